@@ -140,8 +140,7 @@ def test_a_person_answers_as_the_page_says(serve: str, lines: str, tmp_path: Pat
             link = urlsplit(ended.stdout.strip())
             assert run["status"] == "waiting-approval"
             assert host.call("POST", link.path, {"resumeValue": {"action": "accept"}}, key=None).status == 200
-        events = host.log(run["runId"], key="demo")
-        assert events[-1]["payload"]["outputs"] == ANSWERED[name]
+        assert host.log(run["runId"], key="demo")[-1]["payload"]["outputs"] == ANSWERED[name]
 
 
 def crash(serve: str, run: str, tmp_path: Path) -> None:
@@ -192,8 +191,7 @@ def test_the_answers_of_the_examples_without_a_host() -> None:
     for name, answer in answers.items():
         path = EXAMPLES / name / f"{name}.json"
         node_id = {"approval": "gate", "form": "ask", "event": "wait"}[name]
-        found = run_workflow(path, inputs=inputs[name], answers={node_id: answer})
-        assert found.outputs == ANSWERED[name]
+        assert run_workflow(path, inputs=inputs[name], answers={node_id: answer}).outputs == ANSWERED[name]
     rejected = run_workflow(EXAMPLES / "approval" / "approval.json", answers={"gate": {"action": "reject"}})
     assert rejected.outputs == {"kept": {"output": "a chair is not paid"}}
 

@@ -62,8 +62,7 @@ def test_every_schema_that_was_ever_stored_is_recorded() -> None:
 
 
 def test_recordings_stay_small() -> None:
-    sizes = [path.stat().st_size for path in RECORDINGS.rglob("*") if path.is_file()]
-    assert sum(sizes) <= MAX_TOTAL_BYTES
+    assert sum([path.stat().st_size for path in RECORDINGS.rglob("*") if path.is_file()]) <= MAX_TOTAL_BYTES
 
 
 FIRST = RECORDINGS / NAMES[0]

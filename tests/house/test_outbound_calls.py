@@ -61,8 +61,7 @@ def host() -> dict[str, str]:
 
 
 def test_there_is_one_way_out() -> None:
-    found = {name: used for name, source in host().items() if (used := ways(source))}
-    assert found == WAYS
+    assert {name: used for name, source in host().items() if (used := ways(source))} == WAYS
 
 
 @pytest.mark.parametrize(

@@ -275,8 +275,7 @@ def test_a_node_that_is_not_heard_of_is_given_up_on_the_clock() -> None:
     async def quiet(ctx: weftwork.Context) -> None:
         await asyncio.sleep(HOUR)
 
-    error = present(run_node(quiet).error)
-    assert error.code == "node_heartbeat_lost"
+    assert present(run_node(quiet).error).code == "node_heartbeat_lost"
 
 
 def test_threads_are_waited_for_before_the_clock_moves() -> None:
@@ -310,8 +309,7 @@ def test_a_clock_that_does_not_wait_for_threads_is_noticed(monkeypatch: pytest.M
     document = sequence("acme.busy", timeoutMs=50)
     assert run_workflow(document, nodes=[busy]).status == "completed"
     monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", 0)
-    error = present(run_workflow(document, nodes=[busy]).error)
-    assert error.code == "node_timeout"
+    assert present(run_workflow(document, nodes=[busy]).error).code == "node_timeout"
 
 
 def test_a_thread_that_waits_for_the_loop_does_not_hold_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

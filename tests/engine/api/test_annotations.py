@@ -140,8 +140,7 @@ async def test_one_key_is_one_annotation() -> None:
     assert len({each.document for each in many}) == 1
     assert [each.replayed for each in many].count(False) == 1
     assert len(await listed(bench, key)) == 1
-    fault = await refusal(bench, key, {**FLAG, "note": "x"}, key="k")
-    assert fault.code == "idempotency_key_mismatch"
+    assert (await refusal(bench, key, {**FLAG, "note": "x"}, key="k")).code == "idempotency_key_mismatch"
     assert (await refusal(bench, key, key="no key")).code == "validation_error"
     await say(bench, other, key="k")
     assert len(await listed(bench, other)) == 1, "the key counts for one run"

@@ -333,8 +333,7 @@ async def test_a_new_key_signs_and_the_old_ones_verify() -> None:
     for _ in range(3):
         signed.append((signer.kid, signer.sign("interrupt", TEXT)))
         desk.clock.advance(1000)
-        made = await signer.rotate()
-        assert made.kid == signer.kid != signed[-1][0]
+        assert (await signer.rotate()).kid == signer.kid != signed[-1][0]
     for each in (signer, await desk.opened()):
         assert each.kid == signer.kid
         assert all(each.verify("interrupt", kid, TEXT, signature) for kid, signature in signed)
@@ -368,9 +367,8 @@ async def test_what_a_dropped_key_has_signed_counts_no_more() -> None:
         assert not each.verify("interrupt", kept, TEXT, later)
         assert each.verify("interrupt", signer.kid, TEXT, signer.sign("interrupt", TEXT))
         assert len(each.all()) == 1
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^not_found: "):
         await signer.drop(old)
-    assert caught.value.code == "not_found"
 
 
 @pytest.mark.rule("tok-06")

@@ -320,9 +320,8 @@ async def test_the_same_key_gives_the_whole_answer_again() -> None:
     again = await bench.control.cancel_runs(CALLER, asked, "k")
     assert (again.results, first.replayed, again.replayed) == (first.results, False, True)
     assert codes((await bench.control.cancel_runs(CALLER, asked, "k2")).results) == ["cancelled", "not_found"]
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^idempotency_key_mismatch: "):
         await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")
-    assert caught.value.code == "idempotency_key_mismatch"
     bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
     assert codes((await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")).results) == ["cancelled"]
 

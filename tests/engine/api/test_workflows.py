@@ -46,8 +46,7 @@ async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[st
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
     stored = await bench.executor.read_run(caller.run(outcome.run_id))
     assert stored is not None
-    plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
-    return list(plan.nodes)
+    return list((await bench.catalog.pinned_plan("sample", stored.header.definition)).nodes)
 
 
 @pytest.mark.rule("wf-11")
@@ -201,8 +200,7 @@ async def test_a_list_shows_what_can_be_started() -> None:
     await bench.workflows.register(CALLER, V1)
     await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
     page = await bench.workflows.list(CALLER, None, 50)
-    made = page["workflows"][1].pop("createdAt")
-    assert made.endswith("Z")
+    assert page["workflows"][1].pop("createdAt").endswith("Z")
     long = MAX_DESCRIPTION
     assert page == {
         "workflows": [
@@ -212,8 +210,7 @@ async def test_a_list_shows_what_can_be_started() -> None:
             | {"description": "y" * long},
         ]
     }
-    first = await bench.workflows.list(CALLER, None, 1)
-    assert first["nextCursor"] == "file"
+    assert (await bench.workflows.list(CALLER, None, 1))["nextCursor"] == "file"
     assert [each["workflowId"] for each in (await bench.workflows.list(OTHER, None, 50))["workflows"]] == ["file"]
 
 
@@ -236,8 +233,7 @@ async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
     after = before.successor()
     assert await nodes_run(after) == ["two"]
     assert [await read(after, version) for version in (None, "1")] == [V2, V1]
-    again = await after.workflows.register(CALLER, V1, "k")
-    assert again == msgspec.structs.replace(first, replayed=True)
+    assert await after.workflows.register(CALLER, V1, "k") == msgspec.structs.replace(first, replayed=True)
     assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
 
 
@@ -248,8 +244,7 @@ async def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
     first = await bench.workflows.register(CALLER, V1, "k")
     await bench.workflows.register(CALLER, V2)
     bench.clock.advance(1000)
-    again = await bench.workflows.register(CALLER, V1, "k")
-    assert again == msgspec.structs.replace(first, replayed=True)
+    assert await bench.workflows.register(CALLER, V1, "k") == msgspec.structs.replace(first, replayed=True)
     assert (await refused(bench, V2, "k")).code == "idempotency_key_mismatch"
     assert (await bench.workflows.register(TESTER, V1, "k")).created is False
     assert (await bench.workflows.register_sample(CALLER, V1, "k")).replayed is False

@@ -83,8 +83,7 @@ async def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
     bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
     key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-    error = (await completed_snapshot(bench, key))["error"]
-    assert error["code"] == "child_inputs_invalid"
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_inputs_invalid"
     assert await child_keys(bench, key) == []
 
 
@@ -186,8 +185,7 @@ async def test_children_of_branches_work_side_by_side(order: tuple[int, int]) ->
     assert await all_waiting(bench, key, *found)
     await bench.answer(found[order[0]], ACCEPT)
     assert await all_waiting(bench, key)
-    waiting = (await snapshot_of(bench, key))["currentNodeId"]
-    assert waiting == ("left", "right")[order[1]]
+    assert (await snapshot_of(bench, key))["currentNodeId"] == ("left", "right")[order[1]]
     await bench.answer(found[order[1]], ACCEPT)
     done = await completed_snapshot(bench, key)
     assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
@@ -262,8 +260,7 @@ async def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
     assert (await completed_snapshot(bench, key))["status"] == "completed"
     assert SECRET not in await all_shown(bench, key)
     # The child has the value itself, and not its mask.
-    state = await bench.state(await only_child_key(bench, key))
-    assert state.nodes["a"].outputs == {"s": SECRET}
+    assert (await bench.state(await only_child_key(bench, key))).nodes["a"].outputs == {"s": SECRET}
 
 
 READ = {"s": {"type": "variable", "variableName": "s"}}
@@ -296,8 +293,7 @@ async def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
     key = await start_run(
         bench, sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants), has
     )
-    error = (await completed_snapshot(bench, key))["error"]
-    assert error["code"] == "child_output_hidden"
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_output_hidden"
     assert SECRET not in await all_shown(bench, key)
 
 

@@ -100,8 +100,7 @@ async def test_a_run_keeps_the_definition_it_started_with() -> None:
     catalog = await catalog_of(old)
     first = present(await catalog.find_plan("acme", old["id"]))
     assert await catalog.register({**old, "version": "2.0", "nodes": [node("b")]}) == []
-    pinned = await catalog.pinned_plan(old["id"], first.workflow.digest)
-    assert list(pinned.nodes) == ["a"]
+    assert list((await catalog.pinned_plan(old["id"], first.workflow.digest)).nodes) == ["a"]
     with pytest.raises(HostFault):
         await catalog.pinned_plan(old["id"], "0" * 64)
 
@@ -283,8 +282,7 @@ def made(kept: PlanCache, name: str, size: int) -> str:
 def test_a_plan_is_found_by_its_digest() -> None:
     kept = PlanCache()
     digest = made(kept, "one", 10)
-    found = present(kept.get(digest))
-    assert found.workflow.digest == digest
+    assert present(kept.get(digest)).workflow.digest == digest
     assert kept.get("0" * 64) is None
 
 

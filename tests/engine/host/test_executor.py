@@ -88,8 +88,7 @@ async def test_a_failing_node_fails_the_run() -> None:
 async def test_nodes_run_in_the_order_of_the_edges() -> None:
     bench = EngineHarness()
     key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
-    starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
-    assert starts == ["c", "b", "a"]
+    assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["c", "b", "a"]
 
 
 async def test_a_failure_can_be_handled() -> None:

@@ -211,8 +211,7 @@ async def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     with pytest.raises(StoreUnavailable):
         await bench.start(GATES, at_once=at_once)
     (key,) = await bench.store.queries.unfinished_runs(None, 10)
-    events = await bench.run_to_end(key)
-    assert [event.type for event in events].count("node.started") == 3
+    assert [event.type for event in await bench.run_to_end(key)].count("node.started") == 3
     assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
     await run_ready_tasks()
     assert bench.clock.next_wake is None, "it goes on looking"
@@ -283,8 +282,7 @@ async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest
 async def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
-    answers = await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)
-    assert len(answers) == 3
+    assert len(await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)) == 3
     await bench.run_to_end(key)
     assert bench.gate_node.cancelled == ["a"]
     assert await bench.cancel(key) == "failed"

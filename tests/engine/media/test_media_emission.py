@@ -91,8 +91,7 @@ async def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bo
     assert bench.assets is not None
     asset = present(await bench.assets.find(CALLER.partition, shown["media_ref"]))
     assert await bench.assets.read(asset) == data
-    found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
-    assert found.runs == 1
+    assert present(await bench.store.assets.find(CALLER.partition, asset.sha256)).runs == 1
 
 
 @pytest.mark.rule("media-85")
@@ -146,10 +145,8 @@ async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkey
     unused = await bench.assets.put(CALLER.partition, b"unused")
     again = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG, alt="A")),))
     key = await again.execute(ONE_NODE_WORKFLOW, inputs={"photo": {"mediaRef": media_ref(given.sha256)}})
-    page = present(await bench.store.assets.find(CALLER.partition, given.sha256))
-    assert page.runs == 1
-    other = present(await bench.store.assets.find(CALLER.partition, unused.sha256))
-    assert other.runs == 0
+    assert present(await bench.store.assets.find(CALLER.partition, given.sha256)).runs == 1
+    assert present(await bench.store.assets.find(CALLER.partition, unused.sha256)).runs == 0
     # Without looking at what is committed, nothing would hold what the node has shown.
     monkeypatch.setattr(append, "referenced_assets", lambda *given, **more: frozenset())
     last = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG + b"3", alt="A")),))
@@ -171,8 +168,7 @@ async def test_what_stands_in_no_event_is_named_as_well() -> None:
     request = {"metadata": {"m": refs[1]}, "configurable": {"promptOverrides": {"p": refs[2]}}}
     await bench.execute(document, **request)
     for asset in made:
-        found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
-        assert found.runs == 1, asset
+        assert present(await bench.store.assets.find(CALLER.partition, asset.sha256)).runs == 1, asset
 
 
 @pytest.mark.rule("media-89")
@@ -194,8 +190,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
     key = await run_to_end(again)
     assert await outputs(again, key) == "text"
     assert (await again.payload(key, "weftwork.content.outside"))["mediaRef"] == media_ref(asset.sha256)
-    found = present(await bench.store.assets.find(CALLER.partition, asset.sha256))
-    assert found.runs == 1
+    assert present(await bench.store.assets.find(CALLER.partition, asset.sha256)).runs == 1
     # Bytes that are lost do not come by waiting.
     assert again.blobs is not None
     await again.blobs.delete(asset.key)

@@ -111,8 +111,7 @@ async def test_without_an_end_there_is_no_answer(pieces: list[AnswerPiece], code
     bench, key = await EngineHarness(talking(), models=model).with_ended_run(ONE)
     assert (await bench.payloads(key, "node.failed"))[0]["error"]["code"] == code
     assert await bench.payloads(key, "weftwork.model.answered") == []
-    shown = await chunks(bench, key)
-    assert shown == ([("half", False), ("", True)] if len(pieces) > 1 else [])
+    assert await chunks(bench, key) == ([("half", False), ("", True)] if len(pieces) > 1 else [])
     assert not any("finishReason" in each["meta"] for each in await bench.payloads(key, "output.chunk"))
     assert model.closed == 1
 
@@ -240,8 +239,7 @@ async def test_calls_of_tools_and_names_of_models_hold_no_secret(
     document = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})], variables=HIDDEN_WORD)
     key = await bench.start(document, inputs={"word": SECRET})
     await ended(bench, key)
-    chunk = (await bench.payloads(key, "output.chunk"))[-1]
-    assert chunk["meta"]["toolCalls"][0]["name"] == "send"
+    assert (await bench.payloads(key, "output.chunk"))[-1]["meta"]["toolCalls"][0]["name"] == "send"
     assert any(SECRET.encode() in event.payload for event in await bench.events(key)) is not guarded
 
 

@@ -223,8 +223,7 @@ async def _die(at: int, written: bool, whole: bool, effect: Any) -> bool:
 async def _looked(world: ExternalSystem, bench: EngineHarness, key: RunKey) -> dict[str, Any]:
     state = await bench.state(key)
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
-    call = next(iter(state.interrupts.values()))
-    assert call.data["payload"].get("step", "") == open_one.step
+    assert next(iter(state.interrupts.values())).data["payload"].get("step", "") == open_one.step
     from weftwork.protocol.run.effects import effect_key
 
     provider = f"step:{open_one.step}" if open_one.step else "node"

@@ -164,8 +164,7 @@ async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_
     text += msgspec.json.encode(await shown(bench, key))
     artifact = await RunControl(bench.runtime, bench.executor).get_artifact(CALLER, key.run_id, "art")
     assert b"4711" not in text + msgspec.json.encode(artifact)
-    skipped = [each["nodeId"] for each in await bench.payloads(key, "node.skipped")]
-    assert skipped == []
+    assert [each["nodeId"] for each in await bench.payloads(key, "node.skipped")] == []
 
 
 async def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:

@@ -297,8 +297,7 @@ async def test_questions_that_hold_a_secret_keep_their_shape_and_lose_their_word
     ]
 
     bench, key = await asked(node("ask", "core.clarificationGate", config={"questions": questions}, inputs=PIN))
-    shown = await newest(bench, key)
-    assert [each["id"] for each in shown["questions"]] == ["q1", "q2"]
+    assert [each["id"] for each in (await newest(bench, key))["questions"]] == ["q1", "q2"]
     assert await bench.answer(key, {"answers": {"q1": "yes", "q2": f"use {SECRET}"}}) == "completed"
     assert SECRET.encode() not in await everything(bench, key)
     assert set((await bench.payload(key, "clarification.resolved"))["answers"]) == {"q1", "q2"}

@@ -178,8 +178,7 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
 
 async def test_an_ordinary_run_pays_nothing() -> None:
     bench, key = await run_untrusted(sequence(mixing_node("m", sets="a"), mixing_node("n", "a")))
-    events = await bench.run_to_end(key)
-    assert {each.content_trust for each in events} == {None}
+    assert {each.content_trust for each in await bench.run_to_end(key)} == {None}
     assert (await bench.state(key)).untrusted is None
 
 

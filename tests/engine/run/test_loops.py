@@ -259,8 +259,7 @@ async def test_a_failed_node_is_tried_again_until_it_completes() -> None:
     retried = await bench.payloads(key, "node.retried")
     assert [(each["attempt"], each["delayMs"]) for each in retried] == [(2, 100), (3, 200)]
     assert retried[0]["lastError"] == {"code": "flaky", "message": "Not this time."}
-    starts = await bench.payloads(key, "node.started")
-    assert [each["attempt"] for each in starts] == [1, 2, 3, 1]
+    assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 1]
     times = [event.timestamp for event in await bench.events(key) if event.type == "node.started"]
     assert [b - a for a, b in pairwise(times)] == [100, 200, 0]
 

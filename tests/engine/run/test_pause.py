@@ -62,8 +62,7 @@ async def test_an_immediate_pause_starts_the_node_anew() -> None:
     assert await bench.status(key) == "running"
     bench.clock.advance(1)
     await bench.run_to_end(key)
-    starts = await bench.payloads(key, "node.started")
-    assert [each["attempt"] for each in starts] == [1, 2]
+    assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2]
     assert await bench.status(key) == "completed"
 
 
@@ -110,9 +109,8 @@ async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
         with pytest.raises(ClientFault) as caught:
             await ask(bench, key)
         assert (caught.value.status, caught.value.details) == (409, {"runStatus": "cancelled"})
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^not_found: "):
         await pause(bench, RunKey(key.partition, "gone"))
-    assert caught.value.code == "not_found"
 
 
 @pytest.mark.rule("idem-01")
@@ -386,9 +384,8 @@ async def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
     await bench.run_to_end(key)
     again = await bench.control.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
     assert (first.status, first.replayed, again.status, again.replayed) == ("cancelling", False, "cancelling", True)
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^idempotency_key_mismatch: "):
         await bench.control.cancel_run(CALLER, key.run_id, {"reason": "other"}, "k")
-    assert caught.value.code == "idempotency_key_mismatch"
     assert msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)).count(b"cancelled") >= 1
 
 

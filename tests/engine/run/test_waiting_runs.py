@@ -166,16 +166,14 @@ async def test_many_deadlines_strike_each_at_its_time() -> None:
     waits = [(at * 37) % 101 + 1 for at in range(60)]
     keys = [await bench.start(document, inputs={"after": each}) for each in waits]
     await pass_time(bench, 200)
-    found = [(await times(bench, key, "interrupt.resolved"))[0] - began for key in keys]
-    assert found == waits
+    assert [(await times(bench, key, "interrupt.resolved"))[0] - began for key in keys] == waits
     assert bench.executor.live_count == 0
 
 
 async def test_one_of_many_answers_at_once_counts_and_nothing_stays_in_memory() -> None:
     bench, key = await asked("custom")
     ends = await asyncio.gather(*(bench.answer(key, n) for n in range(64)), return_exceptions=True)
-    won = [each for each in ends if each == "completed"]
-    assert len(won) == 1
+    assert len([each for each in ends if each == "completed"]) == 1
     assert (bench.executor.live_count, bench.executor._pending_requests) == (0, {})
 
 
@@ -192,8 +190,7 @@ async def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_n
     bench = bench.successor()
     assert await bench.executor.recover() == 1
     await run_ready_tasks()
-    stored = await bench.stored_run(key)
-    assert (stored.projection.parked, bench.executor.live_count) == (True, 0)
+    assert ((await bench.stored_run(key)).projection.parked, bench.executor.live_count) == (True, 0)
     assert await bench.events(key) == events
     page = await bench.store.queries.list_interrupts(key.partition, InterruptQuery())
     assert [each.interrupt_id for each in page.interrupts] == ["ask.1"]

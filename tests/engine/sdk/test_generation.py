@@ -233,8 +233,7 @@ CHAT = workflow(
 async def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
     model = ScriptedModel(*[said] * 40)
     bench, key = await EngineHarness(models=model).with_run(CHAT)
-    events = await bench.run_to_end(key)
-    assert events[-1].type == end
+    assert (await bench.run_to_end(key))[-1].type == end
     assert len(model.requests) == bench.runtime.limits.schema_rounds + 1
     breaches = [each["kind"] for each in await bench.payloads(key, "cap.breached")]
     assert breaches == (["schema"] if end == "run.failed" else [])

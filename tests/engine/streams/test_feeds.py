@@ -137,8 +137,7 @@ async def test_what_was_never_published_is_found_once_the_feed_is_doubted(doubte
     if doubted:
         feeds.invalidate(KEY)
         feeds.invalidate(RunKey("live:acme", "nobody"))
-    seen = [event.sequence for event in await reader.next(0)]
-    assert seen == ([1, 2] if doubted else [])
+    assert [event.sequence for event in await reader.next(0)] == ([1, 2] if doubted else [])
 
 
 async def test_a_feed_lives_as_long_as_it_is_read() -> None:
@@ -271,10 +270,8 @@ async def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, m
     batch = log.add(1, size=900_000)
     for key in keys:
         feeds.publish(key, batch)
-        held = sum(reader._feed.size for reader in readers.values())
-        assert held == feeds._size <= bound
-    kept = [key for key in keys if readers[key]._feed.tail]
-    assert kept == keys[-count:], "those with the newest news"
+        assert sum(reader._feed.size for reader in readers.values()) == feeds._size <= bound
+    assert [key for key in keys if readers[key]._feed.tail] == keys[-count:], "those with the newest news"
     for reader in readers.values():
         assert [event.sequence for event in await reader.next(1)] == [0], "the others read the log"
     for key in keys:

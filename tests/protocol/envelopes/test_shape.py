@@ -380,8 +380,7 @@ def test_a_name_that_the_sender_chose_is_not_shown(own: bool, monkeypatch: pytes
     held = rules(kinds=BUILTIN_KINDS.with_kinds([KindDefinition("vendor.x", 1, schema, own)]))
     payload = {CANARY: {CANARY: CANARY}, "4711": {"0": "x"}, "list": [1, "x"]}
     outcome = outcome_document(accept(envelope("vendor.x", payload), held).outcome)
-    places = {each["instancePath"] for each in outcome["details"]}
-    assert places == {"/payload", "/payload/list/1"}
+    assert {each["instancePath"] for each in outcome["details"]} == {"/payload", "/payload/list/1"}
     assert CANARY not in str(outcome)
     assert "4711" not in str(outcome)
     monkeypatch.setattr(module.DocumentValidator, "_known_steps", lambda self, value, steps: steps)

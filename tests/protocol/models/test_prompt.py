@@ -104,8 +104,7 @@ def test_secrets_are_seen_by_the_model_alone() -> None:
 def test_without_the_mask_the_secret_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sabotage."""
     monkeypatch.setattr(prompt_composition, "_visible_value", lambda name, bound: bound.value)
-    result = composed("{{k}}", k=Binding("hunter2", hidden=True))
-    assert result.visible_text == "hunter2"
+    assert composed("{{k}}", k=Binding("hunter2", hidden=True)).visible_text == "hunter2"
 
 
 @pytest.mark.rule("prompt-08")

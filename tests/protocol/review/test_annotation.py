@@ -182,5 +182,4 @@ def test_every_mode_but_messages_shows_annotations() -> None:
 def test_a_mode_whose_table_leaves_annotations_out_does_not_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "UPDATE_TYPES", streams.UPDATE_TYPES - {"run.annotated"})
     monkeypatch.setattr(streams, "SNAPSHOT_TYPES", streams.SNAPSHOT_TYPES - {"run.annotated"})
-    shown = [mode for mode in streams.MODES if shows_annotations(frozenset({mode}))]
-    assert shown == ["debug"]
+    assert [mode for mode in streams.MODES if shows_annotations(frozenset({mode}))] == ["debug"]

@@ -82,8 +82,7 @@ def test_a_bundle_holds_the_run_its_log_and_its_spans(page: int) -> None:
     assert document["metrics"] == {"openwopCost": None, "nodeCount": 1, "eventCount": 11}
     assert document["truncated"] is False
     assert "truncatedReason" not in document
-    names = [span["name"] for span in document["spans"]]
-    assert names == ["openwop.run", *["openwop.node.core.noop"] * 3]
+    assert [span["name"] for span in document["spans"]] == ["openwop.run", *["openwop.node.core.noop"] * 3]
     assert all(span["endedAt"] is not None for span in document["spans"])
 
 

@@ -230,8 +230,7 @@ def test_outputs_are_compared_by_node() -> None:
         "/outputs/o": {"a": {}},
         "/outputs/p": {"b": {}},
     }
-    bare = state_diff(stored("run-a", 0), one)[0]
-    assert sorted(bare) == ["/outputs/m", "/outputs/n", "/outputs/o"]
+    assert sorted(state_diff(stored("run-a", 0), one)[0]) == ["/outputs/m", "/outputs/n", "/outputs/o"]
 
 
 @pytest.mark.rule("diff-04")

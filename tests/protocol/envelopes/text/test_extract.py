@@ -194,16 +194,14 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
 @for_all(100, st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
-    found = present(extraction.extract_envelopes(text))
-    assert found.documents == tuple(objects)
+    assert present(extraction.extract_envelopes(text)).documents == tuple(objects)
 
 
 def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
     assert extraction.find_envelopes('A "type" and a "payload" in words.') is None
     assert extraction.find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
     assert extraction.find_envelopes('{"type": "x"}') is None
-    found = present(extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}'))
-    assert found.documents == (PLAN,)
+    assert present(extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')).documents == (PLAN,)
     assert not extraction.looks_like_envelope([PLAN])
 
 
