@@ -228,10 +228,7 @@ GOOD: Row = {
         ([{**GOOD, "status": "partial"}], ["run-01: why is missing or empty"]),
         ([{**GOOD, "why": "x"}], ["run-01: a rule that is done needs no why"]),
         ([{"id": "run-01", "source": "s", "text": "t", "status": "deferred", "why": "w"}], []),
-        (
-            [{**GOOD, "status": "soon", "why": "w"}],
-            ["run-01: status is 'soon', not one of done, partial, deferred"],
-        ),
+        ([{**GOOD, "status": "soon", "why": "w"}], ["run-01: status is 'soon', not one of done, partial, deferred"]),
     ],
 )
 def test_a_bad_row_is_seen(rows: list[Row], said: list[str]) -> None:

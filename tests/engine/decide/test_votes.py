@@ -203,11 +203,7 @@ async def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why() -> 
     assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
     bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
     assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
-    assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (
-        400,
-        "validation_error",
-        "/resumeValue/reason",
-    )
+    assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (400, "validation_error", "/resumeValue/reason")
     assert await bench.answer(key, over, by=OWNER) == "completed"
     (overridden,) = await said(bench, key, "approval.overridden")
     assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}

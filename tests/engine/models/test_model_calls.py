@@ -144,10 +144,7 @@ async def test_who_cancels_a_run_hangs_up() -> None:
 
 
 SECRET = "swordfish-9000"
-HIDES = workflow(
-    [node("a", "test.talk")],
-    variables=[{"name": "word", "type": "string", "sensitive": True}],
-)
+HIDES = workflow([node("a", "test.talk")], variables=[{"name": "word", "type": "string", "sensitive": True}])
 
 
 @pytest.mark.rule("hide-06")

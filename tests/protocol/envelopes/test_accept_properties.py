@@ -32,13 +32,7 @@ from weftwork.protocol.envelopes.outcome import Accepted, Invalid, outcome_docum
 
 PIECES = st.sampled_from([*SECRETS.values(), "text", "", "[REDACTED:key]", f"[REDACTED:{CANARY}]", "é\u2028", "a.b"])
 TEXTS = st.lists(PIECES, max_size=3).map(" ".join)
-PLAIN = st.one_of(
-    TEXTS,
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**60), 2**60),
-    st.floats(allow_nan=False),
-)
+PLAIN = st.one_of(TEXTS, st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False))
 GRAPHS = st.recursive(
     PLAIN,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),

@@ -161,20 +161,12 @@ def test_the_refusals_say_nothing_of_the_token() -> None:
         interrupt_tokens.unknown_token_fault().status,
         interrupt_tokens.unknown_token_fault().code,
         interrupt_tokens.unknown_token_fault().details,
-    ) == (
-        404,
-        "interrupt_not_found",
-        None,
-    )
+    ) == (404, "interrupt_not_found", None)
     assert (
         interrupt_tokens.expired_token_fault().status,
         interrupt_tokens.expired_token_fault().code,
         interrupt_tokens.expired_token_fault().details,
-    ) == (
-        410,
-        "interrupt_expired",
-        None,
-    )
+    ) == (410, "interrupt_expired", None)
 
 
 @pytest.mark.parametrize(

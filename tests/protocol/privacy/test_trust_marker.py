@@ -107,11 +107,7 @@ def forged() -> st.SearchStrategy[str]:
 TEXTS = st.lists(
     st.one_of(forged(), st.text(max_size=8), st.sampled_from(["<", "</", "&", "\\", "_", "%"])), max_size=6
 )
-CONTENT = st.one_of(
-    TEXTS.map("".join),
-    TEXTS,
-    st.dictionaries(TEXTS.map("".join), TEXTS.map("".join), max_size=3),
-)
+CONTENT = st.one_of(TEXTS.map("".join), TEXTS, st.dictionaries(TEXTS.map("".join), TEXTS.map("".join), max_size=3))
 
 
 @pytest.mark.rule("trust-07")
