@@ -104,8 +104,7 @@ async def test_what_only_looks_like_an_image_is_no_image() -> None:
 async def test_an_asset_of_somebody_else_is_like_none() -> None:
     async def answer(partition: str | None) -> Any:
         ref = media_ref("0" * 64)
-        bench = media_harness()
-        await bench.open()
+        bench = await media_harness().open()
         if partition is not None:
             assert bench.assets is not None
             ref = media_ref((await bench.assets.put(partition, PNG)).sha256)
@@ -138,8 +137,7 @@ async def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again(
 
 @pytest.mark.rule("media-02")
 async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = media_harness()
-    await bench.open()
+    bench = await media_harness().open()
     assert bench.assets is not None
     given = await bench.assets.put(CALLER.partition, b"given")
     unused = await bench.assets.put(CALLER.partition, b"unused")
@@ -158,8 +156,7 @@ async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkey
 
 @pytest.mark.rule("media-02")
 async def test_what_stands_in_no_event_is_named_as_well() -> None:
-    bench = media_harness()
-    await bench.open()
+    bench = await media_harness().open()
     assert bench.assets is not None
     made = [await bench.assets.put(CALLER.partition, text) for text in (b"default", b"metadata", b"configurable")]
     refs = [media_ref(each.sha256) for each in made]
@@ -181,8 +178,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
 
     reading = WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
 
-    bench = media_harness()
-    await bench.open()
+    bench = await media_harness().open()
     assert bench.assets is not None
     asset = await bench.assets.put(CALLER.partition, b"text")
     again = bench.successor(types=(reading,))

@@ -88,8 +88,7 @@ async def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> Non
 
 @pytest.mark.rule("media-87")
 async def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
-    bench = media_harness()
-    await bench.open()
+    bench = await media_harness().open()
     assets = present(bench.assets)
     theirs = await assets.put("other~live", PNG)
     ours = await assets.put(CALLER.partition, PNG)
@@ -192,8 +191,7 @@ async def test_a_picture_in_a_text_is_an_asset_too() -> None:
 
 @pytest.mark.rule("media-87")
 async def test_what_a_run_shows_does_not_expire() -> None:
-    bench = media_harness()
-    await bench.open()
+    bench = await media_harness().open()
     assets = present(bench.assets)
     asset = await assets.put(CALLER.partition, PNG)
     url = assets.url(asset, "image/png", name="a.png", expires_at=bench.clock.now() + 1)

@@ -83,8 +83,7 @@ async def test_the_key_is_the_same_in_every_attempt_and_another_in_every_round()
 
 @pytest.mark.rule("eff-02", "eff-03", "node-14")
 async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.effect_node()).with_run(PAY)
     await until(lambda: world.received_keys)
     after = await bench.restart()
@@ -103,8 +102,7 @@ async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
 
 @pytest.mark.parametrize("outcome", ["done", "failed", "again"])
 async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.step_node("x")).with_run(STEPS)
     await until(lambda: world.received_keys)
     await bench.crash()
@@ -126,8 +124,7 @@ async def test_each_answer_about_a_step_does_what_it_says(outcome: str) -> None:
 
 
 async def test_an_idempotent_step_is_sent_again_under_the_same_key() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.step_node("x", effect="idempotent")).with_run(STEPS)
     await until(lambda: world.received_keys)
     await bench.crash()

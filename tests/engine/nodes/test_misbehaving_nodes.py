@@ -109,8 +109,7 @@ async def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.M
 
 
 async def test_an_unknown_outcome_stays_unknown_when_the_type_changes() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.effect_node("once")).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)
     await bench.crash()
@@ -144,8 +143,7 @@ async def test_a_once_node_that_stopped_to_ask_is_not_asked_about() -> None:
 
 @pytest.mark.rule("eff-03")
 async def test_an_answer_that_names_another_question_is_refused() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.effect_node()).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)
     after = await bench.restart()
@@ -158,8 +156,7 @@ async def test_an_answer_that_names_another_question_is_refused() -> None:
 
 
 async def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_again() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     wanted = {"type": "object", "required": ["receipt"], "properties": {"receipt": {"type": "integer"}}}
     bench, key = await EngineHarness(world.effect_node(outputs=wanted)).with_run(workflow([node("a", "test.pay")]))
     await until(lambda: world.received_keys)

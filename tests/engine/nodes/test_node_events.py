@@ -266,8 +266,7 @@ async def test_what_did_not_happen_may_be_tried_again() -> None:
 @pytest.mark.rule("eff-04")
 @pytest.mark.parametrize("whole", [True, False])
 async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bool) -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench = EngineHarness(world.effect_node() if whole else world.step_node("x", "y"))
     key = await bench.start(PAY if whole else STEPS)
     await until(lambda: world.received_keys)
@@ -284,8 +283,7 @@ async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bo
 
 
 async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench, key = await EngineHarness(world.step_node("x", "y")).with_run(STEPS)
     await until(lambda: world.received_keys)
     closing = asyncio.ensure_future(bench.close())
@@ -321,8 +319,7 @@ async def test_a_name_is_good_for_one_step() -> None:
 
 
 async def test_a_once_node_that_ran_out_of_time_is_not_tried_again() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench = EngineHarness(world.effect_node())
     key = await bench.start(workflow([node("a", "test.pay", settings={**RETRY, "timeoutMs": 50})]))
     await until(lambda: world.received_keys)

@@ -259,8 +259,7 @@ def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) 
 
 
 async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
-    world = ExternalSystem()
-    world.blocked_until = asyncio.get_running_loop().create_future()
+    world = ExternalSystem(blocked=True)
     bench = EngineHarness(world.effect_node(concurrency=1))
     limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
     first, second = await bench.start(limited), await bench.start(limited)
