@@ -118,4 +118,4 @@ def test_two_faults_anywhere(name: str) -> None:
             continue
         met += 1
         assert (result.status, dict(TOUCHED)) == ("completed", wanted), faults
-    assert met > 10
+    assert met > 8
