@@ -169,7 +169,7 @@ class EngineHarness:
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
-        self.assets: Assets | None = None
+        self.assets: Any = None
         kinds = KINDS
         if blobs is not None:
             base = "https://flows.example"

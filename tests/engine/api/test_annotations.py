@@ -121,7 +121,6 @@ async def test_a_run_that_is_deleted_meanwhile_is_not_there(monkeypatch: pytest.
 @pytest.mark.rule("fb-03")
 async def test_a_run_takes_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(annotations, "MAX_ANNOTATIONS", 3)
-
     bench, key = await EngineHarness().with_run(GATE)
     for at in range(3):
         await say(bench, key, key=f"k{at}")
@@ -215,7 +214,6 @@ async def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> No
 @pytest.mark.rule("hide-03")
 async def test_without_the_redactor_it_would_be_kept_in_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redactor, "visible_value", lambda self, value: value)
-
     bench = EngineHarness()
     assert CANARY in json.dumps(await say(bench, await guarded(bench), SAYING))
 

@@ -134,7 +134,6 @@ async def _rest(pieces: bundles_module.BundleStream) -> bytes:
 async def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundles_module, "PAGE_EVENTS", 10**9)
     monkeypatch.setattr(bundles_module, "PAGE_BYTES", 10**12)
-
     bench = EngineHarness()
     key = await long_run(bench.store, 3_000, 1_000)
     _, parts = await whole(bench, key)
@@ -178,7 +177,6 @@ async def test_a_run_that_goes_on_meanwhile_is_told_as_it_stood() -> None:
 @pytest.mark.rule("bundle-02", "hide-03")
 async def test_what_the_log_hides_is_in_no_bundle() -> None:
     witness = RecordingNodes()
-
     bench, key = await EngineHarness(*witness.types()).with_gated_run(DOCUMENT, inputs=INPUTS)
     shown = [json.dumps((await whole(bench, key))[0])]
     await bench.run_to_end(key, release="gate")

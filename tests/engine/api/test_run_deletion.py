@@ -240,7 +240,6 @@ async def test_pruning_goes_slice_by_slice_to_the_end(limit: int) -> None:
 @pytest.mark.parametrize("days", [0, 7])
 async def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "weftwork.retention")
-
     bench = await EngineHarness().open()
     today = bench.clock.now() // DAY_MS
     await make_ended(bench.store, MAX_PER_CALL + 5, days=today)
@@ -285,7 +284,6 @@ async def test_a_sweeper_goes_on_when_the_store_is_away(caplog: pytest.LogCaptur
 
 async def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PER_CALL", 3)
-
     store, retention = await open_sqlite_store(tmp_path)
     for number in range(3):
         await store_long_run(store, f"run-{number}")

@@ -226,7 +226,6 @@ READS = {"port": {"type": "variable", "variableName": "colour"}}
 @pytest.mark.rule("seam-01")
 async def test_what_is_set_is_there_for_what_comes_after() -> None:
     document = {**ASKS, "nodes": [ASKS["nodes"][0], node("after", "core.identity", inputs=READS)]}
-
     bench, key = await EngineHarness().with_run(document)
     control = RunControl(bench.runtime, bench.executor)
     assert await control.set_variables(CALLER, key.run_id, {"variables": {"colour": "blue"}}) == "waiting-input"
@@ -359,7 +358,6 @@ async def test_one_that_fails_does_not_stop_the_others() -> None:
 async def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     """With a bound that is no bound, all of them are: the sabotage."""
     monkeypatch.setattr(run_control, "MAX_CONCURRENT_CANCELS", bound)
-
     bench = await EngineHarness().open()
     busy, most = 0, 0
 

@@ -178,7 +178,6 @@ async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one
 ) -> None:
     if sabotaged:
         monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
-
     bench = EngineHarness()
     settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
     key = await start_run(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow())

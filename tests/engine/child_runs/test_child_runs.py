@@ -97,7 +97,6 @@ async def test_a_child_that_was_stored_without_a_word_is_found_and_executed() ->
 @pytest.mark.rule("kin-03")
 async def test_parents_wait_as_their_children_do_and_go_on_with_them() -> None:
     top = workflow([node("up", SUB_WORKFLOW, config={"workflowId": "calls-gate"})], id="top")
-
     bench, key = await start_run(top, GATE, calling_workflow("gate"))
     (middle,) = await child_keys(bench, key)
     (low,) = await child_keys(bench, middle)
@@ -113,7 +112,6 @@ async def test_parents_wait_as_their_children_do_and_go_on_with_them() -> None:
 @pytest.mark.rule("kin-03")
 async def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
     then = workflow([*GATE["nodes"], node("h", "test.gate")], [edge("g", "h")], id="gate")
-
     bench, key = await start_run(calling_workflow("gate"), then)
     (child,) = await child_keys(bench, key)
     await bench.answer(child, {"action": "accept"}, "g")
@@ -130,7 +128,6 @@ async def test_a_parent_runs_again_when_its_child_does_for_a_while() -> None:
 async def test_a_child_that_asks_again_at_once_says_nothing_new() -> None:
     twice = workflow([*GATE["nodes"], node("h", "test.gate"), {**GATE["nodes"][0], "id": "g2"}], id="gate")
     twice["edges"] = [edge("g", "h"), edge("h", "g2")]
-
     bench, key = await start_run(calling_workflow("gate"), twice)
     (child,) = await child_keys(bench, key)
     await bench.answer(child, {"action": "accept"}, "g")
@@ -205,7 +202,6 @@ async def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterward
 @pytest.mark.rule("lim-15")
 async def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
     endless = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "endless"})], id="endless")
-
     bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
     assert await bench.settled_status(key) == "failed"
     assert await bench.store.child_runs.count_descendants(key) == 3
@@ -256,7 +252,6 @@ async def test_a_node_that_waits_for_no_child_at_all_fails() -> None:
         return AwaitsChildren()
 
     idle = WaitingNode(NodeDeclaration("test.idle", "Waits for nothing.", instant=False), nothing)
-
     bench, key = await start_run(workflow([node("call", "test.idle")]), bench=EngineHarness(idle))
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_misused"
 
@@ -291,7 +286,6 @@ async def test_a_part_of_a_map_starts_no_children() -> None:
 
     part = WaitingNode(NodeDeclaration("test.part", "Wants a child.", instant=False), tries)
     document = workflow([node("m", "core.flow.map", config={"items": [1], "body": {"typeId": "test.part"}})])
-
     bench, key = await start_run(document, QUICK, bench=EngineHarness(part))
     assert (await bench.payload(key, "node.failed"))["error"]["details"]["code"] == "node_misused"
 

@@ -130,7 +130,6 @@ async def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> Non
         [edge("call", "z"), edge("h", "z")],
         id="both",
     )
-
     bench, key = await start_run(both, QUICK)
     assert isinstance(bench.executor._live[key], LiveRun)
     assert "weftwork.child.ended" in await bench.event_types(key)
@@ -141,7 +140,6 @@ async def test_a_parent_with_other_work_hears_of_its_child_all_the_same() -> Non
 async def test_a_guarded_parent_is_kept_with_what_it_has_learnt_to_hide() -> None:
     document = calling_workflow("held")
     document["variables"] = [variable("secret", sensitive=True)]
-
     bench, _ = await start_run(GATED)
     key = await bench.start(document, inputs={"secret": "hunter2-hunter2"})
     await settle()
@@ -255,7 +253,6 @@ async def test_children_are_cancelled_before_the_nodes_of_their_parent_have_stop
 
     ending = asyncio.Event()
     stubborn = WaitingNode(NodeDeclaration("test.stubborn", "Does not stop.", instant=False), never)
-
     bench, key = await start_run(both, GATE, bench=EngineHarness(stubborn))
     (child,) = await child_keys(bench, key)
     assert await bench.cancel(key) == "cancelling"
@@ -328,7 +325,6 @@ async def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_c
 
     asker = WaitingNode(NodeDeclaration("test.asker", "Asks first.", instant=False), asks_first)
     document = workflow([node("call", "test.asker", settings={"timeoutMs": 5000})])
-
     bench, key = await start_run(document, GATE, bench=EngineHarness(asker))
     await pass_time(bench, 60_000)
     await bench.answer(key, "yes", "call")

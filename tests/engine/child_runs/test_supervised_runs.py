@@ -55,7 +55,6 @@ async def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decis
         node("apart", "core.dispatch"),
     ]
     edges = [edge("one", "two"), edge("two", "then"), edge("one", "behind"), edge("then", "behind")]
-
     bench, key = await start_run(workflow(nodes, [*edges, edge("then", "apart")], id="two"), *WORKERS)
     sent = [
         (event["nodeId"], event["payload"]["childWorkflowId"])
@@ -82,7 +81,6 @@ async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
     ]
     back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
     document = workflow(nodes, [edge("lead", "send"), back], id="asks")
-
     bench, key = await start_run(document, *WORKERS)
     assert await bench.status(key) == "waiting-input"
     await bench.answer(key, {"answers": {"answer": "c"}}, "send")
@@ -99,7 +97,6 @@ async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
 async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answer() -> None:
     document = supervised_workflow([{"kind": "ask-user", "prompt": "Which colour?"}, TERMINATE])
     document["nodes"][0]["agent"] = {"agentId": "host:lead"}
-
     bench, key = await start_run(document)
     await bench.answer(key, "blue", "send")
     assert await bench.settled_status(key) == "completed"
@@ -123,7 +120,6 @@ async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answe
 )
 async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
     quick = workflow([node("q")], id="quick")
-
     bench = await EngineHarness(limits=limits).open()
     assert await bench.catalog.register(quick) == []
     key = await bench.start(supervised_workflow([next_worker("quick")] * 9, cap), configurable=configurable)
@@ -263,7 +259,6 @@ async def test_a_host_that_dies_anywhere_repeats_nothing(seed: int) -> None:
     mode = modes[seed % 4]
     fails = 0.3 if seed % 3 == 1 else 0
     third = "nowhere" if seed % 5 == 2 else "c"
-
     bench, key = await start_run(parallel_workflow("a", "b", third, maxParallel=2, **mode), *WORKERS)
     for _ in range(40):
         if await bench.status(key) in TERMINAL_STATUSES:

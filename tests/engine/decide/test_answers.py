@@ -98,7 +98,6 @@ async def test_a_suspension_says_why_where_its_kind_has_a_reason() -> None:
 @pytest.mark.rule("int-11")
 async def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() -> None:
     wanted = {"answers": {"q1": "this", "q2": 2}}
-
     for value in (GOOD["clarification"], wanted):
         bench, key = await asked("clarification")
         await bench.answer(key, value)

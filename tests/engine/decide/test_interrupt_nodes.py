@@ -46,7 +46,6 @@ async def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, ha
     if handled:
         nodes.append(node("refused", "core.template", config={"template": "not paid"}))
         edges.append(edge("gate", "refused", "any_failed"))
-
     before, key = await start_run(workflow(nodes, edges))
     bench = await before.restart()
     if not late:
@@ -80,7 +79,6 @@ async def test_two_of_three_decide_and_nobody_decides_twice() -> None:
 
 async def test_a_majority_of_those_who_are_needed_rejects() -> None:
     config = {"requiredApprovals": 2, "approversList": ["ada", "bob", "eve"], "rejectionPolicy": "majority"}
-
     bench, key = await start_run(workflow([gate(**config)]))
     await bench.answer(key, {"action": "reject"}, "gate", ADA)
     assert await bench.status(key) == "waiting-approval"
@@ -116,7 +114,6 @@ async def test_what_was_edited_goes_on_and_what_was_refined_comes_back() -> None
         edge("review", "send", condition=done),
     ]
     document = workflow([write, review, count, send], edges, [variable("n", "number", defaultValue=1)])
-
     bench, key = await start_run(document)
     assert (await snapshot_of(bench, key))["interrupt"]["data"]["artifactData"] == "draft 1"
     better = {"action": "refine", "refineFeedback": {"scope": "whole", "text": "shorter"}}
@@ -138,7 +135,6 @@ QUESTIONS = [{"id": "when", "question": "When?"}, {"id": "many", "question": "Ho
 @pytest.mark.parametrize("form", ["object", "list"])
 async def test_questions_are_answered_and_answers_are_checked(form: str) -> None:
     ask = node("ask", "core.clarificationGate", config={"questions": QUESTIONS})
-
     bench, key = await start_run(workflow([ask]))
     assert await bench.status(key) == "waiting-input"
     assert await answer_refusal(bench, key, {"answers": {"when": "now", "many": 0}}, "ask") == (400, "validation_error")
@@ -167,7 +163,6 @@ async def test_questions_that_nobody_answers(defaults: dict[str, Any] | None) ->
 async def test_questions_of_a_port_that_cannot_be_asked_fail_the_node() -> None:
     ports = {"questions": {"type": "variable", "variableName": "q"}}
     document = workflow([node("ask", "core.clarificationGate", inputs=ports)], [], [variable("q", "array")])
-
     for questions in ([QUESTIONS[0]] * 2, [{"id": "a", "question": "A?", "schema": {"$ref": "http://x"}}]):
         bench, key = await start_run(document, inputs={"q": questions})
         assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_misused"
@@ -184,7 +179,6 @@ async def test_an_event_from_outside_is_known_by_what_the_run_knows() -> None:
         inputs={"correlation": {"type": "expression", "expression": "{'orderId': variables.order}"}},
     )
     document = workflow([wait], [], [variable("order")])
-
     bench, key = await start_run(document, inputs={"order": "o-7"})
     assert await bench.status(key) == "waiting-external"
     for event in ({"orderId": "o-8"}, {"orderId": 7}, {}, "o-7"):
@@ -308,7 +302,6 @@ TALK = {"prompts": ["When?", "{{answer}}, and then?", "Sure?"], "initialPrompt":
 
 async def test_a_conversation_goes_on_turn_by_turn_over_crashes() -> None:
     document = workflow([node("talk", "core.conversationGate", config=TALK)], channels=CHANNEL)
-
     bench, key = await start_run(document)
     for turn, (prompt, value) in enumerate((("When?", "May"), ("May, and then?", {"to": 3}), ("Sure?", True)), 1):
         await run_ready_tasks()
@@ -338,7 +331,6 @@ async def test_a_conversation_goes_on_turn_by_turn_over_crashes() -> None:
 async def test_a_conversation_that_answers_itself_says_the_same_in_every_run() -> None:
     config = {"mockAutoResume": True, "turnCount": 3}
     document = workflow([node("talk", "core.conversationGate", config=config)], channels=CHANNEL)
-
     bench, first = await start_run(document)
     second = await bench.start(document)
     texts: list[bytes] = []
@@ -361,7 +353,6 @@ async def test_a_conversation_in_a_loop_is_a_new_one_each_round() -> None:
         [edge("l", "talk", sourceOutput="body"), edge("talk", "l"), edge("l", "end", sourceOutput="done")],
         channels=CHANNEL,
     )
-
     bench, key = await start_run(document)
     await completed_outputs(bench, key)
     opened = await bench.payloads(key, "conversation.opened")
@@ -371,7 +362,6 @@ async def test_a_conversation_in_a_loop_is_a_new_one_each_round() -> None:
 
 async def test_a_turn_that_nobody_takes_closes_the_conversation() -> None:
     document = workflow([node("talk", "core.conversationGate", config={"timeoutMs": DAY, "turnCount": 2})])
-
     bench, key = await start_run(document)
     await bench.answer(key, "one", "talk", ADA)
     await bench.run_to_end(key)

@@ -163,7 +163,6 @@ async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
         [{**ASK, "id": "b"}, {**ASK, "id": "a"}, gate, node("z", "core.merge")],
         [edge("a", "z"), edge("b", "z"), edge("gate", "z")],
     )
-
     bench, key = await EngineHarness().with_gated_run(document)
     assert (await shown(bench, key))["currentNodeId"] == "a"
     assert (await answer(bench, key, 1, "b")).status == "waiting-input"
@@ -174,7 +173,6 @@ async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
 
 async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
     document = workflow([ASK, node("gate", "test.gate")])
-
     bench, key = await EngineHarness().with_gated_run(document)
     control = RunControl(bench.runtime, bench.executor)
     with pytest.raises(ClientFault) as caught:
@@ -187,7 +185,6 @@ async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
 async def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
     ask = node("ask", "core.interrupt", config=ASK["config"], inputs={"x": {"type": "variable", "variableName": "pin"}})
     document = workflow([ask], [], [variable("pin", sensitive=True)])
-
     bench, key = await EngineHarness().with_run(document, inputs={"pin": "4711-secret"})
     text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(await shown(bench, key))
     assert b"4711" not in text
@@ -203,7 +200,6 @@ async def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
         [node("l", "core.loop", config={"times": 2}), ASK, node("end")],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l"), edge("l", "end", sourceOutput="done")],
     )
-
     bench, key = await EngineHarness().with_run(document)
     assert (await answer(bench, key, "one")).status == "waiting-input"
     assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
@@ -220,7 +216,6 @@ PICK_ONE = {"kind": "custom", "data": PICK}
 async def test_who_asks_under_one_key_gets_one_answer() -> None:
     gate = {"kind": "custom", "key": "shared", "data": PICK}
     both = [node("a", "core.interrupt", config=gate), node("b", "core.interrupt", config=gate)]
-
     bench, key = await EngineHarness().with_run(workflow(both))
     assert await bench.answer(key, "one", "b") == "completed"
     resolved = await bench.payloads(key, "interrupt.resolved")
@@ -245,7 +240,6 @@ async def test_who_asks_under_one_key_gets_one_answer() -> None:
 async def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[str, Any]]) -> None:
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", other[0], config=other[1])
-
     bench = await EngineHarness().open()
     (wrong,) = await bench.catalog.register(workflow([first, second], [edge("a", "b")]))
     assert (wrong.pointer, wrong.rule) == ("/nodes/1/config/key", "unique")
@@ -256,7 +250,6 @@ async def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.Monk
     monkeypatch.setattr("weftwork.protocol.workflow.validation.check_interrupt_keys", lambda nodes: [])
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
     second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
-
     bench, key = await EngineHarness().with_run(workflow([first, second], [edge("a", "b")]))
     assert await bench.answer(key, {"action": "accept", "decidedBy": "ada"}, "a") == "failed"
     (failed,) = await bench.payloads(key, "node.failed")
@@ -273,7 +266,6 @@ async def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: 
         ],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
     )
-
     bench, key = await EngineHarness().with_run(document)
     for number in range(1, 6):
         assert await bench.answer(key, number) == ("waiting-input" if number < 5 else "completed")
@@ -312,7 +304,6 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
 async def test_a_key_is_not_the_id_of_another_node() -> None:
     strict = node("strict", "core.approvalGate", config={"approversList": ["ada"]})
     loose = node("loose", "core.approvalGate", config={"key": "strict"})
-
     bench = await EngineHarness().open()
     (wrong,) = await bench.catalog.register(workflow([strict, loose]))
     assert wrong.pointer == "/nodes/1/config/key"
@@ -321,7 +312,6 @@ async def test_a_key_is_not_the_id_of_another_node() -> None:
 @pytest.mark.rule("appr-11")
 async def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
     config = {"actions": ["accept", "reject", "ask"], "requiredApprovals": 2, "rejectionPolicy": "majority"}
-
     bench, key = await EngineHarness().with_run(workflow([node("ask", "core.approvalGate", config=config)]))
     for at in range(MAX_GATE_MESSAGES):
         more = {"action": "ask", "question": "why?"} if at % 2 else {"action": ALTERNATING[at // 2 % 2], "voter": "a"}
@@ -339,7 +329,6 @@ async def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch
         [node("l", "core.loop", config={"times": 5}), node("ask", "core.interrupt", config=PICK_ONE)],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
     )
-
     bench = EngineHarness()
     kept: list[bool] = []
     for size in (10, 2**18):

@@ -139,7 +139,6 @@ async def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
 
 async def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
-
     bench = EngineHarness(wrap=CountingLog)
     names = [f"n{index:02}" for index in range(20)]
     edges = [edge(a, b) for a, b in pairwise(names)]

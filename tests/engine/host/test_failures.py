@@ -98,7 +98,6 @@ async def test_a_run_ends_right_whichever_append_fails(
 ) -> None:
     if name == "in pieces":
         monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
-
     bench = EngineHarness(wrap=FlakyLog)
     expected = await story(bench, WORKFLOWS[name], {}, at_once)
     assert at_once or bench.log.appends
@@ -235,7 +234,6 @@ def raising(when: Callable[[int], bool]) -> Any:
 @pytest.mark.parametrize("call", range(1, 9))
 async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
-
     bench = EngineHarness()
     key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]), at_once=False)
     await run_ready_tasks()
@@ -260,7 +258,6 @@ async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
         return len(calls) in (call, 2 * call)
 
     monkeypatch.setattr(live_run, "decide", raising(broken))
-
     bench, key = await EngineHarness().with_run(workflow([node("a"), node("b", "test.gate")]))
     events = await bench.run_to_end(key)
     assert [event.sequence for event in events] == list(range(len(events)))
@@ -271,7 +268,6 @@ async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
 
 async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
-
     bench = EngineHarness(wrap=FlakyLog)
     bench.log.reads_down = 2
     key = await bench.execute(workflow([node("a")]), at_once=False)
@@ -292,7 +288,6 @@ async def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
-
     bench, key = await EngineHarness().with_run(workflow([node("a")]))
     await until(lambda: bench.executor.live_count == 0)
     await run_ready_tasks()

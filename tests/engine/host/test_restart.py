@@ -74,7 +74,6 @@ async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
 @pytest.mark.parametrize("limited", [False, True])
 async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
     stubborn = UncancellableNode()
-
     bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
     key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
     await until(lambda: stubborn.end is not None)
@@ -112,7 +111,6 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
-
     whole, expected = await EngineHarness().with_ended_run(chain)
     bench = EngineHarness()
     append, forever = bench.store.log.append, asyncio.Event()
@@ -181,7 +179,6 @@ async def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
 
 async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
-
     bench = EngineHarness()
     key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
     await until(lambda: bench.gate_node.waiting)

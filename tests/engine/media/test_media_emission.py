@@ -81,14 +81,12 @@ async def test_media_without_a_description_are_shown_with_a_warning() -> None:
 @pytest.mark.parametrize(("size", "inline"), [(-1, True), (0, True), (1, False)])
 async def test_bytes_stand_in_the_event_only_up_to_the_cap(size: int, inline: bool) -> None:
     data = PNG[: len(PNG) + size] if size < 0 else PNG + b"x" * size
-
     bench = media_harness(emit_media_node(OutgoingMedia("image", data, alt="A", inline=True)), limits=SMALL_LIMITS)
     key = await run_to_end(bench)
     (event,) = await bench.payloads(key, "media.image")
     assert ("base64" in event) is inline
     assert ("url" in event) is not inline
     (shown,) = await outputs(bench, key)
-    assert bench.assets is not None
     asset = present(await bench.assets.find(CALLER.partition, shown["media_ref"]))
     assert await bench.assets.read(asset) == data
     assert present(await bench.store.assets.find(CALLER.partition, asset.sha256)).runs == 1
@@ -106,7 +104,6 @@ async def test_an_asset_of_somebody_else_is_like_none() -> None:
         ref = media_ref("0" * 64)
         bench = await media_harness().open()
         if partition is not None:
-            assert bench.assets is not None
             ref = media_ref((await bench.assets.put(partition, PNG)).sha256)
         again = bench.successor(types=(emit_media_node(OutgoingMedia("image", ref, alt="A")),))
         key = await run_to_end(again)
@@ -122,7 +119,6 @@ async def test_an_asset_of_somebody_else_is_like_none() -> None:
 
 async def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again() -> None:
     sent = OutgoingMedia("image", PNG, alt="A"), OutgoingMedia("image", PNG + b"2", alt="B")
-
     bench = media_harness(emit_media_node(*sent, asks=True))
     key = await bench.start(ONE_NODE_WORKFLOW)
     await run_ready_tasks()
@@ -138,7 +134,6 @@ async def test_what_was_shown_is_not_shown_again_when_the_node_is_entered_again(
 @pytest.mark.rule("media-02")
 async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = await media_harness().open()
-    assert bench.assets is not None
     given = await bench.assets.put(CALLER.partition, b"given")
     unused = await bench.assets.put(CALLER.partition, b"unused")
     again = bench.successor(types=(emit_media_node(OutgoingMedia("image", PNG, alt="A")),))
@@ -157,7 +152,6 @@ async def test_a_run_refers_to_the_assets_that_its_inputs_and_events_name(monkey
 @pytest.mark.rule("media-02")
 async def test_what_stands_in_no_event_is_named_as_well() -> None:
     bench = await media_harness().open()
-    assert bench.assets is not None
     made = [await bench.assets.put(CALLER.partition, text) for text in (b"default", b"metadata", b"configurable")]
     refs = [media_ref(each.sha256) for each in made]
     variable = {"name": "logo", "type": "string", "defaultValue": refs[0]}
@@ -177,9 +171,7 @@ async def test_what_a_node_has_read_stays_as_long_as_its_log() -> None:
         return Completed({"shown": content.data.decode()})
 
     reading = WaitingNode(NodeDeclaration("test.show", "For one test.", effect="idempotent", instant=False), body)
-
     bench = await media_harness().open()
-    assert bench.assets is not None
     asset = await bench.assets.put(CALLER.partition, b"text")
     again = bench.successor(types=(reading,))
     refs.append(media_ref(asset.sha256))
@@ -377,7 +369,6 @@ SENT = {
 
 async def told(bench: EngineHarness, key: RunKey) -> str:
     """All that anybody gets to read of the run, and what is inside of every token in it."""
-    assert bench.assets is not None
     shown = [await everything_shown(bench, key)]
     shown.append(msgspec.json.encode((await whole(bench, key))[0]).decode())
     shown.append(repr(await bench.assets.page(CALLER.partition, AssetQuery())))

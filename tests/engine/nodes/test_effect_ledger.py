@@ -259,7 +259,6 @@ async def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(
             "weftwork.engine.run.pending_commit.holds_claim", lambda state, given: real(state, given) is not None
         )
-
     world = ExternalSystem()
     gate = asyncio.Event()
     node_type = world.effect_node() if whole else world.step_node("x")

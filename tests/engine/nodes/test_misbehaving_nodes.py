@@ -91,7 +91,6 @@ async def test_what_a_node_is_given_is_its_own_and_its_clock_is_that_of_its_firs
 @pytest.mark.rule("lim-13")
 async def test_a_node_that_takes_the_host_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transitions, "MAX_CRASHES", 3)
-
     begun = 0
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -326,7 +325,6 @@ async def test_a_node_that_does_not_stop_is_abandoned(
 ) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
     stubborn = UncancellableNode()
-
     bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
     key = await bench.start(workflow([node("a", "test.stubborn")]))
     await until(lambda: stubborn.end is not None)
@@ -347,7 +345,6 @@ async def test_a_node_that_does_not_stop_is_abandoned(
 
 async def test_a_node_that_cleans_up_is_told_to_stop_once() -> None:
     stubborn = UncancellableNode()
-
     bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
     key = await bench.start(workflow([node("a", "test.stubborn"), node("b", "test.gate"), node("c", "test.gate")]))
     await until(lambda: stubborn.end is not None and len(bench.gate_node.waiting) == 2)

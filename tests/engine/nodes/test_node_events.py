@@ -53,7 +53,6 @@ async def test_a_merge_is_given_every_value_in_the_order_of_the_graph() -> None:
         [node("z", "core.merge", config={"mode": "array"}), giving("b"), giving("a"), node("off", disabled=True)],
         [edge("b", "z", "none_failed"), edge("a", "z", "none_failed", id="0"), edge("off", "z", "none_failed")],
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     assert (await bench.payload(key, "run.completed"))["outputs"]["z"]["output"] == ["a", "b"]
 
@@ -101,7 +100,6 @@ async def test_a_channel_is_the_fold_of_its_writes() -> None:
         [edge("a", "b")],
         channels={"c": {"reducer": "counter", "schemaVersion": 3}},
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     written = await bench.payloads(key, "channel.written")
     assert [(w["channel"], w["value"], w["reducer"], w["nodeId"], w["schemaVersion"]) for w in written] == [
@@ -157,7 +155,6 @@ async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_
         ],
         [variable("pin", sensitive=True)],
     )
-
     bench, key = await EngineHarness().with_ended_run(document, inputs={"pin": "4711-secret"})
     assert await bench.status(key) == "completed", await bench.payloads(key, "run.failed")
     text = b"".join(event.document for event in await bench.events(key))
@@ -169,7 +166,6 @@ async def test_what_is_written_of_something_sensitive_is_hidden_and_still_there_
 
 async def test_lines_below_the_level_of_the_workflow_are_left_out() -> None:
     lines = [node(level, "core.log", config={"level": level, "message": level}) for level in ("debug", "info", "warn")]
-
     bench, key = await EngineHarness().with_ended_run(workflow(lines, settings={"logLevel": "info"}))
     assert [each["level"] for each in await bench.payloads(key, "log.appended")] == ["info", "warn"]
 
@@ -192,7 +188,6 @@ async def test_an_artifact_is_fetched_by_its_id_in_its_newest_version() -> None:
         ],
         [edge("a", "b")],
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     control = RunControl(bench.runtime, bench.executor)
     found = await control.get_artifact(CALLER, key.run_id, "r")

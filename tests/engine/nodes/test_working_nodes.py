@@ -270,7 +270,6 @@ async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> Non
     await bench.run_to_end(first)
     await bench.run_to_end(second)
     assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
-
     world.blocked_until = asyncio.get_running_loop().create_future()
     first, second = await bench.start(limited), await bench.start(limited)
     await until(lambda: len(world.received_keys) == 3)

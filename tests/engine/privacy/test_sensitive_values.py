@@ -96,7 +96,6 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
 @pytest.mark.parametrize("restarts", [0, 1, 2])
 async def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
     witness = RecordingNodes()
-
     bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     for _ in range(restarts):
         await at_the_gate(bench)
@@ -170,7 +169,6 @@ async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     kind, secret, words = SHAPES[shape]
     witness = RecordingNodes()
     giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
-
     bench = EngineHarness(*witness.types(), giver)
     # For the declared output the variable has a value of its own.
     inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
@@ -213,7 +211,6 @@ async def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
         [edge("gate", "last")],
         [variable("secret", sensitive=True), variable("plain")],
     )
-
     bench = EngineHarness(*witness.types())
     key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
     await at_the_gate(bench)
@@ -229,7 +226,6 @@ async def test_a_default_that_is_sensitive_is_hidden_too() -> None:
         None,
         [variable("secret", sensitive=True, defaultValue=CANARY)],
     )
-
     bench, key = await EngineHarness(*witness.types()).with_ended_run(document)
     assert witness.given == [{"x": CANARY}]
     assert CANARY not in await everything_shown(bench, key)
@@ -237,7 +233,6 @@ async def test_a_default_that_is_sensitive_is_hidden_too() -> None:
 
 async def test_a_rewound_run_still_hides() -> None:
     witness = RecordingNodes()
-
     bench = EngineHarness(*witness.types(), wrap=FlakyLog)
     bench.log.plan = {1: "down", 3: "lost", 4: "down"}
     key = await bench.start(DOCUMENT, inputs=INPUTS)
@@ -251,7 +246,6 @@ async def test_a_rewound_run_still_hides() -> None:
 async def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     witness = RecordingNodes()
-
     bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     await at_the_gate(bench)
     assert CANARY in await everything_shown(bench, key)
@@ -295,7 +289,6 @@ async def test_questions_that_hold_a_secret_keep_their_shape_and_lose_their_word
         {"id": "q1", "question": "Is {{variables.pin}} right?", "schema": {"enum": ["yes", "no"]}},
         {"id": "q2", "question": "And now?"},
     ]
-
     bench, key = await asked(node("ask", "core.clarificationGate", config={"questions": questions}, inputs=PIN))
     assert [each["id"] for each in (await newest(bench, key))["questions"]] == ["q1", "q2"]
     assert await bench.answer(key, {"answers": {"q1": "yes", "q2": f"use {SECRET}"}}) == "completed"
@@ -306,7 +299,6 @@ async def test_questions_that_hold_a_secret_keep_their_shape_and_lose_their_word
 @pytest.mark.rule("hide-03")
 async def test_what_stands_in_the_definition_is_shown_beside_what_is_hidden() -> None:
     gate = {"title": "Pay it?", "description": "To {{variables.pin}}", "actions": ["accept", "reject"]}
-
     bench, key = await asked(node("ask", "core.approvalGate", config=gate, inputs=PIN))
     shown = await newest(bench, key)
     assert (shown["title"], shown["actions"]) == ("Pay it?", ["accept", "reject"])
@@ -344,7 +336,6 @@ async def test_an_event_is_matched_though_its_correlation_is_hidden() -> None:
         inputs={"correlation": {"type": "variable", "variableName": "order"}},
     )
     document = workflow([ask], [], [variable("order", "object", sensitive=True)])
-
     bench, key = await EngineHarness().with_run(document, inputs={"order": {"id": SECRET}})
     assert SECRET.encode() not in await everything(bench, key)
     assert set((await newest(bench, key))["correlation"]) == {"id"}

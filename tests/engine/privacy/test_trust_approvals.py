@@ -132,7 +132,6 @@ async def test_variables_from_outside_move_no_gate() -> None:
 @pytest.mark.rule("appr-05")
 async def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     child = workflow([node("o", "test.outside", config={"sets": "a"})], variables=[LIST], id="child")
-
     calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
     gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
     bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)

@@ -236,7 +236,6 @@ async def test_caches_hold_at_every_append_of_a_run() -> None:
 
 async def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
-
     bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
     with pytest.raises(AssertionError):
         await check_caches(bench, key)
@@ -339,11 +338,9 @@ async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("story", STORIES)
 async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
-
     assert await left(EngineHarness(), story, made) == []
 
 
 async def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
-
     assert await left(EngineHarness(), completed, made) != []

@@ -39,7 +39,6 @@ async def test_a_loop_goes_round_while_its_condition_holds() -> None:
         [edge("start", "count"), edge("count", "count", condition=UNTIL_THREE), edge("count", "after")],
         [variable("n", "number", defaultValue=0)],
     )
-
     assert await started(document) == ["start", "count", "count", "count", "after", "run.completed"]
     assert await started(document, inputs={"n": 5}) == ["start", "count", "after", "run.completed"]
 
@@ -85,7 +84,6 @@ def _settle_at_once(state: Any, node_id: str) -> None:
 async def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
     settings = {} if limit == 5 else {"maxLoopbackIterations": limit}
     document = workflow([node("a"), node("b")], [edge("a", "b"), edge("b", "a")], settings=settings)
-
     bench, key = await EngineHarness().with_ended_run(document)
     kinds = await bench.event_types(key)
     assert kinds.count("node.started") == 2 * (limit + 1)
@@ -114,7 +112,6 @@ async def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> No
         ],
         settings={"maxLoopbackIterations": 3},
     )
-
     inner = ["inner", "body", "inner", "body", "inner", "body", "inner", "next"]
     assert await started(document) == ["outer", *inner, "outer", *inner, "outer", "end", "run.completed"]
 
@@ -139,7 +136,6 @@ async def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
             edge("note", "end"),
         ],
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     assert (await bench.payload(key, "run.completed"))["outputs"]["end"]["input"] == 32
     assert [p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"] == [
@@ -157,7 +153,6 @@ async def test_a_failed_node_can_lead_back() -> None:
         [edge("try", "boom"), edge("boom", "try", "any_failed"), edge("boom", "end", "all_complete")],
         settings={"maxLoopbackIterations": 2},
     )
-
     assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
 
 
@@ -165,7 +160,6 @@ async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
     document = workflow(
         [node("a")], [edge("a", "a", condition={"type": "expression", "expression": "inputs.gone == 1.0"})]
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     assert (await bench.payload(key, "run.failed"))["error"]["code"] == "expression_failed"
 
@@ -175,7 +169,6 @@ async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
         [node("off", disabled=True), node("a"), node("b"), node("end")],
         [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
     )
-
     assert await started(document) == ["end", "run.completed"]
 
 
@@ -212,7 +205,6 @@ async def test_old_writes_of_a_variable_are_forgotten() -> None:
         [variable("n", "number", defaultValue=0)],
         settings={"maxLoopbackIterations": 200},
     )
-
     bench, key = await EngineHarness().with_ended_run(document)
     stored = await bench.stored_run(key)
     plan = await bench.catalog.pinned_plan("sample", stored.header.definition)

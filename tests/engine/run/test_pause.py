@@ -305,7 +305,6 @@ async def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
 
 async def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
     stubborn = UncancellableNode()
-
     bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
     key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
     await until(lambda: stubborn.end is not None)
@@ -324,7 +323,6 @@ async def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> N
 
 async def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 1_000.0)
-
     bench = EngineHarness()
     nodes = [node("a", "test.gate"), node("b", "test.gate")]
     key = await bench.execute(workflow(nodes), configurable={"recursionLimit": 1})

@@ -62,7 +62,6 @@ async def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
         [edge("a", "a", "any_failed")],
         settings={"maxLoopbackIterations": 10**9},
     )
-
     bench, key = await EngineHarness(limits=Limits(max_node_executions=10)).with_ended_run(document)
     assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
@@ -134,7 +133,6 @@ async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> 
 
     body = {"typeId": "core.identity"}
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
-
     bench, key = await EngineHarness(wrap=LostReplyLog).with_ended_run(document)
     assert lied
     assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
@@ -166,7 +164,6 @@ async def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled()
         return Completed({})
 
     cleaned: list[str] = []
-
     bench = EngineHarness(waiting_node_type("test.careful", careful))
     key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
     await run_ready_tasks()
@@ -208,7 +205,6 @@ async def test_the_conditions_behind_a_node_share_one_budget() -> None:
         [node("a"), *(node(name) for name in names)],
         [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
     )
-
     bench, key = await EngineHarness().with_ended_run(document, inputs={"l": list(range(1500))})
     codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
     assert codes == {"expression_limit"}

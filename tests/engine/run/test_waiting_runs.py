@@ -160,7 +160,6 @@ async def test_many_deadlines_strike_each_at_its_time() -> None:
     late = InstantNode(NodeDeclaration("test.late", "Asks.", inputs={"type": "object"}), work_of)
     after = {"after": {"type": "variable", "variableName": "after"}}
     document = workflow([node("ask", "test.late", inputs=after)], [], [variable("after", "number")])
-
     bench = EngineHarness(late)
     began = bench.clock.now()
     waits = [(at * 37) % 101 + 1 for at in range(60)]

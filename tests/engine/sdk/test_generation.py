@@ -204,7 +204,6 @@ async def test_a_refusal_is_final() -> None:
 @pytest.mark.rule("rel-21")
 async def test_a_limit_that_nobody_looked_at_would_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AnswerAttempts, "_may_retry", lambda self, judged, attempt: attempt < 9)
-
     _, _, model, _ = await ended(*[BAD] * 12)
     assert len(model.requests) == 9
 

@@ -236,7 +236,6 @@ async def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: 
 @pytest.mark.parametrize(("bound", "most"), [(module.MAX_CONCURRENT_READS, module.MAX_CONCURRENT_READS), (1000, 100)])
 async def test_few_pages_are_read_at_the_same_time(bound: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_CONCURRENT_READS", bound)
-
     log, feeds = source_and_feeds()
     log.add(40, terminal=True, size=900_000)
     readers = [feeds.join(KEY, -1) for _ in range(100)]
@@ -263,7 +262,6 @@ async def test_the_tail_is_bounded_in_bytes() -> None:
 @pytest.mark.parametrize(("bound", "count"), [(module.ALL_TAILS_BYTES, 9), (2**40, 20)])
 async def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ALL_TAILS_BYTES", bound)
-
     log, feeds = source_and_feeds()
     keys = [RunKey("live:acme", f"run-{number}") for number in range(20)]
     readers = {key: feeds.join(key, -1) for key in keys}
@@ -283,7 +281,6 @@ async def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, m
 async def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     many = 3 * module.WAKE_BATCH
     monkeypatch.setattr(module, "WAKE_BATCH", bound)
-
     log, feeds = source_and_feeds()
     readers = [feeds.join(KEY, -1) for _ in range(many)]
     tasks = [asyncio.create_task(reader.next(5)) for reader in readers]

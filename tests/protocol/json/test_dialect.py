@@ -250,7 +250,6 @@ def test_nothing_is_ever_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 for document in ({keyword: target}, {"items": {keyword: target}}, {"$defs": {"a": {keyword: target}}}):
                     assert len(check_caller_schema(document, "")) == 1
     assert visits == []
-
     blank = SchemaAnalysis([], 1, 0, False)
     monkeypatch.setattr(caller_schema, "analyze_schema", lambda *_: blank)  # sabotage: the first guard is gone
     with trap() as (remote, visits):
