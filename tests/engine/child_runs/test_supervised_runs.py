@@ -80,8 +80,7 @@ async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
         node("send", "core.dispatch", config={"askUserRouting": "clarification"}),
     ]
     back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
-    document = workflow(nodes, [edge("lead", "send"), back], id="asks")
-    bench, key = await start_run(document, *WORKERS)
+    bench, key = await start_run(workflow(nodes, [edge("lead", "send"), back], id="asks"), *WORKERS)
     assert await bench.status(key) == "waiting-input"
     await bench.answer(key, {"answers": {"answer": "c"}}, "send")
     await settle()

@@ -202,8 +202,7 @@ async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer
 @pytest.mark.rule("int-10")
 @fails_without("weftwork.protocol.people.answers.check_value", lambda *arguments: [])
 async def test_an_answer_of_any_kind_fits_the_schema_of_its_question() -> None:
-    wanted = {"type": "object", "required": ["feedback"]}
-    bench, key = await asked("approval", resume_schema=wanted)
+    bench, key = await asked("approval", resume_schema={"type": "object", "required": ["feedback"]})
     assert await refused(bench, key, {"action": "accept"}) == (400, "validation_error", "/resumeValue")
     assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
 

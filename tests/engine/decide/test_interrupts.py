@@ -172,8 +172,7 @@ async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
 
 
 async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
-    document = workflow([ASK, node("gate", "test.gate")])
-    bench, key = await EngineHarness().with_gated_run(document)
+    bench, key = await EngineHarness().with_gated_run(workflow([ASK, node("gate", "test.gate")]))
     control = RunControl(bench.runtime, bench.executor)
     with pytest.raises(ClientFault) as caught:
         await control.pause_run(CALLER, key.run_id, {})

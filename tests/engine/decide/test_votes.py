@@ -238,8 +238,7 @@ def test_votes_decide_as_they_are_counted_by_hand(required: int, policy: str, ca
 
 @pytest.mark.rule("appr-09")
 async def test_an_override_that_is_one_voice_is_counted_once() -> None:
-    many = gate(requiredApprovals=3, rejectionPolicy="majority", override=True)
-    bench, key = await asked("approval", many)
+    bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", override=True))
     over = {"action": "reject", "override": True, "reason": "the office burns"}
     for _ in range(3):
         assert await bench.answer(key, over, by=OWNER) == "waiting-approval"

@@ -48,8 +48,7 @@ async def nodes_of(catalog: WorkflowCatalog, tenant: str = "acme", workflow_id: 
 @pytest.mark.rule("wf-08")
 async def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
     shared = {**workflow([node("a")]), "id": "shared"}
-    private = {**workflow([node("a")]), "id": "private", "tenantId": "acme"}
-    catalog = await catalog_of(shared, private)
+    catalog = await catalog_of(shared, {**workflow([node("a")]), "id": "private", "tenantId": "acme"})
     for tenant, workflow_id, nodes in (
         ("acme", "private", ["a"]),
         ("other", "private", None),
@@ -107,8 +106,7 @@ async def test_a_run_keeps_the_definition_it_started_with() -> None:
 
 async def test_pages_are_merged_from_files_and_registrations() -> None:
     files = [workflow([node("a")], id=name, version="file") for name in ("b", "d", "f", "h")]
-    private = workflow([node("a")], id="e", tenantId="other")
-    catalog = await catalog_of(*files, private)
+    catalog = await catalog_of(*files, workflow([node("a")], id="e", tenantId="other"))
     for name in ("a", "d", "g"):
         await register(catalog, workflow([node("a")], id=name, version="own"))
     for limit in range(1, 9):

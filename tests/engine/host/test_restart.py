@@ -57,8 +57,7 @@ async def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
 
 async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
     bench = EngineHarness()
-    ports = {"x": {"type": "static", "value": [1]}}
-    key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
+    key = await bench.start(workflow([node("a", "test.gate", inputs={"x": {"type": "static", "value": [1]}})]))
     await until(lambda: bench.gate_node.waiting)
     after = await bench.restart()
     await until(lambda: after.gate_node.waiting)

@@ -105,8 +105,7 @@ async def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() ->
     documents = [
         {"type": "media.image", "schemaVersion": 1, "payload": {"bytes": 1, "url": url}} for url in urls.values()
     ]
-    limits = Limits(envelopes_per_turn=32)
-    again = bench.successor(types=(envelope_node(*documents),), limits=limits)
+    again = bench.successor(types=(envelope_node(*documents),), limits=Limits(envelopes_per_turn=32))
     key = await run_to_end(again)
     said = dict(zip(urls, [each["status"] for each in await outputs(again, key)], strict=True))
     assert said == {

@@ -301,8 +301,7 @@ async def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
 @pytest.mark.rule("lim-02")
 async def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
     bench = EngineHarness()
-    document = workflow([node("a", "test.gate")])
-    key = await bench.start(document, configurable={"runTimeoutMs": 1000})
+    key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
     await until(lambda: bench.gate_node.waiting)
     await bench.close()
     bench.clock.advance(5000)

@@ -238,8 +238,7 @@ def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
     if BROKEN[first][0] in ("kind", "contract", "limits"):
         # A conflict would win over being gated: it is about what may be recorded at all.
         del held["find_recorded"]
-    document = {**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}
-    _, said = explain(document, rules(**held))
+    _, said = explain({**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}, rules(**held))
     assert (said[-1].step, said[-1].passed) == (BROKEN[first][0], False)
     assert [each.step for each in said] == [name for name, _ in STEPS][: len(said)]
     assert all(each.passed for each in said[:-1])

@@ -180,8 +180,7 @@ def test_kinds_of_a_workflow() -> None:
 def test_kinds_of_a_workflow_that_are_none(given: Any, places: list[tuple[str, str]]) -> None:
     expected = [(f"/metadata/envelopeKinds{pointer}", rule) for pointer, rule in places]
     assert kinds_of(given) == ((), expected)
-    document = workflow([node("a")], metadata={"envelopeKinds": given})
-    parsed, violations = parse_workflow(document, TYPES)
+    parsed, violations = parse_workflow(workflow([node("a")], metadata={"envelopeKinds": given}), TYPES)
     assert parsed is None
     assert [(each.pointer, each.rule) for each in violations] == expected
 

@@ -111,7 +111,7 @@ def values() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("bundle-08")
-@for_all(60, values())
+@for_all(60, values(), share=2)
 @example(base64.encodebytes(bytes(900)).decode())
 def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     written = story(1)
