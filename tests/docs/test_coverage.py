@@ -1,14 +1,16 @@
-"""Whatever a user can set, call, meet or read about in the log stands on its page."""
+"""Whatever a user can set, call or meet stands on its page; generated parts are up to date; links lead somewhere."""
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import click
 import msgspec
 import pytest
 
-from tests.docs.pages import ROOT
+from tests.docs.page_tool import copy_tree, run_tool
+from tests.docs.pages import ROOT, anchors, links, name, pages
 from tests.harness.payload_types import EVENT_TYPES
 from weftwork.cli.main import main
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
@@ -36,8 +38,8 @@ def page(name: str) -> str:
 def options(command: click.Command) -> list[str]:
     """The option names and arguments of a command and of those below it, and their names."""
     found = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]
-    for name, child in command.commands.items() if isinstance(command, click.Group) else ():
-        found += [name, *options(child)]
+    for word, child in command.commands.items() if isinstance(command, click.Group) else ():
+        found += [word, *options(child)]
     return found
 
 
@@ -146,3 +148,100 @@ def test_every_reading_that_the_code_cites_is_there() -> None:
 )
 def test_a_name_that_is_left_out_is_seen(name: str, text: str, gone: list[str]) -> None:
     assert missing([name], text) == gone
+
+
+TOOL = "reference_pages.py"
+REFERENCE = ("settings", "errors", "cli", "http", "parameters", "seams", "nodes", "workflow")
+PAGES = ("concepts.md", *(f"reference/{name}.md" for name in REFERENCE))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return copy_tree(tmp_path, TOOL)
+
+
+def test_the_pages_are_up_to_date() -> None:
+    assert run_tool(ROOT, TOOL, "--check") == (0, "")
+
+
+def test_a_stale_part_is_seen_and_written_anew(tree: Path) -> None:
+    page = tree / "docs" / "reference" / "settings.md"
+    before = page.read_text("utf-8")
+    page.write_text(before.replace("`8787`", "`8788`"), "utf-8")
+    assert run_tool(tree, TOOL, "--check") == (1, "docs/reference/settings.md is stale: run `make docs`\n")
+    assert run_tool(tree, TOOL) == (0, "")
+    assert page.read_text("utf-8") == before
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_generated_parts(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    assert "<!-- begin: " in text
+    assert text.count("<!-- begin: ") == text.count("<!-- end: ")
+
+
+def test_an_unknown_part_stops_the_tool(tree: Path) -> None:
+    page = tree / "docs" / "index.md"
+    page.write_text("<!-- begin: weather -->\n<!-- end: weather -->\n", "utf-8")
+    status, said = run_tool(tree, TOOL)
+    assert status != 0
+    assert "weather" in said
+
+
+RULE = re.compile(r"`--rule ([a-z]+-\d\d)`|pytest --rule ([a-z]+-\d\d)")
+
+
+def broken(page: Path) -> list[str]:
+    """Links of a page that lead to no file or to no heading of it."""
+    found: list[str] = []
+    for link in links(page.read_text("utf-8")):
+        if "://" in link:
+            continue
+        file, _, fragment = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        if not target.exists() or (fragment and fragment not in anchors(target.read_text("utf-8"))):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_a_broken_link_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Other things, here\n\n```text\n# not a heading\n```\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[a](other.md) [b](other.md#other-things-here) [c](other.md#not-a-heading) [d](gone.md) [e](#own)\n"
+    )
+    assert broken(page) == ["other.md#not-a-heading", "gone.md", "#own"]
+
+
+def test_the_rules_that_pages_name_are_rules() -> None:
+    manifest = tomllib.loads((ROOT / "src" / "weftwork" / "protocol" / "rules.toml").read_text("utf-8"))
+    known = {row["id"] for row in manifest["rule"]}
+    named = {a or b for page in pages() for a, b in RULE.findall(page.read_text("utf-8"))}
+    assert "fold-01" in named
+    assert named <= known
+
+
+def test_the_tests_that_pages_name_exist() -> None:
+    named = {path for page in pages() for path in re.findall(r"`(tests/[\w/.]+)`", page.read_text("utf-8"))}
+    assert "tests/docs/test_snippets.py" in named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_readme_has_a_picture_a_start_and_proofs() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(re.findall(r"\S*\w\S*", text)) <= 500
+    assert "LOG: 0 1 2 3" in text
+    assert "```sh\nmake run\nmake test\n```" in text
+    assert len(RULE.findall(text)) >= 4
+
+
+def test_pages_are_short() -> None:
+    """All but the lists of rules and modules, which are generated and not read from end to end."""
+    long = [name(page) for page in pages() if len(page.read_text("utf-8").splitlines()) > 300]
+    long = [each for each in long if not each.endswith(("rules.md", "architecture.md"))]
+    assert not long

@@ -1,7 +1,10 @@
-"""A table of cases that one test goes through: all of them are tried, and those that fail are named."""
+"""Ways to run a test more than once: with every case of a table, and without the guard that it proves."""
 
+import functools
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -17,3 +20,26 @@ def check_cases(cases: Iterable[T], check: Callable[[T], None], name: Callable[[
             failed.append(error)
     if failed:
         raise ExceptionGroup("cases that failed", failed)
+
+
+def fails_without(*guard: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Run a test, and once more with a guard replaced, as `setattr` of monkeypatch would: then it must fail."""
+
+    def decorate(test: Callable[..., Any]) -> Any:
+        @functools.wraps(test)
+        async def twice(*arguments: Any, **named: Any) -> None:
+            await test(*arguments, **named)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(*guard)
+                with pytest.raises((AssertionError, pytest.fail.Exception)):
+                    await test(*arguments, **named)
+
+        return twice
+
+    return decorate
+
+
+def present(value: T | None) -> T:
+    """The value, which must be there."""
+    assert value is not None
+    return value

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, settle
 from weftwork.protocol.run.header import RunKey
 
 GATE = workflow([node("g", "core.approvalGate", config={"title": "Go on?"})], id="gate")
@@ -26,11 +26,6 @@ async def start_run(
     key = await bench.start(document)
     await settle()
     return bench, key
-
-
-async def settle() -> None:
-    for _ in range(10):
-        await run_ready_tasks()
 
 
 async def child_keys(bench: EngineHarness, key: RunKey) -> list[RunKey]:

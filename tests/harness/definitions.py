@@ -1,7 +1,10 @@
 """Workflow definitions for tests: the least document that passes, made of its parts."""
 
 import os
+from collections.abc import Callable
 from typing import Any
+
+from hypothesis import given, settings
 
 from weftwork.protocol.run.header import Owner, RunHeader
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
@@ -12,9 +15,18 @@ NODE_TYPES = builtin_node_types()
 TYPES = declarations_by_type(NODE_TYPES)
 
 
-def example_count(count: int) -> int:
-    """How many cases a property tries; many more where the full proof is asked for."""
-    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count
+def example_count(count: int, share: int = 1) -> int:
+    """How many cases a property tries: a share of them every day, many more where the full proof is asked for."""
+    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count // share
+
+
+def for_all(count: int, *strategies: Any, share: int = 1, **named: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A property of all values of these strategies, tried for `example_count` of them, however long each takes."""
+
+    def decorate(test: Callable[..., Any]) -> Any:
+        return settings(max_examples=example_count(count, share), deadline=None)(given(*strategies, **named)(test))
+
+    return decorate
 
 
 def node(node_id: str, type_id: str = "core.noop", **more: Any) -> dict[str, Any]:

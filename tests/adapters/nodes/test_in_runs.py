@@ -20,9 +20,7 @@ def outputs(document: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a run that completes."""
 
     async def work() -> dict[str, Any]:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness().with_ended_run(document)
         (completed,) = await bench.payloads(key, "run.completed")
         return completed["outputs"]
 
@@ -119,9 +117,7 @@ async def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
     await until(lambda: first.clock.next_wake == first.clock.now() + 3_000)
     await run_ready_tasks()
     assert [item["index"] for item in await first.payloads(key, "weftwork.map.item")] == [0, 1]
-    await first.crash()
-    second = first.successor()
-    await second.executor.recover()
+    second = await first.restart()
     await second.run_to_end(key)
     items = await second.payloads(key, "weftwork.map.item")
     assert sorted(item["index"] for item in items) == [0, 1, 2, 3]
@@ -150,8 +146,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("type_id", "config", "pointer"), REFUSED)
 async def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str, config: Any, pointer: str) -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))
     assert [each.pointer for each in violations] == [f"/nodes/0/config{pointer}"]
 

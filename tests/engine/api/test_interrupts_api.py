@@ -1,20 +1,26 @@
-"""Interrupts for callers, without an edge: who an answer is by, and which requests are the same request."""
+"""Interrupts for callers: who an answer is by; and idempotency: equal requests get the same answer."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.engine_harness import CALLER, EngineHarness, run
+from tests.harness.cases import fails_without
+from tests.harness.definitions import node, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
+from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome, idempotent
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts, decode_cursor, encode_cursor
-from weftwork.engine.api.keyring import Keyring, Principal
+from weftwork.engine.api.keyring import Keyring, Principal, require_run
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.signer import Signer
+from weftwork.ports.storage.event_log import SlotTaken
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.wire.v1.routes import SCOPES
 
@@ -25,8 +31,7 @@ PLAIN = Principal.of("key_9", "acme", "live", frozenset({"approvals:respond"}), 
 
 
 async def opened(*definitions: dict[str, Any]) -> tuple[EngineHarness, Interrupts]:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     for document in definitions:
         assert await bench.catalog.register(document) == []
     signer = Signer(bench.store.signing, bench.clock, bench.ids)
@@ -58,21 +63,16 @@ async def linked(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.rule("appr-03")
 @pytest.mark.parametrize("document", [{}, {"for": "eve"}])
-def test_a_link_that_could_never_answer_is_not_made(document: dict[str, Any]) -> None:
+@fails_without("weftwork.engine.api.interrupts._check_approver", lambda *_: None)
+async def test_a_link_that_could_never_answer_is_not_made(document: dict[str, Any]) -> None:
     with pytest.raises(ClientFault) as fault:
-        run(lambda: linked(document))
+        await linked(document)
     assert (fault.value.code, fault.value.details) == (
         "validation_error",
         {"pointer": "/for", "supported": ["ada", "bob"]},
     )
-    assert run(lambda: linked({"for": "bob"}))["intent"] == "resolve"
-    assert run(lambda: linked({**document, "intent": "inspect"}))["intent"] == "inspect"
-
-
-def test_without_the_look_at_the_approvers_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.engine.api.interrupts._check_approver", lambda *_: None)
-    with pytest.raises(pytest.fail.Exception):
-        test_a_link_that_could_never_answer_is_not_made({})
+    assert (await linked({"for": "bob"}))["intent"] == "resolve"
+    assert (await linked({**document, "intent": "inspect"}))["intent"] == "inspect"
 
 
 @pytest.mark.rule("appr-03")
@@ -116,9 +116,8 @@ async def test_both_names_of_one_request_are_the_same_request() -> None:
     first = await interrupts.resolve_approval(CALLER, run_id, "gate", value, "k")
     again = await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k")
     assert (first.status, first.replayed, again.status, again.replayed) == ("completed", False, "completed", True)
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^interrupt_already_resolved: "):
         await interrupts.resolve(CALLER, run_id, "gate", {"resumeValue": value}, "k", "gate.1")
-    assert caught.value.code == "interrupt_already_resolved"
 
 
 @pytest.mark.rule("tok-05")
@@ -155,3 +154,85 @@ async def test_a_key_that_was_given_at_start_has_no_name() -> None:
     assert ring.authenticate("given").label == ""
     key, _ = await ring.create("acme", label="ada")
     assert ring.authenticate(key).label == "ada"
+
+
+WAITS = workflow([node("a", "test.gate")])
+
+
+class Number(ReplayableOutcome, frozen=True):
+    number: int
+
+
+class Counter:
+    """Work that records how often it was done, and then may be refused."""
+
+    def __init__(self, bench: EngineHarness, fault: ClientFault | None = None) -> None:
+        self._bench = bench
+        self._fault = fault
+        self.done = 0
+
+    async def apply(self, key: str | None, body: Any = None) -> Number:
+        return await idempotent(self._bench.runtime, CALLER, "count", key, body, Number, self._work)
+
+    async def _work(self, claim: IdempotencyClaim) -> Number | SlotTaken:
+        self.done += 1
+        outcome = Number(self.done)
+        record = claim.make_record(outcome)
+        taken = await self._bench.log.save_record(record) if record is not None else None
+        if self._fault is not None:
+            raise self._fault
+        return taken or outcome
+
+
+@pytest.mark.rule("idem-01")
+async def test_a_key_does_its_work_once() -> None:
+    work = Counter(await EngineHarness().open())
+    assert [await work.apply("k"), await work.apply("k")] == [Number(1), Number(1, replayed=True)]
+    assert [await work.apply("other"), work.done] == [Number(2), 2]
+    with pytest.raises(ClientFault) as caught:
+        await work.apply("k", "another body")
+    assert (caught.value.code, work.done) == ("idempotency_key_mismatch", 2)
+
+
+async def test_without_a_key_the_work_is_done_each_time() -> None:
+    work = Counter(await EngineHarness().open())
+    assert [await work.apply(None), await work.apply(None)] == [Number(1), Number(2)]
+
+
+@pytest.mark.rule("idem-02")
+async def test_requests_that_look_at_the_same_time_get_the_outcome_that_was_recorded_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def nothing(*_: Any) -> None:
+        return None
+
+    work = Counter(await EngineHarness().open())
+    monkeypatch.setattr(IdempotencyClaim, "find_outcome", nothing)
+    assert [await work.apply("k"), await work.apply("k")] == [Number(1), Number(1, replayed=True)]
+
+
+@pytest.mark.rule("idem-03")
+async def test_a_refusal_gives_way_to_an_outcome_that_was_recorded_meanwhile() -> None:
+    """What refuses the second of two equal requests may be the effect of the first."""
+    work = Counter(await EngineHarness().open(), ClientFault("conflict", "Done already."))
+    assert await work.apply("k") == Number(1, replayed=True)
+    with pytest.raises(ClientFault, match="Done already"):
+        await work.apply(None)
+
+
+@pytest.mark.rule("idem-02")
+async def test_equal_creates_for_the_last_place_of_a_tenant_make_one_run() -> None:
+    bench = await EngineHarness(limits=Limits(max_live_runs_per_tenant=1)).open()
+    assert await bench.catalog.register(WAITS) == []
+    asked = [bench.service.create_run(CALLER, {"workflowId": WAITS["id"]}, "k") for _ in range(4)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    await bench.close()
+    assert len({outcome.run_id for outcome in outcomes if not isinstance(outcome, BaseException)}) == 1
+
+
+@pytest.mark.parametrize("nothing", [None, False, []])
+def test_nothing_found_of_a_run_is_a_run_that_is_not_there(nothing: Any) -> None:
+    assert require_run("found") == "found"
+    with pytest.raises(ClientFault) as caught:
+        require_run(nothing)
+    assert (caught.value.code, caught.value.message) == ("not_found", "There is no such run.")

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.harness.engine_harness import CALLER, EngineHarness, run
 from weftwork.engine.api import runs
 from weftwork.engine.api.keyring import Principal
@@ -109,8 +108,7 @@ async def check_leaves(tree: StoredTree) -> None:
 
 
 @pytest.mark.rule("kin-12")
-@settings(max_examples=example_count(60), deadline=None)
-@given(TREES, st.data())
+@for_all(60, TREES, st.data())
 def test_a_tree_holds_what_is_below_level_by_level(parents: list[int], data: st.DataObject) -> None:
     top = data.draw(st.integers(0, len(parents)))
     limit = data.draw(st.integers(1, len(parents) + 3))

@@ -1,4 +1,4 @@
-"""The facade: the order of checks, idempotency, tenancy, readers, listings, spans and the sweeper."""
+"""The facade of runs: order of checks, idempotency, tenancy, listings, spans, sweeper, variables, bulk cancels."""
 
 import asyncio
 from typing import Any
@@ -6,13 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.definitions import node, variable, workflow
+from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.run_ports import WrappedLog
+from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
-from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
-from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
@@ -46,8 +49,7 @@ async def refusal(
 @pytest.mark.rule("run-07")
 @pytest.mark.parametrize("first", range(len(LADDER)))
 async def test_of_several_faults_the_first_check_speaks(first: int) -> None:
-    bench = EngineHarness(limits=Limits(max_live_runs=0))
-    await bench.store.open()
+    bench = await EngineHarness(limits=Limits(max_live_runs=0)).open()
     await bench.catalog.register(GATE)
     document: dict[str, Any] = {"workflowId": "sample"}
     for fault, _, _ in reversed(LADDER[first:]):
@@ -61,8 +63,7 @@ async def test_of_several_faults_the_first_check_speaks(first: int) -> None:
 
 @pytest.mark.rule("run-07")
 async def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(GATE)
     assert (await refusal(bench, {"nonsense": 1}, "no key")).details == {"pointer": ""}
     good = {"workflowId": "sample"}
@@ -75,8 +76,7 @@ async def test_the_idempotency_key_is_looked_at_before_the_body() -> None:
 
 @pytest.mark.rule("idem-01", "idem-02", "idem-03")
 async def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")]))
     body = {"workflowId": "sample", "inputs": {"a": 1, "b": 2}}
     same = {"inputs": {"b": 2.0, "a": 1}, "workflowId": "sample"}
@@ -94,24 +94,15 @@ async def test_one_key_makes_one_run_until_it_is_forgotten() -> None:
 
 
 async def test_a_full_host_says_when_to_come_again() -> None:
-    bench = EngineHarness(limits=Limits(max_live_runs=1))
-    key = await bench.start(GATE)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness(limits=Limits(max_live_runs=1)).with_gated_run(GATE)
     fault = await refusal(bench, {"workflowId": "sample"})
     assert (fault.code, fault.details) == ("service_unavailable", {"retryAfter": 5})
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     await bench.service.create_run(CALLER, {"workflowId": "sample"})
 
 
-class SlowLog:
+class SlowLog(WrappedLog):
     """A log whose commits take a turn of the loop, as on a disk."""
-
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def create(self, *arguments: Any) -> Any:
         await asyncio.sleep(0)
@@ -131,8 +122,7 @@ async def test_runs_that_are_being_created_count_as_live() -> None:
 
 
 async def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE, scopeId="s")
+    bench, key = await EngineHarness().with_run(GATE, scopeId="s")
     body = {"workflowId": "sample", "scopeId": "s"}
     with pytest.raises(ClientFault) as caught:
         await bench.service.create_run(CALLER, body, exclusive=True)
@@ -145,9 +135,7 @@ async def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
 @pytest.mark.rule("auth-03")
 @pytest.mark.parametrize("stranger", [OTHER, TESTER])
 async def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
     service = bench.service
     for call in (
         lambda: service.get_run(stranger, key.run_id),
@@ -164,8 +152,7 @@ async def test_another_partition_sees_nothing_of_a_run(stranger: Principal) -> N
 
 @pytest.mark.rule("wf-08")
 async def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     document = workflow([node("a")], tenantId="other")
     assert await bench.catalog.register(document) == []
     assert msgspec.json.decode(await bench.workflows.get(OTHER, "sample")) == document
@@ -193,12 +180,9 @@ async def test_a_snapshot_and_a_listing_show_the_run(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
-    bench = EngineHarness()
-    key = await bench.start(GATE)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(GATE)
     reader, _ = await bench.streams.join(CALLER, key.run_id, 1000)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     assert [event.type for event in await reader.next(1)] == ["node.completed", "run.completed"]
     bench.streams.leave(CALLER, key.run_id)
     reader, projection = await bench.streams.join(CALLER, key.run_id, 3)
@@ -207,9 +191,7 @@ async def test_a_reader_beyond_the_log_waits_at_its_end_or_is_done() -> None:
 
 @pytest.mark.rule("trace-04")
 async def test_spans_are_projected_from_the_log() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a"), node("b", "core.fail")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a"), node("b", "core.fail")]))
     found = await bench.service.run_spans(CALLER, key.run_id)
     assert [span["status"] for span in found] == ["error", "ok", "error"]
     assert await bench.service.run_spans(CALLER, key.run_id) == found
@@ -224,11 +206,182 @@ async def test_the_sweeper_goes_on_when_the_store_is_away(monkeypatch: pytest.Mo
     await bench.store.open()
     await bench.catalog.register(workflow([node("a")]))
     await bench.service.create_run(CALLER, {"workflowId": "sample"}, "k")
-    bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
-    await run_ready_tasks()
+    await bench.advance(RETENTION_SECONDS * 1000 + 1)
     assert await bench.log.sweep(bench.clock.now()) == 0
     await sweeper.stop()
     assert bench.clock.next_wake is None
     await bench.store.close()
     with pytest.raises(StoreUnavailable):
         await bench.service.check_ready()
+
+
+ASKS = workflow(
+    [node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "x"}}), node("after")],
+    [edge("ask", "after")],
+    variables=[variable("colour", defaultValue="red"), variable("secret", sensitive=True)],
+)
+READS = {"port": {"type": "variable", "variableName": "colour"}}
+
+
+@pytest.mark.rule("seam-01")
+async def test_what_is_set_is_there_for_what_comes_after() -> None:
+    document = {**ASKS, "nodes": [ASKS["nodes"][0], node("after", "core.identity", inputs=READS)]}
+    bench, key = await EngineHarness().with_run(document)
+    control = RunControl(bench.runtime, bench.executor)
+    assert await control.set_variables(CALLER, key.run_id, {"variables": {"colour": "blue"}}) == "waiting-input"
+    assert await bench.payloads(key, "variable.changed") == [{"name": "colour", "next": "blue", "nodeId": "ask"}]
+    await bench.answer(key, "x")
+    assert (await bench.state(key)).nodes["after"].outputs["port"] == "blue"
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"colour": 7}, "validation_error"),
+        ({"unknown": "x"}, "validation_error"),
+        ({"secret": "x"}, "validation_error"),
+        ({}, "validation_error"),
+    ],
+)
+async def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str) -> None:
+    bench, key = await EngineHarness().with_run(ASKS)
+    with pytest.raises(ClientFault) as caught:
+        await RunControl(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
+    assert caught.value.code == code
+    assert await bench.payloads(key, "variable.changed") == []
+
+
+async def test_a_run_that_has_ended_or_is_not_there_is_told() -> None:
+    bench, key = await EngineHarness().with_run(ASKS)
+    await bench.cancel(key)
+    codes: list[str] = []
+    for run_id in (key.run_id, "nobody"):
+        with pytest.raises(ClientFault) as caught:
+            await RunControl(bench.runtime, bench.executor).set_variables(
+                CALLER, run_id, {"variables": {"colour": "b"}}
+            )
+        codes.append(caught.value.code)
+    assert codes == ["conflict", "not_found"]
+
+
+GATED = workflow([node("a", "test.gate")])
+NOOP = {**workflow([node("a", "core.noop")]), "id": "noop"}
+
+
+def codes(results: list[dict[str, Any]]) -> list[str]:
+    """The status of each entry, or its error code."""
+    return [entry["status"] if entry["ok"] else entry["error"]["code"] for entry in results]
+
+
+async def started(bench: EngineHarness, count: int) -> list[str]:
+    return [(await bench.start(GATED)).run_id for _ in range(count)]
+
+
+@pytest.mark.rule("run-10")
+async def test_each_run_has_its_own_answer_in_the_order_of_the_request() -> None:
+    bench = EngineHarness()
+    first, second, third = await started(bench, 3)
+    done = (await bench.start(NOOP)).run_id
+    await bench.cancel(CALLER.run(third))
+    await bench.run_to_end(CALLER.run(third))
+    asked = [second, "no:id", done, first, "unknown", third, second, "a b", "é" * 128]
+    outcome = await bench.control.cancel_runs(CALLER, {"runIds": asked, "reason": "enough"})
+    assert [entry["runId"] for entry in outcome.results] == asked
+    wanted = ["cancelling", "validation_error", "run_terminal", "cancelling", "not_found", "cancelled"]
+    assert codes(outcome.results) == [*wanted, "cancelling", "validation_error", "validation_error"]
+    assert not outcome.replayed
+    for run_id in (first, second):
+        events = await bench.run_to_end(CALLER.run(run_id))
+        assert events[-1].type == "run.cancelled"
+        assert [event.type for event in events].count("weftwork.run.cancel-requested") == 1
+        assert b'"enough"' in events[-1].payload
+    again = await bench.control.cancel_runs(CALLER, {"runIds": [first, second]})
+    assert codes(again.results) == ["cancelled", "cancelled"]
+
+
+@pytest.mark.rule("run-10", "auth-03")
+async def test_a_run_of_another_tenant_is_not_there() -> None:
+    bench = EngineHarness()
+    (theirs,) = await started(bench, 1)
+    outcome = await bench.control.cancel_runs(OTHER, {"runIds": [theirs, "unknown"]})
+    first, second = outcome.results
+    assert {**first, "runId": ""} == {**second, "runId": ""}
+    assert await bench.status(CALLER.run(theirs)) == "running"
+
+
+@pytest.mark.rule("idem-03")
+async def test_the_same_key_gives_the_whole_answer_again() -> None:
+    bench = EngineHarness()
+    (run_id,) = await started(bench, 1)
+    asked = {"runIds": [run_id, "unknown"]}
+    first = await bench.control.cancel_runs(CALLER, asked, "k")
+    await bench.run_to_end(CALLER.run(run_id))
+    again = await bench.control.cancel_runs(CALLER, asked, "k")
+    assert (again.results, first.replayed, again.replayed) == (first.results, False, True)
+    assert codes((await bench.control.cancel_runs(CALLER, asked, "k2")).results) == ["cancelled", "not_found"]
+    with pytest.raises(ClientFault, match=r"^idempotency_key_mismatch: "):
+        await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")
+    bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
+    assert codes((await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")).results) == ["cancelled"]
+
+
+async def test_two_at_once_with_the_same_key_say_the_same() -> None:
+    bench = EngineHarness()
+    ids = await started(bench, 4)
+    outcomes = await asyncio.gather(*(bench.control.cancel_runs(CALLER, {"runIds": ids}, "k") for _ in range(5)))
+    assert all(outcome.results == outcomes[0].results for outcome in outcomes)
+    assert sorted(outcome.replayed for outcome in outcomes) == [False, True, True, True, True]
+
+
+async def test_one_that_fails_does_not_stop_the_others() -> None:
+    bench = EngineHarness()
+    ids = await started(bench, 3)
+    real = bench.executor.request
+
+    async def request(key: Any, *rest: Any) -> Any:
+        if key.run_id == ids[0]:
+            raise StoreUnavailable("gone")
+        return await real(key, *rest)
+
+    bench.executor.request = request  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        await bench.control.cancel_runs(CALLER, {"runIds": ids}, "k")
+    for run_id in ids[1:]:
+        await bench.run_to_end(CALLER.run(run_id))
+    bench.executor.request = real  # type: ignore[method-assign]
+    outcome = await bench.control.cancel_runs(CALLER, {"runIds": ids}, "k")
+    assert codes(outcome.results) == ["cancelling", "cancelled", "cancelled"]
+    assert not outcome.replayed, "a request that failed is not recorded"
+
+
+@pytest.mark.parametrize("bound", [1, 16, 10**6])
+async def test_not_more_than_some_are_cancelled_at_the_same_time(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
+    """With a bound that is no bound, all of them are: the sabotage."""
+    monkeypatch.setattr(run_control, "MAX_CONCURRENT_CANCELS", bound)
+    bench = await EngineHarness().open()
+    busy, most = 0, 0
+
+    async def request(*_: Any) -> Any:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0)
+        busy -= 1
+        return "cancelled"
+
+    bench.executor.request = request  # type: ignore[method-assign]
+    asked = {"runIds": [f"run-{number}" for number in range(100)]}
+    await bench.control.cancel_runs(CALLER, asked)
+    assert most == min(bound, 100)
+
+
+async def test_an_error_of_ours_is_not_hidden_in_an_entry() -> None:
+    bench = EngineHarness()
+    (run_id,) = await started(bench, 1)
+
+    async def request(*_: Any) -> Any:
+        raise HostFault("cannot be woken")
+
+    bench.executor.request = request  # type: ignore[method-assign]
+    with pytest.raises(HostFault):
+        await bench.control.cancel_runs(CALLER, {"runIds": [run_id]})

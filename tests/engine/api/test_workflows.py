@@ -1,4 +1,4 @@
-"""Registering workflows: versions, tenants, keys, limits, and what runs make of a new version."""
+"""Registering workflows: versions, tenants, keys, limits, idempotency, and what runs make of a new version."""
 
 import asyncio
 from typing import Any, cast
@@ -6,13 +6,16 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run
+from tests.harness.engine_harness import CALLER, EngineHarness
 from weftwork.engine.api import workflows as workflows_module
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow import registration
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES, MAX_DESCRIPTION, MAX_LISTED_VIOLATIONS
@@ -21,12 +24,6 @@ OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
 V1 = workflow([node("one")], version="1")
 V2 = workflow([node("two")], version="2")
-
-
-async def opened(**made: Any) -> EngineHarness:
-    bench = EngineHarness(**made)
-    await bench.store.open()
-    return bench
 
 
 async def refused(
@@ -50,13 +47,12 @@ async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[st
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
     stored = await bench.executor.read_run(caller.run(outcome.run_id))
     assert stored is not None
-    plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
-    return list(plan.nodes)
+    return list((await bench.catalog.pinned_plan("sample", stored.header.definition)).nodes)
 
 
 @pytest.mark.rule("wf-11")
 async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     first = await bench.workflows.register(CALLER, V1)
     assert (first.workflow_id, first.version, first.created, first.replayed) == ("sample", "1", True, False)
     assert await nodes_run(bench) == ["one"]
@@ -69,26 +65,24 @@ async def test_a_new_version_is_taken_by_new_runs_and_the_old_one_stays_readable
 
 
 @pytest.mark.rule("wf-11")
-def test_a_version_says_one_thing_for_ever() -> None:
-    async def work() -> None:
-        bench = await opened()
-        first = await bench.workflows.register(CALLER, V1)
-        await bench.workflows.register(CALLER, V2)
-        bench.clock.advance(1000)
-        again = await bench.workflows.register(CALLER, dict(reversed(V1.items())))
-        assert again == msgspec.structs.replace(first, created=False)
-        conflict = await refused(bench, {**V1, "name": "Other"})
-        assert (conflict.code, conflict.status) == ("workflow_version_conflict", 409)
-        assert conflict.details == {"pointer": "/version"}
-        assert await read(bench) == V2
-        assert await nodes_run(bench) == ["two"]
-
-    run(work)
+@fails_without(workflows_module, "_existing_outcome", lambda there, *_: workflows_module._outcome(there, created=False))
+async def test_a_version_says_one_thing_for_ever() -> None:
+    bench = await EngineHarness().open()
+    first = await bench.workflows.register(CALLER, V1)
+    await bench.workflows.register(CALLER, V2)
+    bench.clock.advance(1000)
+    again = await bench.workflows.register(CALLER, dict(reversed(V1.items())))
+    assert again == msgspec.structs.replace(first, created=False)
+    conflict = await refused(bench, {**V1, "name": "Other"})
+    assert (conflict.code, conflict.status) == ("workflow_version_conflict", 409)
+    assert conflict.details == {"pointer": "/version"}
+    assert await read(bench) == V2
+    assert await nodes_run(bench) == ["two"]
 
 
 @pytest.mark.rule("wf-11")
 async def test_of_two_who_register_the_same_version_at_once_one_is_first() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     same = await asyncio.gather(*(bench.workflows.register(CALLER, V1) for _ in range(5)))
     assert sorted(each.created for each in same) == [False] * 4 + [True]
     assert len({each.digest for each in same}) == 1
@@ -101,7 +95,7 @@ async def test_of_two_who_register_the_same_version_at_once_one_is_first() -> No
 
 @pytest.mark.rule("wf-08", "wf-11")
 async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     await bench.workflows.register(TESTER, V1)
     assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
     assert await nodes_run(bench) == ["one"]
@@ -114,44 +108,40 @@ async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
 
 
 @pytest.mark.rule("wf-11")
-def test_a_definition_names_the_callers_tenant_or_none() -> None:
-    async def work() -> None:
-        bench = await opened()
-        for tenant in ("other", "", "ACME", "live:acme"):
-            fault = await refused(bench, {**V1, "tenantId": tenant})
-            assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
-        assert await read(bench, None, OTHER) == "not_found"
-        own = {**V1, "tenantId": "acme"}
-        await bench.workflows.register(CALLER, own)
-        assert await read(bench) == own
-
-    run(work)
+@fails_without(workflows_module, "_check_tenant", lambda *_: None)
+async def test_a_definition_names_the_callers_tenant_or_none() -> None:
+    bench = await EngineHarness().open()
+    for tenant in ("other", "", "ACME", "live:acme"):
+        fault = await refused(bench, {**V1, "tenantId": tenant})
+        assert (fault.code, fault.details) == ("forbidden", {"pointer": "/tenantId"})
+    assert await read(bench, None, OTHER) == "not_found"
+    own = {**V1, "tenantId": "acme"}
+    await bench.workflows.register(CALLER, own)
+    assert await read(bench) == own
 
 
 @pytest.mark.rule("wf-10")
-def test_every_violation_is_listed_up_to_a_bound() -> None:
-    async def work() -> None:
-        bench = await opened()
-        bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
-        fault = await refused(bench, bad)
-        details = fault.details or {}
-        assert [(each["pointer"], each["keyword"]) for each in details["violations"]] == [
-            ("/nodes/0/typeId", "known"),
-            ("/nodes/1/id", "unique"),
-            ("/nodes/2/config/delayMs", "type"),
-        ]
-        assert details["pointer"] == "/nodes/0/typeId"
-        many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
-        assert len((many.details or {})["violations"]) == MAX_LISTED_VIOLATIONS
-        for nothing in (None, [], "x", {}):
-            assert (await refused(bench, nothing)).code == "validation_error"
-        assert await read(bench) == "not_found"
-        assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
-            "pointer": "/version",
-            "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
-        }
-
-    run(work)
+@fails_without(registration, "check_version_length", lambda _: [])
+async def test_every_violation_is_listed_up_to_a_bound() -> None:
+    bench = await EngineHarness().open()
+    bad = workflow([node("a", "no.such"), node("a"), node("b", "core.delay", config={"delayMs": "x"})])
+    fault = await refused(bench, bad)
+    details = fault.details or {}
+    assert [(each["pointer"], each["keyword"]) for each in details["violations"]] == [
+        ("/nodes/0/typeId", "known"),
+        ("/nodes/1/id", "unique"),
+        ("/nodes/2/config/delayMs", "type"),
+    ]
+    assert details["pointer"] == "/nodes/0/typeId"
+    many = await refused(bench, workflow([node(str(number), "no.such") for number in range(300)]))
+    assert len((many.details or {})["violations"]) == MAX_LISTED_VIOLATIONS
+    for nothing in (None, [], "x", {}):
+        assert (await refused(bench, nothing)).code == "validation_error"
+    assert await read(bench) == "not_found"
+    assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
+        "pointer": "/version",
+        "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
+    }
 
 
 def without(bench: EngineHarness, *types: str) -> None:
@@ -165,7 +155,7 @@ def without(bench: EngineHarness, *types: str) -> None:
 async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id: str) -> None:
     """Whoever creates it learns what is missing, and where it is."""
 
-    bench = await opened()
+    bench = await EngineHarness().open()
     document = workflow([node("a"), node("b", type_id)])
     await bench.workflows.register(CALLER, document)
     later = bench.successor()
@@ -182,22 +172,20 @@ async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id
 
 
 @pytest.mark.rule("wf-09")
-def test_a_gated_type_is_refused_before_anything_else() -> None:
-    async def work() -> None:
-        bench = await opened()
-        without(bench, "core.dispatch")
-        fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
-        assert (fault.code, fault.status) == ("capability_required", 422)
-        body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
-        with pytest.raises(ClientFault) as caught:
-            await bench.workflows.register_sample(CALLER, body)
-        assert (caught.value.details or {})["nodeId"] == "n"
-
-    run(work)
+@fails_without(registration, "find_gated_node", lambda *_: None)
+async def test_a_gated_type_is_refused_before_anything_else() -> None:
+    bench = await EngineHarness().open()
+    without(bench, "core.dispatch")
+    fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
+    assert (fault.code, fault.status) == ("capability_required", 422)
+    body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
+    with pytest.raises(ClientFault) as caught:
+        await bench.workflows.register_sample(CALLER, body)
+    assert (caught.value.details or {})["nodeId"] == "n"
 
 
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
-    bench = await opened(limits=Limits(max_workflows_per_tenant=2))
+    bench = await EngineHarness(limits=Limits(max_workflows_per_tenant=2)).open()
     await bench.workflows.register(CALLER, V1)
     await bench.workflows.register(CALLER, V2)
     fault = await refused(bench, {**V1, "version": "3"})
@@ -208,13 +196,12 @@ async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
 
 
 async def test_a_list_shows_what_can_be_started() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")], id="file", description="x" * 600))
     await bench.workflows.register(CALLER, V1)
     await bench.workflows.register(CALLER, {**V2, "name": "Second", "description": "y" * 600})
     page = await bench.workflows.list(CALLER, None, 50)
-    made = page["workflows"][1].pop("createdAt")
-    assert made.endswith("Z")
+    assert page["workflows"][1].pop("createdAt").endswith("Z")
     long = MAX_DESCRIPTION
     assert page == {
         "workflows": [
@@ -224,14 +211,13 @@ async def test_a_list_shows_what_can_be_started() -> None:
             | {"description": "y" * long},
         ]
     }
-    first = await bench.workflows.list(CALLER, None, 1)
-    assert first["nextCursor"] == "file"
+    assert (await bench.workflows.list(CALLER, None, 1))["nextCursor"] == "file"
     assert [each["workflowId"] for each in (await bench.workflows.list(OTHER, None, 50))["workflows"]] == ["file"]
 
 
 @pytest.mark.rule("wf-08")
 async def test_what_describes_a_definition_changes_nothing_about_its_course() -> None:
-    bench = await opened()
+    bench = await EngineHarness().open()
     for version, more in enumerate(
         ({"status": "inactive"}, {"status": "draft"}, {"status": "archived"}, {"isActive": False})
     ):
@@ -242,34 +228,47 @@ async def test_what_describes_a_definition_changes_nothing_about_its_course() ->
 
 
 async def test_registrations_and_their_keys_are_there_after_a_restart() -> None:
-    before = await opened()
+    before = await EngineHarness().open()
     first = await before.workflows.register(CALLER, V1, "k")
     await before.workflows.register(CALLER, V2)
     after = before.successor()
     assert await nodes_run(after) == ["two"]
     assert [await read(after, version) for version in (None, "1")] == [V2, V1]
-    again = await after.workflows.register(CALLER, V1, "k")
-    assert again == msgspec.structs.replace(first, replayed=True)
+    assert await after.workflows.register(CALLER, V1, "k") == msgspec.structs.replace(first, replayed=True)
     assert (await refused(after, {**V2, "name": "Other"})).code == "workflow_version_conflict"
 
 
-@pytest.mark.parametrize(
-    ("module", "guard", "without", "proof"),
-    [
-        (registration, "find_gated_node", lambda *_: None, test_a_gated_type_is_refused_before_anything_else),
-        (workflows_module, "_check_tenant", lambda *_: None, test_a_definition_names_the_callers_tenant_or_none),
-        (registration, "check_version_length", lambda _: [], test_every_violation_is_listed_up_to_a_bound),
-        (
-            workflows_module,
-            "_existing_outcome",
-            lambda there, *_: workflows_module._outcome(there, created=False),
-            test_a_version_says_one_thing_for_ever,
-        ),
-    ],
-)
-def test_a_guard_that_is_taken_away_is_missed(
-    monkeypatch: pytest.MonkeyPatch, module: Any, guard: str, without: Any, proof: Any
-) -> None:
-    monkeypatch.setattr(module, guard, without)
-    with pytest.raises((AssertionError, AttributeError, pytest.fail.Exception)):
-        proof()
+@pytest.mark.rule("idem-01", "idem-02", "idem-03")
+@fails_without(IdempotencyClaim, "replay", lambda *_: None)
+async def test_one_key_makes_one_registration_until_it_is_forgotten() -> None:
+    bench = await EngineHarness().open()
+    first = await bench.workflows.register(CALLER, V1, "k")
+    await bench.workflows.register(CALLER, V2)
+    bench.clock.advance(1000)
+    assert await bench.workflows.register(CALLER, V1, "k") == msgspec.structs.replace(first, replayed=True)
+    assert (await refused(bench, V2, "k")).code == "idempotency_key_mismatch"
+    assert (await bench.workflows.register(TESTER, V1, "k")).created is False
+    assert (await bench.workflows.register_sample(CALLER, V1, "k")).replayed is False
+    bench.clock.advance(RETENTION_SECONDS * 1000)
+    later = await bench.workflows.register(CALLER, V1, "k")
+    assert (later.created, later.replayed) == (False, False)
+    assert (await bench.workflows.register(CALLER, V1, "k")).replayed
+    assert (await bench.workflows.register(CALLER, V1, "k")).created is False
+
+
+@pytest.mark.rule("idem-03")
+async def test_a_refusal_leaves_the_key_unused() -> None:
+    bench = await EngineHarness(limits=Limits(max_workflows_per_tenant=1)).open()
+    await bench.workflows.register(CALLER, V1)
+    assert (await refused(bench, {**V1, "name": "Other"}, "k")).code == "workflow_version_conflict"
+    assert (await refused(bench, V2, "k")).code == "workflow_limit_reached"
+    assert (await refused(bench, {}, "k")).code == "validation_error"
+    assert (await bench.workflows.register(CALLER, V1, "k")).replayed is False
+
+
+@pytest.mark.rule("idem-02")
+async def test_of_many_with_the_same_key_one_registers() -> None:
+    bench = await EngineHarness().open()
+    ends = await asyncio.gather(*(bench.workflows.register(CALLER, V1, "k") for _ in range(6)))
+    assert [end.replayed for end in ends].count(False) == 1
+    assert {end.created for end in ends} == {True}

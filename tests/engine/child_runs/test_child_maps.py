@@ -5,10 +5,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, node, variable
+from tests.harness.definitions import for_all, node, variable
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.run_tree import (
     ACCEPT,
@@ -70,8 +69,7 @@ async def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None
     held = sequence("child", node("hold", "test.gate"), variables=DECLARED)
     key = await start_run(bench, mapping(list(range(9)), 1, output="item"), held)
     for _ in range(2):
-        bench.gate_node.release("hold")
-        await run_ready_tasks()
+        await bench.release("hold")
     bench.gate_node.release("hold", Failed("down", "Down."))
     error = (await completed_snapshot(bench, key))["error"]
     line = await child_keys(bench, key)
@@ -118,10 +116,8 @@ async def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
     more = {"settings": {"maxRetries": 1, "retryDelayMs": 10}}
     key = await start_run(bench, mapping([1, 2], 1, more, output="item"), held)
     for outcome in (None, Failed("down", "Down."), None, None):
-        bench.gate_node.release("hold", outcome)
-        await run_ready_tasks()
-        bench.clock.advance(1_000)
-        await run_ready_tasks()
+        await bench.release("hold", outcome)
+        await bench.advance(1_000)
     found = await completed_snapshot(bench, key)
     assert found["outputs"]["map"]["results"] == [1, 2]
     assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
@@ -169,8 +165,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
                 await asyncio.sleep(0)
             bench = await restart(bench, GATED)
         await run_ready_tasks()
-        bench.clock.advance(300)
-        await run_ready_tasks()
+        await bench.advance(300)
     found = await completed_snapshot(bench, key)
     assert found["status"] == "completed", found["error"]
     assert found["outputs"] == {"map": {"results": list(range(count)), "count": count}}
@@ -180,8 +175,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
 
 
 @pytest.mark.rule("kin-13", "kin-02")
-@settings(max_examples=example_count(25), deadline=None)
-@given(st.integers(0, 2**32))
+@for_all(25, st.integers(0, 2**32))
 async def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
     await lived(seed)
 

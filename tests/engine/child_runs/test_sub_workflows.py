@@ -1,12 +1,13 @@
-"""Workflows that call workflows: what goes down, what comes back, and who waits for whom."""
+"""Workflows that call workflows: what goes down, what comes back, who waits for whom, and what stays hidden."""
 
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from tests.engine.privacy.test_sensitive_values import everything_shown
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.run_tree import (
     ACCEPT,
     all_waiting,
@@ -21,6 +22,7 @@ from tests.harness.run_tree import (
 )
 from weftwork.engine.host import child_start
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import RunKey
 
 ADD = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
 
@@ -81,8 +83,7 @@ async def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
     bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
     key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-    error = (await completed_snapshot(bench, key))["error"]
-    assert error["code"] == "child_inputs_invalid"
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_inputs_invalid"
     assert await child_keys(bench, key) == []
 
 
@@ -184,8 +185,7 @@ async def test_children_of_branches_work_side_by_side(order: tuple[int, int]) ->
     assert await all_waiting(bench, key, *found)
     await bench.answer(found[order[0]], ACCEPT)
     assert await all_waiting(bench, key)
-    waiting = (await snapshot_of(bench, key))["currentNodeId"]
-    assert waiting == ("left", "right")[order[1]]
+    assert (await snapshot_of(bench, key))["currentNodeId"] == ("left", "right")[order[1]]
     await bench.answer(found[order[1]], ACCEPT)
     done = await completed_snapshot(bench, key)
     assert done["variables"] == {"v": "right", "left": "left", "right": "right"}
@@ -198,8 +198,7 @@ async def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child
     parent = workflow(nodes, [edge("hold", "set")], [variable("p", defaultValue="seeded")], id="parent")
     key = await start_run(bench, parent, approval_workflow(variables=[variable("c", defaultValue="own")]))
     child = await only_child_key(bench, key)
-    bench.gate_node.release("hold")
-    await run_ready_tasks()
+    await bench.release("hold")
     assert (await snapshot_of(bench, key))["variables"] == {"p": "changed"}
     await bench.answer(child, ACCEPT)
     assert (await completed_snapshot(bench, key))["status"] == "completed"
@@ -233,3 +232,109 @@ def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.Monk
     counted = child_start._parent_of_child
     monkeypatch.setattr(child_start, "_parent_of_child", lambda *given: replace(counted(*given), depth=1))
     assert run(work) == ["child_run_failed"] * 30 + ["child_limit_exceeded"]
+
+
+SECRET = "canary-7311"
+GIVEN: dict[str, Any] = {"inputs": {"secret": SECRET, "open": "in the open"}}
+DECLARED = [variable("secret", sensitive=True), variable("open")]
+
+
+def parent(**config: Any) -> dict[str, Any]:
+    return sequence("parent", sub_workflow_node("child", **config), variables=DECLARED)
+
+
+def child(*names: str, hidden: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    declared = [variable(name, sensitive=name in hidden) for name in names]
+    return sequence("child", node("a"), variables=declared, **more)
+
+
+async def all_shown(bench: EngineHarness, key: RunKey) -> str:
+    return "".join([await everything_shown(bench, each) for each in (key, *await child_keys(bench, key))])
+
+
+@pytest.mark.rule("hide-03")
+async def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
+    bench = EngineHarness()
+    keeps = sequence("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
+    key = await start_run(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    assert SECRET not in await all_shown(bench, key)
+    # The child has the value itself, and not its mask.
+    assert (await bench.state(await only_child_key(bench, key))).nodes["a"].outputs == {"s": SECRET}
+
+
+READ = {"s": {"type": "variable", "variableName": "s"}}
+
+
+async def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
+    bench = EngineHarness()
+    key = await start_run(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_input_hidden"
+    assert await child_keys(bench, key) == []
+    assert SECRET not in await all_shown(bench, key)
+
+
+async def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
+    bench = EngineHarness()
+    mapping = {"s": "secret", "o": "open"}
+    key = await start_run(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
+    found = await completed_snapshot(bench, key)
+    assert (found["status"], found.get("error")) == ("completed", None)
+    assert SECRET not in await all_shown(bench, key)
+
+
+@pytest.mark.parametrize("sensitive", [False, True])
+async def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
+    """Not even into a variable that would hide it."""
+
+    bench = EngineHarness()
+    has = sequence("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
+    wants = [variable("v", sensitive=sensitive)]
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants), has
+    )
+    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_output_hidden"
+    assert SECRET not in await all_shown(bench, key)
+
+
+async def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
+    bench = EngineHarness()
+    declared = [variable("s", sensitive=True, defaultValue=SECRET)]
+    tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
+    key = await start_run(bench, sequence("parent", sub_workflow_node("child")), tells)
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    assert SECRET not in await all_shown(bench, key)
+    assert SECRET not in str((await bench.state(key)).nodes["call"].outputs)
+
+
+@pytest.mark.parametrize("output", ["s", None])
+async def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None:
+    bench = EngineHarness()
+    declared = [variable("s", sensitive=True, defaultValue=SECRET)]
+    tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
+    body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
+    key = await start_run(
+        bench, sequence("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
+    )
+    found = await completed_snapshot(bench, key)
+    if output:
+        assert found["error"]["details"]["code"] == "child_output_hidden"
+    assert SECRET not in await all_shown(bench, key)
+    assert SECRET not in str((await bench.state(key)).nodes["m"].outputs)
+
+
+async def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
+    for hidden in (True, False):
+        bench = EngineHarness()
+        body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
+        mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
+        document = sequence("parent", mapping, variables=DECLARED)
+        key = await start_run(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
+        found = await completed_snapshot(bench, key)
+        assert SECRET not in await all_shown(bench, key)
+        if hidden:
+            assert found["status"] == "completed"
+        else:
+            # Whatever such a node says of its failure beyond the code is hidden, too.
+            assert found["error"]["code"] == "map_item_failed"
+            assert await child_keys(bench, key) == []

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
@@ -97,12 +98,10 @@ async def test_a_suspension_says_why_where_its_kind_has_a_reason() -> None:
 @pytest.mark.rule("int-11")
 async def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() -> None:
     wanted = {"answers": {"q1": "this", "q2": 2}}
-
     for value in (GOOD["clarification"], wanted):
         bench, key = await asked("clarification")
         await bench.answer(key, value)
-        (resolved,) = await bench.payloads(key, "interrupt.resolved")
-        assert resolved["resumeValue"] == wanted
+        assert (await bench.payload(key, "interrupt.resolved"))["resumeValue"] == wanted
         (said,) = await bench.payloads(key, "clarification.resolved")
         assert said == {"nodeId": "ask", "answers": wanted["answers"], "answeredBy": "key_1"}
 
@@ -193,9 +192,7 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
     ],
 )
 async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
-    bench = EngineHarness(asks(interrupt))
-    key = await bench.start(workflow([node("ask", "test.ask")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(asks(interrupt)).with_ended_run(workflow([node("ask", "test.ask")]))
     (failed,) = await bench.payloads(key, "node.failed")
     assert failed["error"]["code"] == "node_misused"
     assert failed["error"].get("details", {}).get("pointer") == pointer
@@ -203,35 +200,23 @@ async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer
 
 
 @pytest.mark.rule("int-10")
-def test_an_answer_of_any_kind_fits_the_schema_of_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = {"type": "object", "required": ["feedback"]}
-
-    async def work() -> None:
-        bench, key = await asked("approval", resume_schema=wanted)
-        assert await refused(bench, key, {"action": "accept"}) == (400, "validation_error", "/resumeValue")
-        assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
+async def test_an_answer_of_any_kind_fits_the_schema_of_its_question() -> None:
+    bench, key = await asked("approval", resume_schema={"type": "object", "required": ["feedback"]})
+    assert await refused(bench, key, {"action": "accept"}) == (400, "validation_error", "/resumeValue")
+    assert await bench.answer(key, {"action": "accept", "feedback": "fine"}) == "completed"
 
 
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", ["approval", "low-confidence"])
-def test_nothing_untrusted_advances_an_approval(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        model = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
-        bench, key = await asked(kind)
-        assert (await refused(bench, key, GOOD[kind], model))[:2] == (403, "untrusted_content_blocks_approval")
-        other, asking = await asked("clarification")
-        assert await other.answer(asking, GOOD["clarification"], by=model) == "completed"
-        assert await bench.answer(key, GOOD[kind]) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.engine.decide.interrupts.check_answer_trust", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.engine.decide.interrupts.check_answer_trust", lambda *arguments: None)
+async def test_nothing_untrusted_advances_an_approval(kind: str) -> None:
+    model = Answerer("agent", trust="untrusted", may_delegate=True, may_override=True)
+    bench, key = await asked(kind)
+    assert (await refused(bench, key, GOOD[kind], model))[:2] == (403, "untrusted_content_blocks_approval")
+    other, asking = await asked("clarification")
+    assert await other.answer(asking, GOOD["clarification"], by=model) == "completed"
+    assert await bench.answer(key, GOOD[kind]) == "completed"
 
 
 async def test_an_answer_that_names_another_question_is_refused() -> None:

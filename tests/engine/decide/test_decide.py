@@ -5,18 +5,9 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
+from weftwork.engine.decide import inputs
 from weftwork.engine.decide import transitions as module
 from weftwork.engine.decide.decision import NOTHING, Decision, RunBounds
-from weftwork.engine.decide.inputs import (
-    CancelRequested,
-    HostFailed,
-    Input,
-    NodeCompleted,
-    NodeFailed,
-    NodeStopped,
-    RunTimedOut,
-    Step,
-)
 from weftwork.engine.decide.transitions import decide, run_outputs
 from weftwork.protocol.fold.fold import apply, fold
 from weftwork.protocol.fold.state import RunState
@@ -54,15 +45,15 @@ STATES: dict[str, list[Fact]] = {
     "failed": a_log(STARTED, ("run.failed", None, {"error": ERROR})),
     "cancelled": a_log(("run.cancelled", None, {})),
 }
-INPUTS: dict[str, Input] = {
-    "step": Step(),
-    "ended": NodeCompleted("a", {"o": 1}),
-    "failed": NodeFailed("a", "boom", "It broke."),
-    "stopped": NodeStopped("a"),
-    "late": NodeCompleted("b", {}),
-    "cancel": CancelRequested("why"),
-    "time": RunTimedOut(5, 5),
-    "broke": HostFailed(),
+INPUTS: dict[str, inputs.Input] = {
+    "step": inputs.Step(),
+    "ended": inputs.NodeCompleted("a", {"o": 1}),
+    "failed": inputs.NodeFailed("a", "boom", "It broke."),
+    "stopped": inputs.NodeStopped("a"),
+    "late": inputs.NodeCompleted("b", {}),
+    "cancel": inputs.CancelRequested("why"),
+    "time": inputs.RunTimedOut(5, 5),
+    "broke": inputs.HostFailed(),
 }
 ASKED = "weftwork.run.cancel-requested"
 TABLE = {
@@ -116,9 +107,9 @@ def test_every_decided_event_fits_its_schema(state: str) -> None:
 
 def test_without_the_look_at_the_end_an_ended_run_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     state = state_of(STATES["completed"])
-    assert decide(state, WIDE, Step()) == NOTHING
+    assert decide(state, WIDE, inputs.Step()) == NOTHING
     monkeypatch.setattr(state, "completed_at", None)
-    assert decide(state, WIDE, Step()) != NOTHING
+    assert decide(state, WIDE, inputs.Step()) != NOTHING
 
 
 @pytest.mark.rule("run-03")
@@ -127,18 +118,18 @@ def test_without_the_look_at_the_end_an_ended_run_would_go_on(monkeypatch: pytes
 )
 def test_a_cancelled_run_is_cancelling_only_while_a_node_runs(state: str, status: str) -> None:
     folded = state_of(STATES[state])
-    (draft,) = decide(folded, WIDE, CancelRequested("why")).events
+    (draft,) = decide(folded, WIDE, inputs.CancelRequested("why")).events
     assert draft.payload == {"reason": "why"}
     apply(folded, Fact(folded.last_sequence + 1, draft.type, draft.payload, 200))
     assert folded.status == status
-    assert decide(folded, WIDE, CancelRequested()) == NOTHING
+    assert decide(folded, WIDE, inputs.CancelRequested()) == NOTHING
 
 
 @pytest.mark.rule("run-03")
 def test_the_reason_is_kept_to_the_end() -> None:
-    (draft,) = decide(state_of(STATES["cancelling, all stopped"]), WIDE, Step()).events
+    (draft,) = decide(state_of(STATES["cancelling, all stopped"]), WIDE, inputs.Step()).events
     assert draft.payload == {"reason": "why"}
-    (draft,) = decide(state_of(STATES["ready"]), WIDE, CancelRequested()).events
+    (draft,) = decide(state_of(STATES["ready"]), WIDE, inputs.CancelRequested()).events
     assert draft.payload == {}
 
 
@@ -146,11 +137,11 @@ def test_the_reason_is_kept_to_the_end() -> None:
 @pytest.mark.parametrize(("observed", "shown"), [(0, 6), (5, 6), (6, 6), (9000, 9000)])
 def test_a_time_limit_is_breached_once_and_seen_above_it(observed: int, shown: int) -> None:
     folded = state_of(STATES["running"])
-    (draft,) = decide(folded, WIDE, RunTimedOut(5, observed)).events
+    (draft,) = decide(folded, WIDE, inputs.RunTimedOut(5, observed)).events
     assert draft.payload == {"kind": "run-duration", "limit": 5, "observed": shown}
     apply(folded, Fact(2, draft.type, draft.payload, 200))
-    assert decide(folded, WIDE, RunTimedOut(5, observed)) == NOTHING
-    (end,) = decide(state_of(STATES["breached, all stopped"]), WIDE, Step()).events
+    assert decide(folded, WIDE, inputs.RunTimedOut(5, observed)) == NOTHING
+    (end,) = decide(state_of(STATES["breached, all stopped"]), WIDE, inputs.Step()).events
     assert end.payload["error"]["code"] == "run_timeout"
 
 
@@ -158,13 +149,13 @@ def test_a_time_limit_is_breached_once_and_seen_above_it(observed: int, shown: i
 @pytest.mark.parametrize(("limit", "decided"), [(0, "cap.breached"), (1, "node.started>a"), (2, "node.started>a")])
 def test_no_more_nodes_start_than_the_limit_allows(limit: int, decided: str) -> None:
     bounds = RunBounds(64, limit, frozenset())
-    assert written(decide(state_of(STATES["ready"]), bounds, Step())) == decided
+    assert written(decide(state_of(STATES["ready"]), bounds, inputs.Step())) == decided
 
 
 @pytest.mark.rule("lim-03")
 def test_the_node_that_was_too_many_is_named() -> None:
     after = a_log(STARTED, on("started", "a"), on("completed", "a"), on("skipped", "c"))
-    (draft,) = decide(state_of(after), RunBounds(64, 1, frozenset()), Step()).events
+    (draft,) = decide(state_of(after), RunBounds(64, 1, frozenset()), inputs.Step()).events
     assert draft.payload == {"kind": "node-executions", "limit": 1, "observed": 2, "nodeId": "b"}
     assert draft.node_id == "b"
 
@@ -173,13 +164,13 @@ def test_the_node_that_was_too_many_is_named() -> None:
 def test_only_so_many_nodes_run_at_once(parallel: int, decided: str) -> None:
     plan = plan_of(workflow([node("a"), node("b")]))
     folded = state_of(a_log(STARTED, on("started", "a")), plan)
-    assert written(decide(folded, RunBounds(parallel, 100, frozenset()), Step())) == decided
+    assert written(decide(folded, RunBounds(parallel, 100, frozenset()), inputs.Step())) == decided
 
 
 @pytest.mark.rule("node-01")
 def test_a_node_whose_needs_are_not_met_fails_without_a_start() -> None:
     plan = plan_of(workflow([node("a", "conformance.requiresMissing")]))
-    decision = decide(state_of(STATES["ready"], plan), WIDE, Step())
+    decision = decide(state_of(STATES["ready"], plan), WIDE, inputs.Step())
     (draft,) = decision.events
     assert (draft.type, decision.start) == ("node.failed", None)
     assert draft.payload["error"]["code"] == "capability_not_provided"
@@ -189,7 +180,7 @@ def test_a_node_whose_needs_are_not_met_fails_without_a_start() -> None:
 def test_without_the_look_at_needs_the_node_would_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "missing_capabilities", lambda requires, provided: [])
     plan = plan_of(workflow([node("a", "conformance.requiresMissing")]))
-    assert written(decide(state_of(STATES["ready"], plan), WIDE, Step())) == "node.started>a"
+    assert written(decide(state_of(STATES["ready"], plan), WIDE, inputs.Step())) == "node.started>a"
 
 
 @pytest.mark.rule("run-04")
@@ -211,7 +202,7 @@ def test_a_run_fails_by_its_first_failure_that_no_edge_handles(
     begins = [] if b_ends == "skipped" else [on("started", "b")]
     ends = on(b_ends, "b", error={"code": "b", "message": "m"})
     folded = state_of(a_log(STARTED, on("failed", "a"), *begins, ends), plan)
-    (draft,) = decide(folded, WIDE, Step()).events
+    (draft,) = decide(folded, WIDE, inputs.Step()).events
     assert (draft.type, draft.payload.get("failedNodeId")) == (kind, failed_by)
     if failed_by is not None:
         assert draft.payload["error"] == folded.nodes[failed_by].error
@@ -221,7 +212,7 @@ def test_a_run_fails_by_its_first_failure_that_no_edge_handles(
 def test_a_disabled_node_handles_no_failure() -> None:
     plan = plan_of(workflow([node("a"), node("b", disabled=True)], [edge("a", "b", "any_failed")]))
     folded = state_of(a_log(STARTED, on("failed", "a"), on("skipped", "b")), plan)
-    (draft,) = decide(folded, WIDE, Step()).events
+    (draft,) = decide(folded, WIDE, inputs.Step()).events
     assert (draft.type, draft.payload.get("failedNodeId")) == ("run.failed", "a")
 
 
@@ -229,7 +220,7 @@ def test_a_disabled_node_handles_no_failure() -> None:
 def test_the_first_failure_is_the_first_in_order_and_not_in_time() -> None:
     plan = plan_of(workflow([node("a"), node("b")]))
     late = a_log(STARTED, on("failed", "b"), on("failed", "a", error={"code": "a", "message": "m"}))
-    (draft,) = decide(state_of(late, plan), WIDE, Step()).events
+    (draft,) = decide(state_of(late, plan), WIDE, inputs.Step()).events
     assert draft.payload == {"error": {"code": "a", "message": "m"}, "failedNodeId": "a"}
 
 
@@ -256,6 +247,6 @@ def test_a_node_that_did_not_complete_has_no_outputs() -> None:
 
 def test_the_opening_says_who_started_what_with_what() -> None:
     plan = plan_of(workflow([node("a")], None, [variable("x", "number")]))
-    (draft,) = decide(state_of([], plan), WIDE, Step()).events
+    (draft,) = decide(state_of([], plan), WIDE, inputs.Step()).events
     owner = {"tenant": "acme", "principal": "key_1"}
     assert draft.payload == {"workflowId": "sample", "inputs": {"x": 1}, "owner": owner}

@@ -1,4 +1,4 @@
-"""The suspension core: a question is asked, the run waits, one answer counts, and nothing is lost on the way."""
+"""The suspension core: a question is asked, the run waits, one answer counts for all who ask the same under a key."""
 
 import asyncio
 from typing import Any
@@ -6,11 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.engine.run.test_waiting_runs import PICK, pass_time
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
+from weftwork.engine.decide.interrupts import MAX_GATE_MESSAGES
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.protocol.errors import ClientFault
@@ -44,9 +47,7 @@ async def shown(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
 
 @pytest.mark.rule("int-01", "int-02", "int-03", "int-04", "int-07")
 async def test_a_run_waits_for_what_its_node_asked() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     document = await shown(bench, key)
     assert (document["status"], document["currentNodeId"]) == ("waiting-input", "ask")
     asked = document["interrupt"]
@@ -65,9 +66,7 @@ async def test_a_run_waits_for_what_its_node_asked() -> None:
 
 @pytest.mark.rule("int-05", "int-06")
 async def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     done = await answer(bench, key, {"choice": 2})
     assert (done.run_id, done.node_id, done.status) == (key.run_id, "ask", "completed")
     kinds = await bench.event_types(key)
@@ -87,12 +86,8 @@ async def test_an_answer_lets_the_node_go_on_as_the_same_attempt() -> None:
 
 @pytest.mark.rule("int-06")
 async def test_an_interrupt_outlives_restarts_and_takes_exactly_one_of_many_answers() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
+    after = await bench.restart()
     assert (await after.stored_run(key)).projection.status == "waiting-input"
     ends = await asyncio.gather(*(answer(after, key, n) for n in range(64)), return_exceptions=True)
     won = [each for each in ends if not isinstance(each, BaseException)]
@@ -111,9 +106,7 @@ async def test_why_an_answer_is_not_taken() -> None:
         return caught.value.status, caught.value.code
 
     async def work() -> None:
-        bench = EngineHarness()
-        key = await bench.start(WAITS)
-        await run_ready_tasks()
+        bench, key = await EngineHarness().with_settled_run(WAITS)
         assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
         assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
         assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
@@ -136,9 +129,7 @@ async def test_why_an_answer_is_not_taken() -> None:
 
 @pytest.mark.rule("idem-01")
 async def test_a_repeated_answer_with_the_same_key_is_the_first_one() -> None:
-    bench = EngineHarness()
-    key = await bench.start(WAITS)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
     first = await answer(bench, key, 1, idem="k")
     assert await answer(bench, key, 1, idem="k") == msgspec.structs.replace(first, replayed=True)
     with pytest.raises(ClientFault, match="idempotency_key_mismatch"):
@@ -155,20 +146,15 @@ def asks(wanted: dict[str, Any] | None = None) -> InstantNode:
 
 
 @pytest.mark.rule("int-06")
-def test_a_value_that_does_not_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench = EngineHarness(asks({"type": "object", "required": ["n"]}))
-        key = await bench.start(workflow([node("ask", "test.ask")]))
-        with pytest.raises(ClientFault) as caught:
-            await answer(bench, key, {"secret": 1})
-        assert (caught.value.status, caught.value.details) == (400, {"pointer": "/resumeValue"})
-        assert await bench.status(key) == "waiting-input"
-        assert (await answer(bench, key, {"n": 1})).status == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.protocol.people.interrupt_validation.check_value", lambda *arguments: [])
+async def test_a_value_that_does_not_fit_changes_nothing() -> None:
+    bench = EngineHarness(asks({"type": "object", "required": ["n"]}))
+    key = await bench.start(workflow([node("ask", "test.ask")]))
+    with pytest.raises(ClientFault) as caught:
+        await answer(bench, key, {"secret": 1})
+    assert (caught.value.status, caught.value.details) == (400, {"pointer": "/resumeValue"})
+    assert await bench.status(key) == "waiting-input"
+    assert (await answer(bench, key, {"n": 1})).status == "completed"
 
 
 async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
@@ -177,25 +163,16 @@ async def test_two_branches_wait_and_each_takes_its_own_answer() -> None:
         [{**ASK, "id": "b"}, {**ASK, "id": "a"}, gate, node("z", "core.merge")],
         [edge("a", "z"), edge("b", "z"), edge("gate", "z")],
     )
-
-    bench = EngineHarness()
-    key = await bench.start(document)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(document)
     assert (await shown(bench, key))["currentNodeId"] == "a"
     assert (await answer(bench, key, 1, "b")).status == "waiting-input"
     assert (await answer(bench, key, 2, "a")).status == "running"
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
-    (completed,) = await bench.payloads(key, "run.completed")
-    assert completed["outputs"]["z"]["output"] == {"a": 2, "b": 1}
+    await bench.run_to_end(key, release="gate")
+    assert (await bench.payload(key, "run.completed"))["outputs"]["z"]["output"] == {"a": 2, "b": 1}
 
 
 async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
-    document = workflow([ASK, node("gate", "test.gate")])
-
-    bench = EngineHarness()
-    key = await bench.start(document)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([ASK, node("gate", "test.gate")]))
     control = RunControl(bench.runtime, bench.executor)
     with pytest.raises(ClientFault) as caught:
         await control.pause_run(CALLER, key.run_id, {})
@@ -207,9 +184,7 @@ async def test_an_answer_to_a_paused_run_waits_with_it() -> None:
 async def test_what_a_node_asks_about_something_sensitive_is_hidden() -> None:
     ask = node("ask", "core.interrupt", config=ASK["config"], inputs={"x": {"type": "variable", "variableName": "pin"}})
     document = workflow([ask], [], [variable("pin", sensitive=True)])
-
-    bench = EngineHarness()
-    key = await bench.start(document, inputs={"pin": "4711-secret"})
+    bench, key = await EngineHarness().with_run(document, inputs={"pin": "4711-secret"})
     text = b"".join(event.document for event in await bench.events(key)) + msgspec.json.encode(await shown(bench, key))
     assert b"4711" not in text
     assert b'"payload":[1,2]' not in text
@@ -224,11 +199,141 @@ async def test_a_question_in_a_loop_is_a_new_one_each_round() -> None:
         [node("l", "core.loop", config={"times": 2}), ASK, node("end")],
         [edge("l", "ask", sourceOutput="body"), edge("ask", "l"), edge("l", "end", sourceOutput="done")],
     )
-
-    bench = EngineHarness()
-    key = await bench.start(document)
+    bench, key = await EngineHarness().with_run(document)
     assert (await answer(bench, key, "one")).status == "waiting-input"
     assert (await shown(bench, key))["interrupt"]["interruptId"] == "ask.2"
     assert (await answer(bench, key, "two")).status == "completed"
     values = [each["resumeValue"] for each in await bench.payloads(key, "interrupt.resolved")]
     assert values == ["one", "two"]
+
+
+ALTERNATING = ("accept", "reject")
+PICK_ONE = {"kind": "custom", "data": PICK}
+
+
+@pytest.mark.rule("int-20")
+async def test_who_asks_under_one_key_gets_one_answer() -> None:
+    gate = {"kind": "custom", "key": "shared", "data": PICK}
+    both = [node("a", "core.interrupt", config=gate), node("b", "core.interrupt", config=gate)]
+    bench, key = await EngineHarness().with_run(workflow(both))
+    assert await bench.answer(key, "one", "b") == "completed"
+    resolved = await bench.payloads(key, "interrupt.resolved")
+    assert {each["interruptId"]: each["resumeValue"] for each in resolved} == {"a.1": "one", "b.1": "one"}
+    assert (await bench.payload(key, "run.completed"))["outputs"] == {"a": {"output": "one"}, "b": {"output": "one"}}
+    timed = {**gate, "timeoutMs": 5}
+    key = await bench.start({**workflow([node(each, "core.interrupt", config=timed) for each in "ab"]), "id": "late"})
+    await pass_time(bench, 5)
+    await bench.run_to_end(key)
+    assert [each["reason"] for each in await bench.payloads(key, "interrupt.resolved")] == ["timeout", "timeout"]
+
+
+@pytest.mark.rule("int-20")
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("core.interrupt", {"kind": "custom", "key": "pay", "data": {"customKind": "other"}}),
+        ("core.approvalGate", {"key": "pay", "approversList": ["ada"]}),
+        ("core.clarificationGate", {"key": "pay", "questions": [{"id": "q", "question": "?"}]}),
+    ],
+)
+async def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[str, Any]]) -> None:
+    first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
+    second = node("b", other[0], config=other[1])
+    bench = await EngineHarness().open()
+    (wrong,) = await bench.catalog.register(workflow([first, second], [edge("a", "b")]))
+    assert (wrong.pointer, wrong.rule) == ("/nodes/1/config/key", "unique")
+    assert await bench.catalog.register(workflow([first, {**first, "id": "b"}])) == []
+
+
+async def test_an_answer_of_another_kind_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.protocol.workflow.validation.check_interrupt_keys", lambda nodes: [])
+    first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})
+    second = node("b", "core.approvalGate", config={"key": "pay", "approversList": ["ada"]})
+    bench, key = await EngineHarness().with_run(workflow([first, second], [edge("a", "b")]))
+    assert await bench.answer(key, {"action": "accept", "decidedBy": "ada"}, "a") == "failed"
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert (failed["nodeId"], failed["error"]["code"]) == ("b", "node_misused")
+
+
+async def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[str] = []
+    monkeypatch.setattr("weftwork.engine.host.run_loader.load_state", lambda *arguments: folded.append("again"))
+    document = workflow(
+        [
+            node("l", "core.loop", config={"times": 5}),
+            node("ask", "core.interrupt", config={"kind": "custom", "data": PICK}),
+        ],
+        [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
+    )
+    bench, key = await EngineHarness().with_run(document)
+    for number in range(1, 6):
+        assert await bench.answer(key, number) == ("waiting-input" if number < 5 else "completed")
+    assert folded == []
+
+
+@pytest.mark.rule("int-20")
+@pytest.mark.parametrize("parallel", [True, False])
+def test_one_approval_is_none_of_something_else_under_the_same_key(
+    parallel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gate(name: str, what: str) -> dict[str, Any]:
+        given = {"artifactData": {"type": "variable", "variableName": what}}
+        return node(name, "core.approvalGate", config={"key": "pay"}, inputs=given)
+
+    document = workflow(
+        [gate("small", "coffee"), gate("large", "house")],
+        [] if parallel else [edge("small", "large")],
+        [variable("coffee", "number", defaultValue=3), variable("house", "number", defaultValue=10**6)],
+    )
+
+    async def work() -> None:
+        bench, key = await EngineHarness().with_run(document)
+        (first,) = {each["nodeId"] for each in await bench.payloads(key, "node.suspended")}
+        assert await bench.answer(key, {"action": "accept"}, first) == "failed"
+        (failed,) = await bench.payloads(key, "node.failed")
+        assert ({failed["nodeId"], first}, failed["error"]["code"]) == ({"small", "large"}, "node_misused")
+
+    run(work)
+    monkeypatch.setattr("weftwork.adapters.nodes.people.interrupt_request.is_answer_to", lambda *arguments: True)
+    monkeypatch.setattr("weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None)
+    with pytest.raises((AssertionError, ValueError)):
+        run(work)
+
+
+async def test_a_key_is_not_the_id_of_another_node() -> None:
+    strict = node("strict", "core.approvalGate", config={"approversList": ["ada"]})
+    loose = node("loose", "core.approvalGate", config={"key": "strict"})
+    bench = await EngineHarness().open()
+    (wrong,) = await bench.catalog.register(workflow([strict, loose]))
+    assert wrong.pointer == "/nodes/1/config/key"
+
+
+@pytest.mark.rule("appr-11")
+async def test_a_gate_that_was_talked_to_death_still_takes_its_decision() -> None:
+    config = {"actions": ["accept", "reject", "ask"], "requiredApprovals": 2, "rejectionPolicy": "majority"}
+    bench, key = await EngineHarness().with_run(workflow([node("ask", "core.approvalGate", config=config)]))
+    for at in range(MAX_GATE_MESSAGES):
+        more = {"action": "ask", "question": "why?"} if at % 2 else {"action": ALTERNATING[at // 2 % 2], "voter": "a"}
+        await bench.answer(key, more)
+    for more in ({"action": "ask", "question": "why?"}, {"action": "accept", "voter": "a"}):
+        with pytest.raises(ClientFault, match="conflict"):
+            await bench.answer(key, more)
+    await bench.answer(key, {"action": "accept", "voter": "b"})
+    assert await bench.answer(key, {"action": "accept", "voter": "c"}, by=ANSWERER) == "completed"
+
+
+async def test_a_run_that_has_much_to_remember_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.engine.host.run_loader.MAX_PARKED_BYTES", 2**18)
+    document = workflow(
+        [node("l", "core.loop", config={"times": 5}), node("ask", "core.interrupt", config=PICK_ONE)],
+        [edge("l", "ask", sourceOutput="body"), edge("ask", "l")],
+    )
+    bench = EngineHarness()
+    kept: list[bool] = []
+    for size in (10, 2**18):
+        key = await bench.start(document)
+        await bench.answer(key, "x" * size)
+        kept.append(key in bench.executor._loader._parked[False])
+        assert await bench.answer(key, "y") == "waiting-input"
+        kept.append(key in bench.executor._loader._parked[False])
+    assert kept == [True, True, False, False]

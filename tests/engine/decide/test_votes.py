@@ -1,4 +1,4 @@
-"""Gates with one approver and with many: whose word counts, when it is decided, what the log says of each vote."""
+"""Gates with one approver and with many: whose word counts, what the log says, what answers may not smuggle in."""
 
 from typing import Any
 
@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.decide.test_answers import GATE, asked, refused
+from tests.harness.cases import fails_without
+from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer, tally_votes
+from weftwork.protocol.people.interrupt_validation import MAX_SCHEMA_BYTES, check_interrupt
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
 
 ALL = ["accept", "reject", "refine", "edit-accept", "ask"]
 KEY = Answerer("key_1", frozenset({"alice"}))
@@ -115,8 +120,7 @@ async def test_a_quorum_counts_each_vote_and_ends_with_the_last_that_is_needed()
         assert granted == {"gateId": "ask", "principal": voter, "quorumProgress": progress}
     assert await bench.answer(key, {"action": "accept", "voter": "a"}) == "waiting-approval"
     assert len(await said(bench, key, "approval.granted")) == 2
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.take_over()
     assert await bench.answer(key, {"action": "accept", "voter": "c", "comment": "go"}) == "completed"
     (received,) = await said(bench, key, "approval.received")
     assert (received["decidedBy"], received["comment"]) == ("quorum:3-of-3", "go")
@@ -149,32 +153,26 @@ async def test_a_vote_may_be_changed_while_the_gate_is_open() -> None:
 
 
 @pytest.mark.rule("appr-03")
-def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(
+    "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
+)
+async def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may() -> None:
     named = gate(requiredApprovals=2, approversList=["alice", "bob", "carol"])
-
-    async def work() -> None:
-        bench, key = await asked("approval", named)
-        yes = {"action": "accept"}
-        assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
-        assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
-        assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
-        link = Answerer("link:1", frozenset({"bob"}), bound_person="bob", has_key=False)
-        assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
-        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
-        assert await bench.answer(key, yes, by=link) == "waiting-approval"
-        assert (await refused(bench, key, yes, Answerer("link:2", has_key=False)))[:2] == (403, "forbidden")
-        assert await bench.answer(key, yes, by=KEY) == "completed"
-        assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
-        bench, key = await asked("approval", named)
-        await bench.answer(key, {**yes, "voter": "alice"}, by=TRUSTED)
-        assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
-
-    run(work)
-    monkeypatch.setattr(
-        "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
-    )
-    with pytest.raises((pytest.fail.Exception, AssertionError)):
-        run(work)
+    bench, key = await asked("approval", named)
+    yes = {"action": "accept"}
+    assert (await refused(bench, key, yes, Answerer("key_2", frozenset({"mallory"}))))[:2] == (403, "forbidden")
+    assert (await refused(bench, key, {**yes, "voter": "bob"}, KEY))[:2] == (403, "forbidden")
+    assert (await refused(bench, key, {**yes, "voter": "mallory"}, TRUSTED))[:2] == (403, "forbidden")
+    link = Answerer("link:1", frozenset({"bob"}), bound_person="bob", has_key=False)
+    assert await bench.answer(key, {**yes, "voter": "carol"}, by=link) == "waiting-approval"
+    assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob"]
+    assert await bench.answer(key, yes, by=link) == "waiting-approval"
+    assert (await refused(bench, key, yes, Answerer("link:2", has_key=False)))[:2] == (403, "forbidden")
+    assert await bench.answer(key, yes, by=KEY) == "completed"
+    assert [each["principal"] for each in await said(bench, key, "approval.granted")] == ["bob", "alice"]
+    bench, key = await asked("approval", named)
+    await bench.answer(key, {**yes, "voter": "alice"}, by=TRUSTED)
+    assert await bench.answer(key, {**yes, "voter": "carol"}, by=TRUSTED) == "completed"
 
 
 async def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() -> None:
@@ -188,47 +186,32 @@ async def test_when_everybody_has_voted_and_too_few_agree_it_is_a_rejection() ->
 
 
 @pytest.mark.rule("appr-06")
-def test_a_gate_that_asks_for_a_key_takes_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
-        link = Answerer("link:1", has_key=False)
-        assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
-        assert await bench.answer(key, {"action": "accept"}) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without("weftwork.protocol.people.approvals._check_profile", lambda *arguments: None)
+async def test_a_gate_that_asks_for_a_key_takes_no_link() -> None:
+    bench, key = await asked("approval", gate(profile="openwop-interrupt-auth-required"))
+    link = Answerer("link:1", has_key=False)
+    assert (await refused(bench, key, {"action": "accept"}, link))[:2] == (403, "forbidden")
+    assert await bench.answer(key, {"action": "accept"}) == "completed"
 
 
 @pytest.mark.rule("appr-07")
-def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
+async def test_an_override_is_allowed_by_the_gate_and_the_key_and_says_why() -> None:
     named = {"requiredApprovals": 2, "approversList": ["alice", "bob"]}
     over = {"action": "accept", "override": True, "reason": "the office burns"}
-
-    async def work() -> None:
-        bench, key = await asked("approval", gate(**named))
-        assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
-        bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
-        assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
-        assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (
-            400,
-            "validation_error",
-            "/resumeValue/reason",
-        )
-        assert await bench.answer(key, over, by=OWNER) == "completed"
-        (overridden,) = await said(bench, key, "approval.overridden")
-        assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}
-        (received,) = await said(bench, key, "approval.received")
-        assert (received["action"], received["decidedBy"]) == ("accept", "key_0")
-        bench, key = await asked("approval", gate(**named, override=True))
-        assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
-        assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._check_override", lambda *arguments: None)
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+    bench, key = await asked("approval", gate(**named))
+    assert (await refused(bench, key, over, OWNER))[:2] == (400, "validation_error")
+    bench, key = await asked("approval", gate(**named, override=True, overrideBypassesQuorum=True))
+    assert (await refused(bench, key, over, KEY))[:2] == (403, "forbidden")
+    assert await refused(bench, key, {**over, "reason": " "}, OWNER) == (400, "validation_error", "/resumeValue/reason")
+    assert await bench.answer(key, over, by=OWNER) == "completed"
+    (overridden,) = await said(bench, key, "approval.overridden")
+    assert overridden == {"gateId": "ask", "principal": "key_0", "reason": "the office burns"}
+    (received,) = await said(bench, key, "approval.received")
+    assert (received["action"], received["decidedBy"]) == ("accept", "key_0")
+    bench, key = await asked("approval", gate(**named, override=True))
+    assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
+    assert await bench.answer(key, {"action": "accept"}, by=KEY) == "completed"
 
 
 @pytest.mark.rule("appr-04")
@@ -255,10 +238,107 @@ def test_votes_decide_as_they_are_counted_by_hand(required: int, policy: str, ca
 
 @pytest.mark.rule("appr-09")
 async def test_an_override_that_is_one_voice_is_counted_once() -> None:
-    many = gate(requiredApprovals=3, rejectionPolicy="majority", override=True)
-    bench, key = await asked("approval", many)
+    bench, key = await asked("approval", gate(requiredApprovals=3, rejectionPolicy="majority", override=True))
     over = {"action": "reject", "override": True, "reason": "the office burns"}
     for _ in range(3):
         assert await bench.answer(key, over, by=OWNER) == "waiting-approval"
     assert len(await said(bench, key, "approval.overridden")) == 1
     assert len(await said(bench, key, "approval.rejected")) == 1
+
+
+SECRET = "4711-secret"
+
+
+@pytest.mark.rule("appr-02", "appr-08")
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"action": "accept", "decision": "rejected"},
+        {"action": "accept", "decision": "approved"},
+        {"action": "accept", "editedArtifactData": 1},
+        {"action": "reject", "refineFeedback": {"scope": "whole"}},
+        {"action": "accept", "voter": "quorum:3-of-3"},
+        {"action": "accept", "voter": "link:7"},
+        {"action": "accept", "decidedBy": "ada\nbob"},
+        {"action": "accept", "voter": "ada\u202e"},
+    ],
+)
+def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
+    value: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        bench, key = await asked("approval", gate(actions=ALL))
+        assert (await refused(bench, key, value))[:2] == (400, "validation_error")
+
+    run(work)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._REQUIRED_MEMBERS", {})
+    monkeypatch.setattr("weftwork.protocol.people.approvals._upgrade_legacy_answer", lambda value, actions: value)
+    monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER_SCHEMA", {"type": "object"})
+    with pytest.raises(pytest.fail.Exception):
+        run(work)
+
+
+async def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:
+    bench, key = await asked("approval", gate(actions=ALL))
+    link = Answerer("link:1", bound_person="ada", has_key=False)
+    value = {"action": "accept", "voter": "bob", "votes": {"bob": "accept"}}
+    assert await bench.answer(key, value, by=link) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert resolved["resumeValue"] == {"action": "accept", "decidedBy": "ada"}
+
+
+@pytest.mark.rule("appr-04")
+async def test_sent_back_by_one_and_refused_by_others_is_refused() -> None:
+    back = {"action": "refine", "refineFeedback": {"scope": "whole"}}
+    policy = {"requiredApprovals": 3, "rejectionPolicy": "majority"}
+    bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"], **policy))
+    await bench.answer(key, {"action": "reject", "voter": "a"})
+    assert await bench.answer(key, {**back, "voter": "b"}) == "completed"
+    (resolved,) = await said(bench, key, "interrupt.resolved")
+    assert resolved["outcome"] == "rejected"
+
+
+@pytest.mark.rule("hide-03")
+def test_no_refusal_says_what_a_hidden_question_would_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = {"questions": {"type": "variable", "variableName": "form"}}
+    ask = node("ask", "core.clarificationGate", config={}, inputs=port)
+    document = workflow([ask], [], [variable("form", "array", sensitive=True)])
+    form = [{"id": "q", "question": "Which?", "schema": {"enum": [SECRET, "other"]}}]
+
+    async def work() -> str:
+        bench, key = await EngineHarness().with_settled_run(document, inputs={"form": form})
+        with pytest.raises(ClientFault) as caught:
+            await bench.answer(key, {"answers": {"q": "wrong"}})
+        return f"{caught.value} {caught.value.details}"
+
+    assert SECRET not in run(work)
+    monkeypatch.setattr("weftwork.engine.decide.interrupts._is_hidden", lambda *arguments: False)
+    assert SECRET in run(work)
+
+
+@pytest.mark.rule("hide-03")
+@fails_without("weftwork.engine.decide.interrupts.MARKER_PREFIX", "never")
+async def test_a_marker_is_no_answer_to_a_hidden_question() -> None:
+    config = {"kind": "custom", "data": {"customKind": "pick"}}
+    ask = node("ask", "core.interrupt", config=config, inputs={"payload": {"type": "variable", "variableName": "pin"}})
+    bench = EngineHarness()
+    key = await bench.start(workflow([ask], [], [variable("pin", sensitive=True)]), inputs={"pin": SECRET})
+    shown = (await bench.payloads(key, "interrupt.requested"))[0]["data"]["payload"]
+    assert (await refused(bench, key, {"use": shown}))[:2] == (400, "validation_error")
+    assert await bench.answer(key, {"use": "something else"}) == "completed"
+
+
+@pytest.mark.rule("int-08", "int-09")
+@fails_without("weftwork.protocol.people.interrupt_validation.MAX_STEPS", 10**9)
+async def test_what_all_questions_cost_together_is_bounded() -> None:
+    def questions(count: int, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"questions": [{"id": f"q{at}", "question": "?", "schema": schema} for at in range(count)]}
+
+    large = questions(10, {"enum": ["x" * 1000 + str(at) for at in range(MAX_SCHEMA_BYTES // 10_000)]})
+    assert check_interrupt(Interrupt("clarification", "k", questions(1, large["questions"][0]["schema"]))) == []
+    more = questions(20, large["questions"][0]["schema"])
+    assert [each.rule for each in check_interrupt(Interrupt("clarification", "k", more))] == ["size"]
+    bench, key = await asked("clarification", questions(20, {"type": "array", "items": {"type": "integer"}}))
+    answers = {f"q{at}": list(range(5000)) for at in range(20)}
+    assert (await refused(bench, key, {"answers": answers}))[:2] == (400, "validation_error")
+    assert await bench.answer(key, {"answers": {name: [1] for name in answers}}) == "completed"

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import child_keys, settle, start_run
+from tests.harness.child_workflows import child_keys, start_run
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness, run, settle
 from weftwork.engine.host.admission import SLOT_BYTES, Admission
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode

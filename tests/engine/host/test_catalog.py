@@ -1,15 +1,22 @@
-"""The catalogue: who sees which workflow, and in which version."""
+"""The catalogue: who sees which workflow in which version; and what is remembered is never out of date, and bounded."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.harness.definitions import node, workflow
+from tests.harness.cases import present
+from tests.harness.definitions import node, plan_of, workflow
+from tests.harness.engine_harness import run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.nodes.flow.control import BASIC_NODES
-from weftwork.engine.host.catalog import WorkflowCatalog
+from weftwork.engine.host import catalog
+from weftwork.engine.host import catalog as catalog_module
+from weftwork.engine.host.catalog import PlanCache, WorkflowCatalog
 from weftwork.ports.storage.definitions import ListedWorkflow, VersionRegistered, WorkflowRegistration
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 
 TYPES = {item.declaration.type_id: item.declaration for item in BASIC_NODES}
@@ -41,8 +48,7 @@ async def nodes_of(catalog: WorkflowCatalog, tenant: str = "acme", workflow_id: 
 @pytest.mark.rule("wf-08")
 async def test_a_definition_that_names_a_tenant_is_that_tenants_alone() -> None:
     shared = {**workflow([node("a")]), "id": "shared"}
-    private = {**workflow([node("a")]), "id": "private", "tenantId": "acme"}
-    catalog = await catalog_of(shared, private)
+    catalog = await catalog_of(shared, {**workflow([node("a")]), "id": "private", "tenantId": "acme"})
     for tenant, workflow_id, nodes in (
         ("acme", "private", ["a"]),
         ("other", "private", None),
@@ -91,19 +97,16 @@ async def test_a_version_is_looked_for_where_the_workflow_is() -> None:
 async def test_a_run_keeps_the_definition_it_started_with() -> None:
     old = workflow([node("a")])
     catalog = await catalog_of(old)
-    first = await catalog.find_plan("acme", old["id"])
-    assert first is not None
+    first = present(await catalog.find_plan("acme", old["id"]))
     assert await catalog.register({**old, "version": "2.0", "nodes": [node("b")]}) == []
-    pinned = await catalog.pinned_plan(old["id"], first.workflow.digest)
-    assert list(pinned.nodes) == ["a"]
+    assert list((await catalog.pinned_plan(old["id"], first.workflow.digest)).nodes) == ["a"]
     with pytest.raises(HostFault):
         await catalog.pinned_plan(old["id"], "0" * 64)
 
 
 async def test_pages_are_merged_from_files_and_registrations() -> None:
     files = [workflow([node("a")], id=name, version="file") for name in ("b", "d", "f", "h")]
-    private = workflow([node("a")], id="e", tenantId="other")
-    catalog = await catalog_of(*files, private)
+    catalog = await catalog_of(*files, workflow([node("a")], id="e", tenantId="other"))
     for name in ("a", "d", "g"):
         await register(catalog, workflow([node("a")], id=name, version="own"))
     for limit in range(1, 9):
@@ -141,3 +144,163 @@ async def test_a_registered_workflow_that_the_host_can_no_longer_run_is_read_and
     with pytest.raises(ClientFault, match="/nodes/0/typeId") as refused:
         await poorer.find_plan("acme", "sample")
     assert refused.value.details == {"pointer": "/workflowId"}
+
+
+class SlowDefinitions:
+    """Definitions whose `find` and `register` come back when the test says so."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.gates: dict[str, list[asyncio.Future[None]]] = {"find": [], "register": []}
+        self.slow: set[str] = set()
+        self.reads = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def find(self, *arguments: Any) -> Any:
+        self.reads += 1
+        found = await self._real.find(*arguments)
+        await self._wait("find")
+        return found
+
+    async def register(self, *arguments: Any) -> Any:
+        async def write() -> Any:
+            await self._wait("register")
+            return await self._real.register(*arguments)
+
+        # Whoever waits may be cancelled, the write is not.
+        self.writing = asyncio.ensure_future(write())
+        await asyncio.wait({self.writing})
+        return self.writing.result()
+
+    async def _wait(self, name: str) -> None:
+        if name in self.slow:
+            gate = asyncio.get_running_loop().create_future()
+            self.gates[name].append(gate)
+            await gate
+
+
+async def slow_catalog() -> tuple[WorkflowCatalog, SlowDefinitions]:
+    store = MemoryStore()
+    await store.open()
+    slow: Any = SlowDefinitions(store.definitions)
+    return WorkflowCatalog(slow, TYPES), slow
+
+
+async def read_while_registering() -> list[str] | None:
+    """What a run gets after a registration that happened during an earlier look."""
+    catalog, slow = await slow_catalog()
+    await register(catalog, workflow([node("old")], version="1"))
+    slow.slow = {"find"}
+    early = asyncio.ensure_future(catalog.find_plan("acme", "sample"))
+    await until(lambda: slow.gates["find"])
+    await register(catalog, workflow([node("new")], version="2"))
+    slow.gates["find"].pop().set_result(None)
+    await early
+    slow.slow = set()
+    return await nodes_of(catalog)
+
+
+async def caller_goes_away() -> list[str] | None:
+    """What a run gets after a registration whose caller was cancelled before it was durable."""
+    catalog, slow = await slow_catalog()
+    slow.slow = {"register"}
+    writing = asyncio.ensure_future(register(catalog, workflow([node("new")])))
+    await until(lambda: slow.gates["register"])
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    assert await nodes_of(catalog) is None
+    slow.gates["register"].pop().set_result(None)
+    assert await slow.writing == VersionRegistered()
+    await run_ready_tasks()
+    return await nodes_of(catalog)
+
+
+@pytest.mark.rule("wf-11")
+@pytest.mark.parametrize("scenario", [read_while_registering, caller_goes_away])
+async def test_what_is_remembered_is_never_older_than_what_was_registered(scenario: Callable[[], Any]) -> None:
+    assert (await scenario()) == ["new"]
+
+
+async def test_without_counting_writes_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkflowCatalog, "_writes", property(lambda _: 0, lambda *_: None), raising=False)
+    assert (await read_while_registering()) == ["old"]
+
+
+async def test_without_a_shield_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def bare(writing: Any) -> Any:
+        return await writing
+
+    monkeypatch.setattr(catalog_module.asyncio, "shield", bare)
+    assert (await caller_goes_away()) is None
+
+
+async def test_a_write_whose_end_is_unknown_is_looked_up() -> None:
+    catalog, slow = await slow_catalog()
+    assert await nodes_of(catalog) is None
+
+    async def register_and_fail(*arguments: Any) -> Any:
+        await slow._real.register(*arguments)
+        raise StoreUnavailable("nobody knows")
+
+    slow.register = register_and_fail
+    with pytest.raises(StoreUnavailable):
+        await register(catalog, workflow([node("new")]))
+    assert await nodes_of(catalog) == ["new"]
+
+
+async def test_the_store_is_asked_once_for_each_workflow_that_is_started() -> None:
+    catalog, slow = await slow_catalog()
+    assert await catalog.register(workflow([node("file")], id="file")) == []
+    await register(catalog, workflow([node("own")], id="own"))
+    for _ in range(5):
+        assert await nodes_of(catalog, "acme", "file") == ["file"]
+        assert await nodes_of(catalog, "acme", "own") == ["own"]
+        assert await nodes_of(catalog, "acme", "none") is None
+    assert slow.reads == 3
+
+
+async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "MAX_CACHED_DIGESTS", 3)
+    catalog, slow = await slow_catalog()
+    for name in ("a", "b", "a", "c", "a", "d", "a"):
+        await catalog.find_plan("acme", name)
+    assert list(catalog._digests) == [("acme", "c"), ("acme", "d"), ("acme", "a")]
+    assert slow.reads == 4
+
+
+def made(kept: PlanCache, name: str, size: int) -> str:
+    plan = plan_of(workflow([node("a")], name=name))
+    kept.add(plan, size)
+    return plan.workflow.digest
+
+
+def test_a_plan_is_found_by_its_digest() -> None:
+    kept = PlanCache()
+    digest = made(kept, "one", 10)
+    assert present(kept.get(digest)).workflow.digest == digest
+    assert kept.get("0" * 64) is None
+
+
+def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "MAX_CACHED_PLANS", 3)
+    kept = PlanCache()
+    first, second, third = (made(kept, name, 1) for name in "abc")
+    kept.get(first)
+    fourth = made(kept, "d", 1)
+    assert [kept.get(digest) is not None for digest in (first, second, third, fourth)] == [True, False, True, True]
+
+
+def test_the_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "MAX_CACHED_PLAN_BYTES", 100)
+    kept = PlanCache()
+    small = [made(kept, str(number), 30) for number in range(3)]
+    assert all(kept.get(digest) for digest in small)
+    made(kept, "0", 40)
+    assert all(kept.get(digest) for digest in small)
+    large = made(kept, "large", 500)
+    assert [kept.get(digest) is not None for digest in (*small, large)] == [False, False, False, True]
+    after = made(kept, "after", 30)
+    assert (kept.get(large), kept.get(after) is not None, kept._bytes) == (None, True, 30)

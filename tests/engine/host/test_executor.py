@@ -1,5 +1,6 @@
-"""Runs from start to end over a store in memory: what the log says, and how often it is written."""
+"""Runs from start to end over a store in memory, also when two requests reach a run at the same time."""
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -7,11 +8,14 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, background_tasks, run, run_ready_tasks, until
+from tests.harness.run_ports import WrappedLog
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
-from weftwork.ports.storage.event_log import EventLog
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.events import is_event_type
@@ -21,16 +25,13 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 NOOP = workflow([node("a")])
 
 
-class CountingLog:
+class CountingLog(WrappedLog):
     """A log that counts batches: those that come with a run, and appends."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
         self.sizes: list[int] = []
         self.rows: list[list[str]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def create(self, *given: Any) -> Any:
         self._count(given[-1])
@@ -87,8 +88,7 @@ async def test_a_failing_node_fails_the_run() -> None:
 async def test_nodes_run_in_the_order_of_the_edges() -> None:
     bench = EngineHarness()
     key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
-    starts = [each["nodeId"] for each in await bench.payloads(key, "node.started")]
-    assert starts == ["c", "b", "a"]
+    assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["c", "b", "a"]
 
 
 async def test_a_failure_can_be_handled() -> None:
@@ -106,8 +106,7 @@ async def test_a_node_that_needs_what_no_host_has_fails_the_run() -> None:
     bench = EngineHarness(provided=frozenset({"conformance.never-provided"}))
     key = await finished(bench, workflow([node("a", "conformance.requiresMissing")]))
     assert await bench.event_types(key) == ["run.started", "node.failed", "run.failed"]
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "capability_not_provided"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "capability_not_provided"
     assert (await bench.stored_run(key)).projection.executions == 0
 
 
@@ -140,7 +139,6 @@ async def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
 
 async def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
-
     bench = EngineHarness(wrap=CountingLog)
     names = [f"n{index:02}" for index in range(20)]
     edges = [edge(a, b) for a, b in pairwise(names)]
@@ -199,8 +197,147 @@ async def test_a_node_that_raises_fails_and_its_words_stay_here(caplog: pytest.L
 
     bench = EngineHarness(InstantNode(NodeDeclaration("test.raise", "Raises."), explode))
     key = await finished(bench, workflow([node("a", "test.raise")]))
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "node_failed"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_failed"
     assert all(canary.encode() not in event.document for event in await bench.events(key))
     assert canary not in repr(await bench.stored_run(key))
     assert canary in caplog.text
+
+
+GATE = workflow([node("a", "test.gate")])
+AWAY = StoreUnavailable("no disk")
+
+
+def lose_one_answer(bench: EngineHarness, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """The next run is stored, and its creator told otherwise."""
+    honest = bench.store.log.create
+
+    async def create(*given: Any) -> Any:
+        await honest(*given)
+        monkeypatch.setattr(bench.store.log, "create", honest)
+        raise error
+
+    monkeypatch.setattr(bench.store.log, "create", create)
+
+
+async def only_run(bench: EngineHarness) -> RunKey:
+    (key,) = await bench.store.queries.unfinished_runs(None, 10)
+    return key
+
+
+def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the node of a run is called that a cancel and a doubt both wake."""
+
+    async def work() -> int:
+        bench = EngineHarness()
+        lose_one_answer(bench, monkeypatch, AWAY)
+        with pytest.raises(StoreUnavailable):
+            await bench.start(GATE)
+        key = await only_run(bench)
+        await bench.executor._wake(key)
+        await until(lambda: bench.gate_node.calls)
+        await bench.advance(1000)
+        calls = len(bench.gate_node.calls)
+        await bench.run_to_end(key, release="a")
+        return calls
+
+    return run(work)
+
+
+def test_a_run_that_is_woken_twice_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert woken_twice(monkeypatch) == 1
+
+
+def test_without_a_look_at_the_live_ones_it_would_be_executed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wake(executor: Executor, key: RunKey) -> Any:
+        return await executor._load(key)
+
+    monkeypatch.setattr(Executor, "_wake", wake)
+    assert woken_twice(monkeypatch) == 2
+
+
+async def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    lose_one_answer(bench, monkeypatch, asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await bench.start(GATE)
+    key = await only_run(bench)
+    await run_ready_tasks()
+    bench.clock.advance(1000)
+    await until(lambda: bench.gate_node.waiting)
+    await bench.run_to_end(key, release="a")
+
+
+async def test_a_new_run_goes_on_although_somebody_else_failed_to_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    honest, gate = bench.store.log.create, asyncio.Event()
+
+    async def create(*given: Any) -> Any:
+        created = await honest(*given)
+        await gate.wait()
+        return created
+
+    async def away(key: RunKey, *rest: Any) -> Any:
+        gate.set()
+        await run_ready_tasks()
+        raise AWAY
+
+    monkeypatch.setattr(bench.store.log, "create", create)
+    creating = asyncio.create_task(bench.start(GATE))
+    await run_ready_tasks()
+    key = await only_run(bench)
+    with monkeypatch.context() as broken:
+        broken.setattr(bench.store.log, "read", away)
+        with pytest.raises(StoreUnavailable):
+            await bench.executor._wake(key)
+    assert await creating == key
+    bench.clock.advance(1000)
+    await until(lambda: bench.gate_node.waiting)
+    await bench.run_to_end(key, release="a")
+    assert len(bench.gate_node.calls) == 1
+
+
+@pytest.mark.parametrize("woken", [False, True])
+async def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pytest.MonkeyPatch, woken: bool) -> None:
+    def broken(*given: Any) -> None:
+        raise RuntimeError("canary-77ab")
+
+    bench = EngineHarness()
+    if not woken:
+        monkeypatch.setattr(NodeRunner, "launch", broken)
+    key = await bench.start(GATE)
+    if woken:
+        await bench.crash()
+        bench = bench.successor()
+        monkeypatch.setattr(NodeRunner, "launch", broken)
+        await bench.executor.recover()
+    await bench.run_to_end(key)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
+    await run_ready_tasks()
+    assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_after_its_end_an_executor_begins_nothing(monkeypatch: pytest.MonkeyPatch, stored: bool) -> None:
+    async def work() -> None:
+        bench = EngineHarness()
+        honest, gate = bench.store.log.create, asyncio.Event()
+
+        async def create(*given: Any) -> Any:
+            await gate.wait()
+            created = await honest(*given)
+            if not stored:
+                raise AWAY
+            return created
+
+        monkeypatch.setattr(bench.store.log, "create", create)
+        creating = asyncio.create_task(bench.start(GATE))
+        await run_ready_tasks()
+        await bench.close()
+        gate.set()
+        await asyncio.wait((creating,))
+        await bench.advance(1000)
+        assert (bench.gate_node.calls, bench.executor.live_count) == ([], 0)
+        assert background_tasks() == set()
+        assert (await only_run(bench)).partition == CALLER.partition
+
+    run(work)

@@ -1,13 +1,16 @@
-"""After a restart every run goes on from its log: deadlines kept, nothing done twice, nothing forgotten."""
+"""After a restart every run goes on from its log, deadlines are kept, and runs which wait are woken at their time."""
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
 
-from tests.engine.nodes.test_waiting_nodes import UncancellableNode
-from tests.engine.run.test_cancel import SlowLog
+from tests.engine.decide.test_answers import asks
+from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
+from tests.engine.run.test_pause import SlowLog
+from tests.engine.run.test_waiting_runs import PICK, pass_time, times
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import (
     CALLER,
@@ -19,9 +22,16 @@ from tests.harness.engine_harness import (
 )
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
-from weftwork.ports.node_outcome import Completed
+from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
+from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edge("a", "b")])
 
@@ -29,9 +39,7 @@ DELAY = workflow([node("a", "core.delay", config={"ms": 1000}), node("b")], [edg
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("away", [0, 500, 60_000])
 async def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
-    bench = EngineHarness()
-    key = await bench.start(DELAY)
-    await run_ready_tasks()
+    bench, key = await EngineHarness().with_settled_run(DELAY)
     started = bench.clock.now()
     bench.clock.advance(400)
     await (bench.crash() if crash else bench.close())
@@ -49,12 +57,9 @@ async def test_a_delay_keeps_its_deadline(crash: bool, away: int) -> None:
 
 async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
     bench = EngineHarness()
-    ports = {"x": {"type": "static", "value": [1]}}
-    key = await bench.start(workflow([node("a", "test.gate", inputs=ports)]))
+    key = await bench.start(workflow([node("a", "test.gate", inputs={"x": {"type": "static", "value": [1]}})]))
     await until(lambda: bench.gate_node.waiting)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
     (again,), (first,) = after.gate_node.calls, bench.gate_node.calls
     assert again == msgspec.structs.replace(first, scope=again.scope)
@@ -68,7 +73,6 @@ async def test_a_waiting_node_is_entered_again_for_the_same_attempt() -> None:
 @pytest.mark.parametrize("limited", [False, True])
 async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: bool) -> None:
     stubborn = UncancellableNode()
-
     bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
     key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
     await until(lambda: stubborn.end is not None)
@@ -83,16 +87,14 @@ async def test_an_end_that_was_decided_is_carried_out_after_a_crash(limited: boo
     stubborn.end.set()
     await bench.crash()
     assert await bench.event_types(key) == log
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert stubborn.told <= 2
     assert (await after.event_types(key))[3:] == ["node.cancelled", "run.failed" if limited else "run.cancelled"]
 
 
 async def test_a_run_that_was_only_created_is_started() -> None:
-    bench = EngineHarness()
-    await bench.store.open()
+    bench = await EngineHarness().open()
     await bench.catalog.register(workflow([node("a")]))
     plan = await bench.catalog.find_plan("acme", "sample")
     assert plan is not None
@@ -108,10 +110,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
-
-    whole = EngineHarness()
-    expected = await whole.start(chain)
-    await whole.run_to_end(expected)
+    whole, expected = await EngineHarness().with_ended_run(chain)
     bench = EngineHarness()
     append, forever = bench.store.log.append, asyncio.Event()
     left = appends
@@ -128,8 +127,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     await run_ready_tasks()
     await bench.crash()
     monkeypatch.setattr(bench.store.log, "append", append)
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.take_over()
     await after.run_to_end(key)
     assert [event.payload for event in await after.events(key)] == [
         event.payload for event in await whole.events(expected)
@@ -137,9 +135,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
 
 
 async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
-    bench = EngineHarness()
-    done = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(done)
+    bench, _ = await EngineHarness().with_ended_run(workflow([node("a")]))
     future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
     gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
     for header in (future, gone):
@@ -150,16 +146,13 @@ async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
 
 
 async def test_a_run_keeps_the_definition_it_started_with() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate"), node("b")], [edge("a", "b")]))
     await bench.crash()
     after = bench.successor()
     assert await after.catalog.register(workflow([node("other")])) == []
     await after.executor.recover()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("a")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="a")
     assert [each["nodeId"] for each in await after.payloads(key, "node.started")] == ["a", "b"]
 
 
@@ -185,14 +178,83 @@ async def test_nothing_of_a_host_that_went_away_goes_on(crash: bool) -> None:
 
 async def test_closing_stops_nodes_without_a_word_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
-
     bench = EngineHarness()
     key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 10})
     await until(lambda: bench.gate_node.waiting)
     log = await bench.event_types(key)
     await bench.close()
     assert bench.gate_node.cancelled == ["a"]
-    bench.clock.advance(1000)
-    await run_ready_tasks()
+    await bench.advance(1000)
     assert await bench.event_types(key) == log
     assert bench.clock.next_wake is None
+
+
+async def test_a_log_that_cannot_be_folded_keeps_no_other_run_from_going_on() -> None:
+    bench, good = await EngineHarness().with_run(workflow([node("wait", "core.delay", config={"ms": 50})]))
+    await bench.crash()
+    header = (await bench.stored_run(good)).header
+    bad = RunHeader("run-bad", CALLER.partition, CALLER.owner, "sample", header.definition, 1)
+    await bench.store.log.create(bad)
+    # A node.failed without its error is nothing that this host ever wrote.
+    broken = Event("run-bad", 0, "event-bad", "node.failed", 1, b"{}", node_id="wait")
+    await bench.store.log.append(bad.key, -1, Batch((broken,), Projection("running", 0, 1)))
+    later = bench.successor()
+    assert await later.executor.recover() == 1
+    await later.run_to_end(good)
+    assert await later.status(good) == "completed"
+    assert await later.status(bad.key) == "running"
+
+
+async def test_large_runs_are_not_kept_in_memory_after_their_end() -> None:
+    bench = EngineHarness()
+    large = {"text": "x" * 20_000}
+    document = workflow([node("a")])
+    requests: list[dict[str, Any]] = [{"inputs": large}, {"configurable": {"acme.note": large}}]
+    for request in requests:
+        key = await bench.execute(document, **request)
+        await bench.executor.read_run(key)
+        assert bench.executor._recent_runs.get(key) is None
+    key = await bench.execute(document, inputs={"text": "small"})
+    assert bench.executor._recent_runs.get(key) is not None
+
+
+async def test_what_cannot_be_woken_keeps_nobody_else_from_it() -> None:
+    def late(name: str, after: int) -> InstantNode:
+        def ask(call: NodeCall) -> NodeOutcome:
+            return Completed({}) if "q" in call.answers else Suspended(Interrupt("custom", "q", PICK, None, after))
+
+        return InstantNode(NodeDeclaration(name, "Asks.", config={"type": "object"}), ask)
+
+    bench = EngineHarness(late("test.gone", 5), late("test.there", 10))
+    lost = [await bench.start({**workflow([node("ask", "test.gone")]), "id": "lost"}) for _ in range(150)]
+    found = [await bench.start({**workflow([node("ask", "test.there")]), "id": "found"}) for _ in range(250)]
+    bench = await bench.restart(types=(late("test.there", 10),))
+    began = bench.clock.now()
+    await pass_time(bench, 10)
+    await until_ended(bench, found)
+    assert {(await times(bench, key, "interrupt.resolved"))[0] - began for key in found} == {10}
+    assert {await bench.status(key) for key in lost} == {"waiting-input"}
+    bench = await bench.take_over(types=(late("test.gone", 5), late("test.there", 10)))
+    await until_ended(bench, lost)
+
+
+async def until_ended(bench: EngineHarness, keys: list[RunKey]) -> None:
+    for _ in range(500):
+        if all([await bench.status(key) == "completed" for key in keys]):
+            return
+        await run_ready_tasks()
+    raise AssertionError("not all of them ended")
+
+
+@pytest.mark.parametrize("limits", [(1000, 0), (1000, 5000), (5000, 1000)])
+async def test_a_limit_that_changed_meanwhile_counts_when_the_run_is_next_woken(limits: tuple[int, int]) -> None:
+    before, after = limits
+    bench, key = await EngineHarness(
+        asks(Interrupt("custom", "q", PICK, remind_after_ms=(900,))), limits=Limits(max_run_duration_ms=before)
+    ).with_run(workflow([node("ask", "test.ask")]))
+    bench = await bench.restart(limits=Limits(max_run_duration_ms=after))
+    await pass_time(bench, 4000)
+    assert await bench.status(key) == ("failed" if after == 1000 else "waiting-input")
+    await pass_time(bench, 2000)
+    assert await bench.status(key) == ("waiting-input" if after == 0 else "failed")
+    assert (await bench.stored_run(key)).projection.wake_at is None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import present
 from tests.harness.engine_harness import CALLER
 from tests.harness.media_host import (
     BIG,
@@ -87,10 +88,8 @@ async def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> Non
 
 @pytest.mark.rule("media-87")
 async def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() -> None:
-    bench = media_harness()
-    await bench.open()
-    assets = bench.assets
-    assert assets is not None
+    bench = await media_harness().open()
+    assets = present(bench.assets)
     theirs = await assets.put("other~live", PNG)
     ours = await assets.put(CALLER.partition, PNG)
     urls = {
@@ -106,8 +105,7 @@ async def test_an_asset_url_of_another_tenant_is_refused_and_others_are_not() ->
     documents = [
         {"type": "media.image", "schemaVersion": 1, "payload": {"bytes": 1, "url": url}} for url in urls.values()
     ]
-    limits = Limits(envelopes_per_turn=32)
-    again = bench.successor(types=(envelope_node(*documents),), limits=limits)
+    again = bench.successor(types=(envelope_node(*documents),), limits=Limits(envelopes_per_turn=32))
     key = await run_to_end(again)
     said = dict(zip(urls, [each["status"] for each in await outputs(again, key)], strict=True))
     assert said == {
@@ -134,8 +132,7 @@ async def test_what_a_model_makes_beside_its_text_is_shown_once() -> None:
     (event,) = await bench.payloads(key, "media.image")
     assert await fetch_asset(bench, event["url"]) == BIG
     assert event["alt"] == "A dot."
-    (answered,) = await bench.payloads(key, "weftwork.model.answered")
-    assert answered["media"][0]["bytes"] == len(BIG)
+    assert (await bench.payload(key, "weftwork.model.answered"))["media"][0]["bytes"] == len(BIG)
     kinds = await bench.event_types(key)
     assert kinds.index("weftwork.model.answered") < kinds.index("media.image")
 
@@ -157,8 +154,7 @@ async def test_where_nothing_may_be_inline_nothing_is(want: str | None, data: by
 async def test_what_a_model_says_stays_inline_only_if_it_is_little(size: int, inline: bool) -> None:
     bench = media_harness(model_node("media.image"), models=ScriptedModel(media_envelope(PNG.ljust(size, b"p"))))
     key = await run_to_end(bench)
-    (event,) = await bench.payloads(key, "media.image")
-    assert ("base64" in event) is inline
+    assert ("base64" in await bench.payload(key, "media.image")) is inline
 
 
 @pytest.mark.rule("media-84", "media-86")
@@ -194,10 +190,8 @@ async def test_a_picture_in_a_text_is_an_asset_too() -> None:
 
 @pytest.mark.rule("media-87")
 async def test_what_a_run_shows_does_not_expire() -> None:
-    bench = media_harness()
-    await bench.open()
-    assets = bench.assets
-    assert assets is not None
+    bench = await media_harness().open()
+    assets = present(bench.assets)
     asset = await assets.put(CALLER.partition, PNG)
     url = assets.url(asset, "image/png", name="a.png", expires_at=bench.clock.now() + 1)
     sample = url.replace("/weftwork/", "/sample/")

@@ -1,4 +1,4 @@
-"""Nodes that do work of their own: executed again after a crash, in turn, and heard while they run."""
+"""Nodes that do work of their own: executed again after a crash, at most so many at once, and heard while they run."""
 
 import asyncio
 from itertools import pairwise
@@ -9,10 +9,13 @@ import pytest
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine import node_events
+from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -29,15 +32,13 @@ async def test_a_node_is_executed_again_as_the_next_attempt() -> None:
         await gate.wait()
         return Completed({"attempt": call.attempt})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_run(ONE)
     for attempt in (1, 2, 3):
         await until(lambda attempt=attempt: len(calls) == attempt)
         await run_ready_tasks()
         await bench.crash()
         bench.clock.advance(10)
-        bench = bench.successor()
-        await bench.executor.recover()
+        bench = await bench.take_over()
     await until(lambda: len(calls) == 4)
     gate.set()
     await bench.run_to_end(key)
@@ -58,13 +59,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
             durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
             return Completed({})
 
-        class CountingLog:
-            def __init__(self, log: Any) -> None:
-                self._log = log
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(self._log, name)
-
+        class CountingLog(WrappedLog):
             async def append(self, *arguments: Any) -> Any:
                 appends.append(len(arguments[2].events))
                 return await self._log.append(*arguments)
@@ -75,8 +70,7 @@ def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
         key = await bench.start(workflow(nodes, edges))
         await until(lambda: bench.gate_node.waiting)
-        bench.gate_node.release("g")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="g")
         return all(durable), len(appends)
 
     if effect == "pure":
@@ -123,14 +117,11 @@ async def test_a_crash_takes_no_retry_away() -> None:
     key = await bench.start(workflow([node("a", "test.body", settings={"maxRetries": 1, "retryDelayMs": 1})]))
     await until(lambda: calls)
     await run_ready_tasks()
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     gate.set()
     await bench.run_to_end(key)
     assert calls == [1, 2, 3]
-    (failed,) = await bench.payloads(key, "node.failed")
-    assert failed["error"]["code"] == "node_failed"
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_failed"
     assert "inner" not in str(await bench.events(key))
 
 
@@ -162,9 +153,7 @@ async def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> N
         context.emit_event(AppendLog("warn", "last", {"n": 2}))
         return Completed({})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_settled_run(ONE)
     assert (await bench.event_types(key))[2:] == ["log.appended", "acme.progress"]
     gate.set()
     await bench.run_to_end(key)
@@ -179,9 +168,7 @@ def test_a_node_that_says_too_much_fails(monkeypatch: pytest.MonkeyPatch) -> Non
                 context.emit_event(EmitEvent("acme.progress", {"part": number}))
             return Completed({})
 
-        bench = EngineHarness(effect_node_type("test.body", body))
-        key = await bench.start(ONE)
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness(effect_node_type("test.body", body)).with_ended_run(ONE)
         return await bench.status(key)
 
     assert run(work) == "completed"
@@ -208,12 +195,9 @@ async def test_the_first_version_that_is_pinned_stands() -> None:
     )
     key = await bench.start(document)
     await until(lambda: bench.gate_node.waiting)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("g")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="g")
     assert pinned == [2, 2]
     assert await after.payloads(key, "version.pinned") == [{"changeId": "prices", "version": 2, "nodeId": "a"}]
 
@@ -230,15 +214,85 @@ async def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps(
         second = await context.step("y", "once", lambda: world.call("y"))
         return Completed({"said": said, "first": first, "second": second})
 
-    bench = EngineHarness(effect_node_type("test.body", body))
-    key = await bench.start(ONE)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(effect_node_type("test.body", body)).with_settled_run(ONE)
     assert await bench.status(key) == "waiting-input"
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await answer(after, key, "yes")
     await after.run_to_end(key)
     assert (world.received_keys, outside) == (["x", "y"], 2)
     outputs: Any = (await after.payloads(key, "node.completed"))[0]["outputs"]
     assert outputs == {"said": "yes", "first": {"receipt": 1}, "second": {"receipt": 2}}
+
+
+@pytest.mark.rule("lim-12")
+@pytest.mark.parametrize("by", ["type", "tenant", "threads"])
+def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    async def work(guarded: bool) -> int:
+        now, most = 0, 0
+        gate = asyncio.Event()
+
+        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await gate.wait()
+            now -= 1
+            return Completed({})
+
+        if not guarded:
+            monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
+        limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
+        bench = EngineHarness(
+            effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, holds_thread=by == "threads"),
+            limits=limits,
+        )
+        keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
+        await run_ready_tasks()
+        gate.set()
+        for key in keys:
+            await bench.run_to_end(key)
+        assert bench.runtime.limiter._busy == {}
+        return most
+
+    assert run(lambda: work(True)) == 3
+    assert run(lambda: work(False)) == 12
+
+
+async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:
+    world = ExternalSystem(blocked=True)
+    bench = EngineHarness(world.effect_node(concurrency=1))
+    limited = workflow([node("a", "test.pay", settings={"timeoutMs": 50})])
+    first, second = await bench.start(limited), await bench.start(limited)
+    await until(lambda: world.received_keys)
+    await bench.advance(49)
+    world.blocked_until.set_result(None)
+    world.blocked_until = None
+    await bench.run_to_end(first)
+    await bench.run_to_end(second)
+    assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
+    world.blocked_until = asyncio.get_running_loop().create_future()
+    first, second = await bench.start(limited), await bench.start(limited)
+    await until(lambda: len(world.received_keys) == 3)
+    await bench.crash()
+    world.blocked_until = None
+    after = await bench.take_over()
+    await run_ready_tasks()
+    # The second one had not begun: nobody has to be asked about it.
+    assert (await after.status(first), await after.status(second)) == ("waiting-input", "completed")
+
+
+async def test_a_turn_is_handed_on_whoever_gives_up() -> None:
+    turns = ConcurrencyLimiter()
+    mine = (("x", 1),)
+    assert not await turns.acquire(mine)
+    waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
+    await run_ready_tasks()
+    waiting[0].cancel()
+    turns.release(mine)
+    # Handed over and cancelled before it could go on.
+    waiting[1].cancel()
+    await run_ready_tasks()
+    assert await waiting[2]
+    assert [each.cancelled() for each in waiting] == [True, True, False]
+    turns.release(mine)
+    assert (turns._busy, turns._waiting) == ({}, {})

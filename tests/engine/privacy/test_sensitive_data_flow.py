@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
-from tests.harness.definitions import edge, example_count, node, variable, workflow
+from tests.harness.definitions import edge, for_all, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
@@ -95,16 +94,12 @@ async def lived(
     """What the nodes were given, and all that was ever shown, of one run with that many restarts at its gates."""
     seen: Given = {}
     shown = ""
-    bench = EngineHarness(*types(minted, seen))
-    key = await bench.start(document, inputs=inputs)
-    await run_ready_tasks()
+    bench, key = await EngineHarness(*types(minted, seen)).with_settled_run(document, inputs=inputs)
     while await bench.status(key) not in TERMINAL_STATUSES:
         shown += await everything_shown(bench, key)
         if crashes:
             crashes -= 1
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
             await run_ready_tasks()
         for call in bench.gate_node.calls:
             if call.node_id in bench.gate_node.waiting:
@@ -139,8 +134,7 @@ async def all_leaks(seeds: range) -> list[str]:
 
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 2**48))
+@for_all(60, st.integers(0, 2**48))
 async def test_no_reader_sees_a_secret_and_every_node_gets_its_value(seed: int) -> None:
     assert (await leaks(seed)) == []
 

@@ -1,16 +1,16 @@
-"""Sensitive values: in no event, row, document or snapshot, and yet where the nodes need them, also after a restart."""
+"""Sensitive values: in no event, row, document, snapshot or question, and yet where the nodes need them."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.engine.host.test_store_failure import FlakyLog
+from tests.engine.host.test_failures import FlakyLog
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
-from weftwork.ports.storage.run_queries import RunQuery
+from weftwork.ports.storage.run_queries import InterruptQuery, RunQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction, value_paths
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
@@ -89,17 +89,14 @@ async def through_the_gate(bench: EngineHarness, key: RunKey) -> None:
     await at_the_gate(bench)
     assert CANARY not in await everything_shown(bench, key)
     assert SECOND not in await everything_shown(bench, key)
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="gate")
 
 
 @pytest.mark.rule("hide-02", "hide-03", "hide-04")
 @pytest.mark.parametrize("restarts", [0, 1, 2])
 async def test_a_secret_reaches_the_nodes_and_nobody_else(restarts: int) -> None:
     witness = RecordingNodes()
-
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     for _ in range(restarts):
         await at_the_gate(bench)
         await bench.crash()
@@ -172,12 +169,10 @@ async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     kind, secret, words = SHAPES[shape]
     witness = RecordingNodes()
     giver = InstantNode(NodeDeclaration("test.pass", "Gives the secret."), lambda call: Completed({"given": secret}))
-
     bench = EngineHarness(*witness.types(), giver)
     # For the declared output the variable has a value of its own.
     inputs = {"plain": 41} if flow == "declared" else {"plain": 41, "secret": secret}
-    key = await bench.start(flows(kind)[flow], inputs=inputs)
-    await bench.run_to_end(key)
+    key = await bench.execute(flows(kind)[flow], inputs=inputs)
     (given,) = witness.given
     assert secret in given.values()
     shown = await everything_shown(bench, key)
@@ -186,8 +181,7 @@ async def test_a_value_of_any_type_flows_unseen(flow: str, shape: str) -> None:
     completed = {each["nodeId"]: each["outputs"] for each in await bench.payloads(key, "node.completed")}
     assert completed["open"] == {"x": 41}
     assert completed["last"] == {port: redaction_marker(f"last.{port}") for port in given}
-    (ended,) = await bench.payloads(key, "run.completed")
-    assert ended["outputs"] == {"last": completed["last"], "open": {"x": 41}}
+    assert (await bench.payload(key, "run.completed"))["outputs"] == {"last": completed["last"], "open": {"x": 41}}
 
 
 async def shown_of(secret: str) -> tuple[str, str]:
@@ -196,8 +190,7 @@ async def shown_of(secret: str) -> tuple[str, str]:
     key = await bench.start(DOCUMENT, inputs={"secret": secret, "plain": "p"})
     await at_the_gate(bench)
     before = await everything_shown(bench, key)
-    bench.gate_node.release("gate")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="gate")
     return before, await everything_shown(bench, key)
 
 
@@ -218,13 +211,10 @@ async def test_a_marker_that_a_caller_typed_stays_a_text() -> None:
         [edge("gate", "last")],
         [variable("secret", sensitive=True), variable("plain")],
     )
-
     bench = EngineHarness(*witness.types())
     key = await bench.start(document, inputs={"secret": CANARY, "plain": redaction_marker("secret")})
     await at_the_gate(bench)
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     await through_the_gate(bench, key)
     assert witness.given == [{"x": redaction_marker("secret")}]
 
@@ -236,17 +226,13 @@ async def test_a_default_that_is_sensitive_is_hidden_too() -> None:
         None,
         [variable("secret", sensitive=True, defaultValue=CANARY)],
     )
-
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(*witness.types()).with_ended_run(document)
     assert witness.given == [{"x": CANARY}]
     assert CANARY not in await everything_shown(bench, key)
 
 
 async def test_a_rewound_run_still_hides() -> None:
     witness = RecordingNodes()
-
     bench = EngineHarness(*witness.types(), wrap=FlakyLog)
     bench.log.plan = {1: "down", 3: "lost", 4: "down"}
     key = await bench.start(DOCUMENT, inputs=INPUTS)
@@ -260,9 +246,7 @@ async def test_a_rewound_run_still_hides() -> None:
 async def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction.Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     witness = RecordingNodes()
-
-    bench = EngineHarness(*witness.types())
-    key = await bench.start(DOCUMENT, inputs=INPUTS)
+    bench, key = await EngineHarness(*witness.types()).with_run(DOCUMENT, inputs=INPUTS)
     await at_the_gate(bench)
     assert CANARY in await everything_shown(bench, key)
 
@@ -270,3 +254,92 @@ async def test_without_the_redactor_the_secret_would_be_in_the_log(monkeypatch: 
 def test_a_search_in_names_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(value_paths.VALUE_MEMBERS, "node.started", ("typeId",))
     assert run(lambda: shown_of("core")) != run(lambda: shown_of("harmless"))
+
+
+SECRET = "4711-secret"
+HIDDEN = [variable("pin", sensitive=True)]
+PIN = {"x": {"type": "variable", "variableName": "pin"}}
+
+
+async def everything(bench: EngineHarness, key: RunKey) -> bytes:
+    """All that anybody can see of a run, with every payload in its shape."""
+    events = await bench.events(key)
+    for event in events:
+        assert schema.check_payload(event.type, msgspec.json.decode(event.payload)) == [], event.type
+    listed = await bench.store.queries.list_interrupts(key.partition, InterruptQuery())
+    rows = (await bench.stored_run(key)).rows
+    return b"".join(
+        [*(event.document for event in events), *(row.value for row in rows), *(each.row for each in listed.interrupts)]
+    )
+
+
+async def asked(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> tuple[EngineHarness, RunKey]:
+    bench, key = await EngineHarness().with_run(workflow(list(nodes), edges or [], HIDDEN), inputs={"pin": SECRET})
+    assert SECRET.encode() not in await everything(bench, key)
+    return bench, key
+
+
+async def newest(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
+    return (await bench.payloads(key, "interrupt.requested"))[-1]["data"]
+
+
+@pytest.mark.rule("hide-03")
+async def test_questions_that_hold_a_secret_keep_their_shape_and_lose_their_words() -> None:
+    questions = [
+        {"id": "q1", "question": "Is {{variables.pin}} right?", "schema": {"enum": ["yes", "no"]}},
+        {"id": "q2", "question": "And now?"},
+    ]
+    bench, key = await asked(node("ask", "core.clarificationGate", config={"questions": questions}, inputs=PIN))
+    assert [each["id"] for each in (await newest(bench, key))["questions"]] == ["q1", "q2"]
+    assert await bench.answer(key, {"answers": {"q1": "yes", "q2": f"use {SECRET}"}}) == "completed"
+    assert SECRET.encode() not in await everything(bench, key)
+    assert set((await bench.payload(key, "clarification.resolved"))["answers"]) == {"q1", "q2"}
+
+
+@pytest.mark.rule("hide-03")
+async def test_what_stands_in_the_definition_is_shown_beside_what_is_hidden() -> None:
+    gate = {"title": "Pay it?", "description": "To {{variables.pin}}", "actions": ["accept", "reject"]}
+    bench, key = await asked(node("ask", "core.approvalGate", config=gate, inputs=PIN))
+    shown = await newest(bench, key)
+    assert (shown["title"], shown["actions"]) == ("Pay it?", ["accept", "reject"])
+    assert "REDACTED" in shown["description"]
+
+
+@pytest.mark.rule("hide-03")
+async def test_a_decision_about_a_secret_hides_no_word_that_later_gates_need() -> None:
+    first = {"title": "Use {{variables.pin}}?", "approversList": ["alice"], "actions": ["accept", "reject"]}
+    second = {**first, "title": "Really?", "actions": ["accept", "edit-accept"]}
+    nodes = [node("a", "core.approvalGate", config=first), node("b", "core.approvalGate", config=second)]
+
+    from weftwork.protocol.people.approvals import Answerer
+
+    bench, key = await asked(*nodes, edges=[edge("a", "b")])
+    alice = Answerer("key_1", frozenset({"alice"}))
+    await bench.answer(key, {"action": "accept", "comment": f"yes, {SECRET}"}, "a", alice)
+    for again in (bench, bench.successor()):
+        shown = await newest(again, key)
+        assert (shown["actions"], shown["approversList"]) == (["accept", "edit-accept"], ["alice"])
+    (received,) = await bench.payloads(key, "approval.received")
+    assert (received["action"], received["decidedBy"]) == ("accept", "alice")
+    await bench.crash()
+    bench = bench.successor()
+    assert await bench.answer(key, {"action": "accept"}, "b", alice) == "completed"
+    assert SECRET.encode() not in await everything(bench, key)
+    assert (await bench.payloads(key, "interrupt.resolved"))[-1]["resumeValue"]["action"] == "accept"
+
+
+async def test_an_event_is_matched_though_its_correlation_is_hidden() -> None:
+    ask = node(
+        "ask",
+        "core.interrupt",
+        config={"kind": "external-event", "data": {"eventType": "paid"}},
+        inputs={"correlation": {"type": "variable", "variableName": "order"}},
+    )
+    document = workflow([ask], [], [variable("order", "object", sensitive=True)])
+    bench, key = await EngineHarness().with_run(document, inputs={"order": {"id": SECRET}})
+    assert SECRET.encode() not in await everything(bench, key)
+    assert set((await newest(bench, key))["correlation"]) == {"id"}
+    await bench.crash()
+    bench = bench.successor()
+    assert await bench.answer(key, {"id": SECRET, "more": 1}) == "completed"
+    assert SECRET.encode() not in await everything(bench, key)

@@ -1,15 +1,20 @@
-"""Trust: where content from outside comes in, and what of a run is stamped with it."""
+"""Trust: where content from outside comes in, what is stamped with it, in templates and between runs."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.harness.definitions import edge, header_of, node, plan_of, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
+from tests.harness.child_workflows import SUB_WORKFLOW, child_keys
+from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, settle, waiting_node_type
+from tests.harness.supervised_runs import TERMINATE, next_worker
 from tests.harness.untrusted_content import (
     GATE_TYPE,
+    STATIC,
+    VARIABLES,
     mixing_node,
+    port,
     run_untrusted,
     sequence,
     untrusted_node,
@@ -18,6 +23,7 @@ from tests.harness.untrusted_content import (
 from tests.simulation.trust_workflows import CORRELATION, MIXING_TYPES, UNTRUSTED_WORD
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.adapters.nodes.net.http_request import http_nodes
+from weftwork.engine.host import child_start
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.node_outcome import AppendLog, Completed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
@@ -129,12 +135,9 @@ async def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
     assert {name: each.untrusted for name, each in live.nodes.items()} == {
         name: each.untrusted for name, each in folded.nodes.items()
     }
-    await bench.crash()
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.restart()
     await run_ready_tasks()
-    bench.gate_node.release("hold")
-    events = await bench.run_to_end(key)
+    events = await bench.run_to_end(key, release="hold")
     assert untrusted_nodes(events) == {"o": True, "m": False, "hold": False, "reads-a": True, "reads-b": False}
 
 
@@ -175,6 +178,163 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
 
 async def test_an_ordinary_run_pays_nothing() -> None:
     bench, key = await run_untrusted(sequence(mixing_node("m", sets="a"), mixing_node("n", "a")))
-    events = await bench.run_to_end(key)
-    assert {each.content_trust for each in events} == {None}
+    assert {each.content_trust for each in await bench.run_to_end(key)} == {None}
     assert (await bench.state(key)).untrusted is None
+
+
+def _prompt(call: NodeCall) -> NodeOutcome:
+    scope, text = call.scope, call.config["prompt"]
+    shown = scope.render(text, {"ports": call.inputs}, wrap=lambda value: f"[{value}]")
+    more = scope.render("{{item}} {{ports.x}}", {"ports": {"x": 1}, "item": 2}, wrap=lambda value: f"[{value}]")
+    asked = [scope.is_untrusted(each, {"ports": call.inputs}) for each in ("ports.x", "ports.y", "ports", "1 + 1")]
+    plain = scope.render(text, {"ports": call.inputs})
+    return Completed({"shown": shown, "plain": plain, "asked": asked, "ports": sorted(call.untrusted), "more": more})
+
+
+PROMPT = InstantNode(
+    NodeDeclaration(
+        "test.prompt",
+        "Renders.",
+        config={"type": "object", "properties": {"prompt": {"type": "string"}}},
+        templates={"/prompt": ()},
+    ),
+    _prompt,
+)
+
+
+@pytest.mark.rule("trust-08")
+def test_what_is_untrusted_in_a_template_is_wrapped_and_nothing_else() -> None:
+    async def scenario(fetches: bool) -> dict[str, Any]:
+        text = "Say {{ports.x}} {{ports.y}} {{variables.a}} {{variables.b}} {{nodes.o.outputs.output}} {{1 + 1}}!"
+        inputs = {"x": port("variable", "a"), "y": port("variable", "b"), "z": port("connection", "o")}
+        first = untrusted_node("o", "a") if fetches else mixing_node("o", sets="a")
+        document = workflow(
+            [first, node("p", "test.prompt", config={"prompt": text}, inputs=inputs)], [edge("o", "p")], VARIABLES
+        )
+        bench, key = await run_untrusted(document, bench=EngineHarness(*MIXING_TYPES, PROMPT))
+        return msgspec.json.decode((await bench.run_to_end(key))[-1].payload)["outputs"]["p"]
+
+    found = run(lambda: scenario(True))
+    out = f'["{UNTRUSTED_WORD}"]'
+    assert found["shown"] == f"Say [{out}] [] [{out}] [] [{out}] 2!"
+    assert found["plain"] == f"Say {out} [] {out} [] {out} 2!"
+    assert found["asked"] == [True, False, True, False]
+    assert found["ports"] == ["input", "x", "z"]
+    assert found["more"] == "[2] [1]"
+    found = run(lambda: scenario(False))
+    assert (found["shown"], found["asked"], found["ports"]) == (found["plain"], [False] * 4, [])
+    assert found["more"] == "2 1"
+
+
+CHILD = workflow(
+    [mixing_node("reads-x", "x"), mixing_node("reads-y", "y", sets="given")],
+    variables=[variable(name, "array", defaultValue=[]) for name in ("x", "y", "given")],
+    id="child",
+)
+
+
+@pytest.mark.rule("trust-05")
+async def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
+    async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
+        config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
+        calls = node("call", SUB_WORKFLOW, config=config)
+        bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), calls, mixing_node("reads-c", "c")), CHILD)
+        await bench.run_to_end(key)
+        events = await bench.events(key)
+        (child,) = await child_keys(bench, key)
+        inner = await bench.events(child)
+        assert (inner[0].content_trust == "untrusted") is ("a" in (x, y))
+        (ended,) = [each for each in events if each.type == "weftwork.child.ended"]
+        assert "untrusted" not in msgspec.json.decode(ended.payload)
+        return untrusted_nodes(events), untrusted_nodes(inner), ended.content_trust
+
+    outer, inner, ended = await scenario("b", "b")
+    assert (outer["call"], outer["reads-c"], inner, ended) == (False, False, {"reads-x": False, "reads-y": False}, None)
+    outer, inner, ended = await scenario("b", "a")
+    assert inner == {"reads-x": False, "reads-y": True}
+    assert (outer["call"], outer["reads-c"], ended) == (True, True, "untrusted")
+
+
+@pytest.mark.rule("trust-05")
+@pytest.mark.parametrize("apart", [False, True])
+async def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
+    child = workflow(
+        [untrusted_node("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child"
+    )
+    config = {"workflowId": "child", "outputMapping": {"c": "given"}}
+    held = [node("hold", GATE_TYPE)] if apart else []
+    bench, key = await run_untrusted(
+        sequence(node("call", SUB_WORKFLOW, config=config), *held, mixing_node("reads", "c")), child
+    )
+    if apart:
+        bench = await bench.restart()
+        await settle()
+        bench.gate_node.release("hold")
+    events = await bench.run_to_end(key)
+    assert untrusted_nodes(events)["call"]
+    assert untrusted_nodes(events)["reads"]
+
+
+@pytest.mark.rule("trust-05")
+def test_items_of_a_map_over_child_runs_are_followed() -> None:
+    child = workflow([mixing_node("m", "item")], variables=[variable("item", "array", defaultValue=[])], id="child")
+
+    async def scenario(source: str) -> tuple[bool, bool]:
+        config = {"body": {"workflowId": "child"}}
+        items = {"type": "expression", "expression": f"[variables.{source}]"}
+        mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
+        bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), mapped), child)
+        events = await bench.run_to_end(key)
+        (inner,) = await child_keys(bench, key)
+        return untrusted_nodes(events)["map"], untrusted_nodes(await bench.events(inner))["m"]
+
+    assert run(lambda: scenario("b")) == (False, False)
+    assert run(lambda: scenario("a")) == (True, True)
+
+
+@pytest.mark.rule("trust-02")
+def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
+    """Though it is in the state of the run and not in any port."""
+
+    async def scenario(source: str) -> dict[str, bool]:
+        decision = {
+            "type": "expression",
+            "expression": f"size(variables.{source}) > 5 ? {{}} : {_cel(next_worker('w'))}",
+        }
+        lead = node(
+            "lead",
+            "core.orchestrator.supervisor",
+            inputs={"decision": decision, "unused": STATIC},
+            config={"plan": [TERMINATE]},
+        )
+        worker = workflow([node("w")], id="w")
+        document = workflow(
+            [untrusted_node("o", "a"), lead, node("send", "core.dispatch", inputs={"unused": STATIC})],
+            [edge("o", "lead", targetInput="unused"), edge("lead", "send", targetInput="unused")],
+            VARIABLES,
+        )
+        bench, key = await run_untrusted(document, worker)
+        events = await bench.run_to_end(key)
+        assert "runOrchestrator.decided" in [each.type for each in events]
+        return untrusted_nodes(events)
+
+    assert run(lambda: scenario("a")) == {"o": True, "lead": True, "send": True}
+    assert run(lambda: scenario("b")) == {"o": True, "lead": False, "send": False}
+
+
+def _cel(decision: dict[str, Any]) -> str:
+    return msgspec.json.encode(decision).decode()
+
+
+@pytest.mark.parametrize("guard", ["given", "heard"])
+async def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if guard == "given":
+        monkeypatch.setattr(child_start, "_untrusted_inputs", lambda *given: ())
+    else:
+        monkeypatch.setattr("weftwork.engine.run.append.is_child_result_untrusted", lambda *given: False)
+    proofs = {
+        "given": test_a_child_gets_values_as_they_are_and_gives_them_back_so,
+        "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),
+    }
+    with pytest.raises(AssertionError):
+        await proofs[guard]()

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB_WORKFLOW, settle, start_run
+from tests.harness.child_workflows import SUB_WORKFLOW, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, waiting_node_type
+from tests.harness.engine_harness import EngineHarness, waiting_node_type
 from tests.harness.interrupts import answer_refusal
 from tests.harness.supervised_runs import next_worker
 from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
@@ -59,15 +59,12 @@ async def waiting(
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("value", WAYS, ids=range(len(WAYS)))
-def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
-    async def scenario() -> None:
-        bench, key = await waiting(gated(kind))
-        before = len(await bench.events(key))
-        assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
-        assert len(await bench.events(key)) == before
-        assert await bench.status(key) == "waiting-approval"
-
-    run(scenario)
+async def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
+    bench, key = await waiting(gated(kind))
+    before = len(await bench.events(key))
+    assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
+    assert len(await bench.events(key)) == before
+    assert await bench.status(key) == "waiting-approval"
 
 
 @pytest.mark.rule("appr-05")
@@ -78,8 +75,7 @@ async def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
         assert await answer_refusal(bench, key, value, "ask", MODEL) == (403, "untrusted_content_blocks_approval")
     assert await bench.status(key) == "waiting-approval"
     await bench.answer(key, {"action": "accept"}, by=Answerer("key_2"))
-    await run_ready_tasks()
-    assert await bench.status(key) == "completed"
+    assert await bench.settled_status(key) == "completed"
 
 
 @pytest.mark.rule("trust-06")
@@ -95,7 +91,7 @@ async def test_a_person_decides_about_content_from_outside_and_it_stays_untruste
 
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize("kind", ["approval", "low-confidence"])
-def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
+async def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
     data = (
         LOW
         if kind == "low-confidence"
@@ -107,16 +103,13 @@ def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
         answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
         return Completed({"output": answer.value})
 
-    async def scenario() -> None:
-        bench, key = await start_run(
-            workflow([node("n", "test.passes")]),
-            bench=EngineHarness(*MIXING_TYPES, waiting_node_type("test.passes", body)),
-        )
-        events = await bench.run_to_end(key)
-        assert "interrupt.requested" not in [each.type for each in events]
-        assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
-
-    run(scenario)
+    bench, key = await start_run(
+        workflow([node("n", "test.passes")]),
+        bench=EngineHarness(*MIXING_TYPES, waiting_node_type("test.passes", body)),
+    )
+    events = await bench.run_to_end(key)
+    assert "interrupt.requested" not in [each.type for each in events]
+    assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
 
 
 @pytest.mark.rule("appr-05")
@@ -133,19 +126,16 @@ async def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
 async def test_variables_from_outside_move_no_gate() -> None:
     bench, key = await waiting(gated())
     await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
-    await run_ready_tasks()
-    assert await bench.status(key) == "waiting-approval"
+    assert await bench.settled_status(key) == "waiting-approval"
 
 
 @pytest.mark.rule("appr-05")
 async def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     child = workflow([node("o", "test.outside", config={"sets": "a"})], variables=[LIST], id="child")
-
     calls = node("call", SUB_WORKFLOW, config={"workflowId": "child", "outputMapping": {"a": "a"}})
     gate = node("ask", "core.approvalGate", config={"title": "{{variables.a}}"})
     bench, key = await waiting(workflow([calls, gate], [edge("call", "ask")], [LIST]), child)
-    await settle()
-    assert await bench.status(key) == "waiting-approval"
+    assert await bench.settled_status(key) == "waiting-approval"
     (asked,) = [each for each in await bench.events(key) if each.type == "interrupt.requested"]
     assert asked.content_trust == "untrusted"
 
@@ -167,7 +157,7 @@ async def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(
 
 
 @pytest.mark.parametrize("guard", ["answers", "passing"])
-def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proofs = {
         "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
         "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
@@ -175,4 +165,4 @@ def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.M
     monkeypatch.setattr(interrupts, "check_answer_trust", lambda kind, by: None)
     monkeypatch.setattr(interrupt_events, "APPROVAL_KINDS", frozenset())
     with pytest.raises((AssertionError, pytest.fail.Exception)):
-        proofs[guard]()
+        await proofs[guard]()

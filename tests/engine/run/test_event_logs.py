@@ -1,26 +1,34 @@
-"""Logs of real runs: random graphs, outcomes, cancels, crashes and store failures; the caches equal the fold."""
+"""Logs of real runs: the caches equal the fold, unknown events are refused, an ended run leaves nothing in memory."""
 
 import asyncio
+import gc
 import random
+from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.host.test_store_failure import FlakyLog
-from tests.harness.definitions import edge, example_count, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from weftwork.engine.run import append
+from tests.engine.host.test_failures import FlakyLog
+from tests.harness.definitions import edge, for_all, node, plan_of, variable, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from weftwork.engine.host.executor import Executor
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run import append, live_run
+from weftwork.engine.run import append as module
+from weftwork.engine.run.append import BatchBuilder
+from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
-from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.events import Draft, Event
+from weftwork.protocol.run.header import TERMINAL_STATUSES, Owner, RunHeader, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
 from weftwork.protocol.run.projection import run_snapshot
 from weftwork.protocol.timestamps import iso
@@ -85,19 +93,16 @@ async def lived(dice: random.Random) -> tuple[EngineHarness, RunKey]:
                 asking.clear()
             else:
                 bench.log.plan.clear()  # else closing waits for a store that nobody brings back
-                bench.clock.advance(1000)
-                await run_ready_tasks()
+                await bench.advance(1000)
                 await bench.close()
-            bench = bench.successor(wrap=FlakyLog)
-            await bench.executor.recover()
+            bench = await bench.take_over(wrap=FlakyLog)
         elif act < 0.5 and bench.clock.next_wake is not None:
             bench.clock.advance(bench.clock.next_wake - bench.clock.now())
         else:
             await run_ready_tasks()
     await bench.run_to_end(key)
     while bench.executor.live_count:
-        bench.clock.advance(1000)
-        await run_ready_tasks()
+        await bench.advance(1000)
     for answer in await asyncio.gather(*asking, return_exceptions=True):
         assert isinstance(answer, StoreUnavailable) or answer == "cancelling" or answer in TERMINAL_STATUSES
     return bench, key
@@ -203,8 +208,7 @@ def check_log(events: list[Event]) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=example_count(120), deadline=None)
-@given(st.integers(0, 2**48))
+@for_all(120, st.integers(0, 2**48), share=2)
 async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
     bench, key = await lived(random.Random(seed))
     events = await bench.events(key)
@@ -220,8 +224,7 @@ async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None
 async def test_caches_hold_at_every_append_of_a_run() -> None:
     for seed in range(30):
         dice = random.Random(seed)
-        bench = EngineHarness()
-        key = await bench.start(a_graph(dice), inputs={"open": [1.0, SECRET]})
+        bench, key = await EngineHarness().with_run(a_graph(dice), inputs={"open": [1.0, SECRET]})
         for _ in range(8):
             await check_caches(bench, key)
             await run_ready_tasks()
@@ -233,10 +236,7 @@ async def test_caches_hold_at_every_append_of_a_run() -> None:
 
 async def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
-
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a")]))
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
     with pytest.raises(AssertionError):
         await check_caches(bench, key)
 
@@ -250,3 +250,97 @@ def test_a_second_end_would_be_seen() -> None:
         check_log([event(0, "run.cancelled"), event(1, "run.cancelled")])
     with pytest.raises(AssertionError):
         check_log([event(0, "run.cancelled"), event(1, "acme.thing")])
+
+
+HEADER = RunHeader("run-1", "live:acme", Owner("acme", "key_1"), "sample", "digest", 1)
+
+
+def batch_of_invented() -> BatchBuilder:
+    append = BatchBuilder(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
+    append.add(Draft("run.invented", {}))
+    return append
+
+
+@pytest.mark.rule("evt-02")
+def test_an_event_type_that_nobody_may_use_reaches_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HostFault, match=r"run\.invented"):
+        batch_of_invented()
+    monkeypatch.setattr(module, "is_event_type", lambda name: True)
+    assert len(batch_of_invented()) == 1
+
+
+WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Weak references to every live run, with the collector switched off."""
+    references: list[Any] = []
+    honest = Executor._make_live
+
+    def make(executor: Executor, state: Any) -> LiveRun:
+        made = honest(executor, state)
+        references.extend((ref(made), ref(made._activity._runner)))
+        return made
+
+    monkeypatch.setattr(Executor, "_make_live", make)
+    gc.collect()
+    gc.disable()
+    try:
+        yield references
+    finally:
+        gc.enable()
+
+
+async def completed(bench: EngineHarness) -> None:
+    await bench.run_to_end(await bench.start(workflow([node("a")])))
+
+
+async def failed(bench: EngineHarness) -> None:
+    await bench.run_to_end(await bench.start(workflow([node("a", "core.fail")])))
+
+
+async def waited(bench: EngineHarness) -> None:
+    key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.gate_node.waiting)
+    await bench.run_to_end(key, release="b")
+
+
+async def cancelled(bench: EngineHarness) -> None:
+    key = await bench.start(WAITING, configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.gate_node.waiting)
+    await bench.cancel(key)
+    await bench.run_to_end(key)
+
+
+async def timed_out(bench: EngineHarness) -> None:
+    await bench.run_to_end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
+
+
+async def refused(bench: EngineHarness) -> None:
+    key = await bench.start(WAITING, scopeId="s")
+    with pytest.raises(ClientFault):
+        await bench.service.create_run(CALLER, {"workflowId": WAITING["id"], "scopeId": "s"}, exclusive=True)
+    await until(lambda: bench.gate_node.waiting)
+    await bench.run_to_end(key, release="b")
+
+
+STORIES = [completed, failed, waited, cancelled, timed_out, refused]
+
+
+async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
+    await story(bench)
+    await run_ready_tasks()
+    assert made
+    return [reference() for reference in made if reference() is not None]
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
+    assert await left(EngineHarness(), story, made) == []
+
+
+async def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
+    assert await left(EngineHarness(), completed, made) != []

@@ -1,25 +1,25 @@
-"""Loops in the engine: rounds, exits, data that comes round, limits, and the same outcome in any order."""
+"""Nodes that run again: rounds and exits of loops; retries, delays and time limits; the same outcome in any order."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.definitions import edge, for_all, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from weftwork.engine.decide.inputs import RetryDue
 from weftwork.engine.run.replay import load_state
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext
 from weftwork.protocol.fold import traversal
-
-
-async def ended(document: dict[str, Any], **request: Any) -> tuple[EngineHarness, Any]:
-    bench = EngineHarness()
-    key = await bench.start(document, **request)
-    await bench.run_to_end(key)
-    return bench, key
+from weftwork.protocol.workflow.definition import RetryPolicy, retry_delay
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def started(document: dict[str, Any], **request: Any) -> list[str]:
     """The nodes that started, in order, and how the run ended."""
-    bench, key = await ended(document, **request)
+    bench, key = await EngineHarness().with_ended_run(document, **request)
     events = await bench.events(key)
     return [*(event.node_id or "" for event in events if event.type == "node.started"), events[-1].type]
 
@@ -39,7 +39,6 @@ async def test_a_loop_goes_round_while_its_condition_holds() -> None:
         [edge("start", "count"), edge("count", "count", condition=UNTIL_THREE), edge("count", "after")],
         [variable("n", "number", defaultValue=0)],
     )
-
     assert await started(document) == ["start", "count", "count", "count", "after", "run.completed"]
     assert await started(document, inputs={"n": 5}) == ["start", "count", "after", "run.completed"]
 
@@ -85,15 +84,13 @@ def _settle_at_once(state: Any, node_id: str) -> None:
 async def test_a_loop_that_does_not_end_is_ended(limit: int) -> None:
     settings = {} if limit == 5 else {"maxLoopbackIterations": limit}
     document = workflow([node("a"), node("b")], [edge("a", "b"), edge("b", "a")], settings=settings)
-
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     kinds = await bench.event_types(key)
     assert kinds.count("node.started") == 2 * (limit + 1)
     assert kinds[-2:] == ["workflow.loopback-limit", "run.failed"]
     (said,) = await bench.payloads(key, "workflow.loopback-limit")
     assert said == {"nodeId": "a", "iterations": limit + 1, "limit": limit}
-    ((failed),) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "loop_limit_exceeded"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "loop_limit_exceeded"
 
 
 async def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> None:
@@ -115,7 +112,6 @@ async def test_an_inner_loop_counts_anew_in_every_round_of_the_outer_one() -> No
         ],
         settings={"maxLoopbackIterations": 3},
     )
-
     inner = ["inner", "body", "inner", "body", "inner", "body", "inner", "next"]
     assert await started(document) == ["outer", *inner, "outer", *inner, "outer", "end", "run.completed"]
 
@@ -140,10 +136,8 @@ async def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
             edge("note", "end"),
         ],
     )
-
-    bench, key = await ended(document)
-    (completed,) = await bench.payloads(key, "run.completed")
-    assert completed["outputs"]["end"]["input"] == 32
+    bench, key = await EngineHarness().with_ended_run(document)
+    assert (await bench.payload(key, "run.completed"))["outputs"]["end"]["input"] == 32
     assert [p["outputs"]["output"] for p in await bench.payloads(key, "node.completed") if p["nodeId"] == "double"] == [
         2,
         4,
@@ -159,7 +153,6 @@ async def test_a_failed_node_can_lead_back() -> None:
         [edge("try", "boom"), edge("boom", "try", "any_failed"), edge("boom", "end", "all_complete")],
         settings={"maxLoopbackIterations": 2},
     )
-
     assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
 
 
@@ -167,10 +160,8 @@ async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
     document = workflow(
         [node("a")], [edge("a", "a", condition={"type": "expression", "expression": "inputs.gone == 1.0"})]
     )
-
-    bench, key = await ended(document)
-    ((failed),) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "expression_failed"
+    bench, key = await EngineHarness().with_ended_run(document)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "expression_failed"
 
 
 async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
@@ -178,7 +169,6 @@ async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
         [node("off", disabled=True), node("a"), node("b"), node("end")],
         [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
     )
-
     assert await started(document) == ["end", "run.completed"]
 
 
@@ -195,7 +185,7 @@ def test_a_write_of_a_later_round_is_later(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
     async def work() -> list[Any]:
-        bench, key = await ended(document)
+        bench, key = await EngineHarness().with_ended_run(document)
         read = [each for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "read"]
         return [each["outputs"]["output"] for each in read]
 
@@ -215,10 +205,149 @@ async def test_old_writes_of_a_variable_are_forgotten() -> None:
         [variable("n", "number", defaultValue=0)],
         settings={"maxLoopbackIterations": 200},
     )
-
-    bench, key = await ended(document)
+    bench, key = await EngineHarness().with_ended_run(document)
     stored = await bench.stored_run(key)
     plan = await bench.catalog.pinned_plan("sample", stored.header.definition)
     state = await load_state(bench.store.log, stored.header, plan)
     assert state.variables == {"n": 200}
     assert len(state.nodes["end"].view._writes.by_name["n"]) < 20
+
+
+def flaky(failures: int, retryable: bool = True) -> InstantNode:
+    """Fails so many times, then completes."""
+    left = iter(range(failures))
+
+    def work(call: NodeCall) -> NodeOutcome:
+        if next(left, None) is None:
+            return Completed({"output": call.attempt})
+        return Failed("flaky", "Not this time.", retryable=retryable)
+
+    return InstantNode(NodeDeclaration("test.flaky", "Flaky.", config={"type": "object"}), work)
+
+
+def trying(**own: Any) -> dict[str, Any]:
+    return workflow([node("a", "test.flaky", settings=own), node("b")], [edge("a", "b")])
+
+
+@pytest.mark.rule("node-12")
+@for_all(150, st.integers(0, 10_000), st.floats(1, 10), st.integers(0, 100_000), st.integers(0, 100), st.floats(0, 1))
+def test_delays_grow_to_their_bound_and_keep_to_the_upper_half(
+    delay: int, factor: float, most: int, failures: int, chance: float
+) -> None:
+    retry = RetryPolicy(9, delay, factor, most)
+    full = min(delay * factor**failures, most)
+    got = retry_delay(retry, failures, chance)
+    assert int(full * 0.499) - 1 <= got <= full + 1
+    assert retry_delay(retry, failures, 0.0) <= got <= retry_delay(retry, failures, 1.0)
+
+
+@pytest.mark.rule("node-12")
+async def test_a_failed_node_is_tried_again_until_it_completes() -> None:
+    bench, key = await EngineHarness(flaky(2)).with_run(trying(maxRetries=3, retryDelayMs=100))
+    assert (await bench.stored_run(key)).projection.current_node == "a"
+    await bench.run_to_end(key)
+    kinds = await bench.event_types(key)
+    assert kinds[1:8] == ["node.started", "node.retried"] * 2 + ["node.started", "node.completed", "node.started"]
+    retried = await bench.payloads(key, "node.retried")
+    assert [(each["attempt"], each["delayMs"]) for each in retried] == [(2, 100), (3, 200)]
+    assert retried[0]["lastError"] == {"code": "flaky", "message": "Not this time."}
+    assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2, 3, 1]
+    times = [event.timestamp for event in await bench.events(key) if event.type == "node.started"]
+    assert [b - a for a, b in pairwise(times)] == [100, 200, 0]
+
+
+@pytest.mark.rule("node-12")
+@pytest.mark.parametrize(("failures", "retryable", "attempts"), [(9, True, 3), (9, False, 1)])
+async def test_in_the_end_it_fails(failures: int, retryable: bool, attempts: int) -> None:
+    bench = EngineHarness(flaky(failures, retryable))
+    key = await bench.execute({**trying(), "settings": {"maxRetries": 2}})
+    assert (await bench.payload(key, "node.failed")).get("attempts", 1) == attempts
+    assert (await bench.event_types(key)).count("node.started") == attempts
+    assert await bench.status(key) == "failed"
+
+
+@pytest.mark.rule("node-12")
+async def test_the_wait_for_an_attempt_outlives_a_restart() -> None:
+    bench, key = await EngineHarness(flaky(1)).with_run(trying(maxRetries=1, retryDelayMs=1000))
+    bench.clock.advance(900)
+    after = await bench.restart()
+    await run_ready_tasks()
+    await after.advance(99)
+    assert (await after.event_types(key)).count("node.started") == 1
+    after.clock.advance(1)
+    await after.run_to_end(key)
+    assert await after.status(key) == "completed"
+
+
+async def test_a_run_can_be_cancelled_while_a_node_waits_for_its_next_attempt() -> None:
+    bench, key = await EngineHarness(flaky(9)).with_run(trying(maxRetries=5, retryDelayMs=1000))
+    assert await bench.cancel(key) == "cancelled"
+    assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
+    await run_ready_tasks()
+    assert bench.clock.next_wake is None
+
+
+async def test_attempts_count_as_executions() -> None:
+    bench = EngineHarness(flaky(9))
+    key = await bench.execute(trying(maxRetries=5, retryDelayMs=1), configurable={"recursionLimit": 3})
+    (breach,) = await bench.payloads(key, "cap.breached")
+    assert (breach["kind"], breach["limit"], breach["nodeId"]) == ("node-executions", 3, "a")
+    assert (await bench.event_types(key)).count("node.started") == 3
+
+
+async def test_a_timer_that_comes_too_late_starts_nothing() -> None:
+    bench, key = await EngineHarness(flaky(2)).with_run(trying(maxRetries=2, retryDelayMs=1000))
+    bench.clock.advance(1000)
+    await until(lambda: "a" in bench.executor._live[key].state.retrying)
+    await run_ready_tasks()
+    bench.executor._live[key].send(RetryDue("a", 1))
+    await run_ready_tasks()
+    assert (await bench.event_types(key)).count("node.started") == 2
+    await bench.run_to_end(key)
+
+
+@pytest.mark.rule("node-13")
+async def test_an_attempt_that_takes_too_long_fails_and_may_be_tried_again() -> None:
+    lengths = iter([500, 50])
+
+    async def slow(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await context.sleep_until(context.started_at + next(lengths))
+        return Completed({})
+
+    bench = EngineHarness(waiting_node_type("test.slow", slow))
+    own = {"timeoutMs": 100, "maxRetries": 1, "retryDelayMs": 0}
+    key = await bench.execute(workflow([node("a", "test.slow", settings=own)]))
+    (retried,) = await bench.payloads(key, "node.retried")
+    assert retried["lastError"] == {"code": "node_timeout", "message": "The node did not end within 100 ms."}
+    assert await bench.status(key) == "completed"
+
+
+@pytest.mark.rule("node-13")
+async def test_a_node_that_does_not_heed_its_time_limit_is_left_behind() -> None:
+    stopped: list[str] = []
+
+    async def stubborn(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        try:
+            await context.sleep_until(context.started_at + 10_000)
+        finally:
+            stopped.append(call.node_id)
+        return Completed({})
+
+    bench = EngineHarness(waiting_node_type("test.slow", stubborn))
+    key = await bench.start(workflow([node("a", "test.slow", settings={"timeoutMs": 100})]))
+    await run_ready_tasks()
+    bench.clock.advance(100)
+    await until(lambda: stopped)
+    await bench.run_to_end(key)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "node_timeout"
+
+
+@pytest.mark.rule("node-13")
+async def test_a_time_limit_is_counted_from_the_start_of_the_attempt_whatever_restarts_in_between() -> None:
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate", settings={"timeoutMs": 1000})]))
+    bench.clock.advance(900)
+    after = await bench.restart()
+    await until(lambda: after.gate_node.waiting)
+    after.clock.advance(100)
+    await after.run_to_end(key)
+    assert await after.status(key) == "failed"

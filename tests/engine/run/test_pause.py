@@ -1,19 +1,26 @@
-"""Pause and resume: both policies, what is kept, what starts again, what is refused."""
+"""Pause, resume and cancel: what is kept, what stops, what is refused, and that every request gets an answer."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.run_ports import WrappedLog
+from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control
-from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
+from weftwork.engine.decide.inputs import CancelRequested, PauseRequested, ResumeRequested
+from weftwork.engine.nodes import node_runner
+from weftwork.engine.run.pending_commit import RunNotLive
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
@@ -30,13 +37,10 @@ async def resume(bench: EngineHarness, key: RunKey, idem: str | None = None, **b
 
 @pytest.mark.rule("run-12", "run-13")
 async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending() -> None:
-    bench = EngineHarness()
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
     assert (await pause(bench, key, reason="lunch")).status == "paused"
     assert await bench.status(key) == "running"
-    bench.gate_node.release("a", Completed({"o": 1}))
-    await run_ready_tasks()
+    await bench.release("a", Completed({"o": 1}))
     assert await bench.status(key) == "paused"
     assert (await bench.event_types(key))[-2:] == ["node.completed", "run.paused"]
     assert (await bench.payloads(key, "run.paused")) == [{"drainPolicy": "drain-current-node", "reason": "lunch"}]
@@ -47,33 +51,26 @@ async def test_a_drained_pause_lets_the_node_end_and_keeps_the_run_from_ending()
 
 @pytest.mark.rule("run-12")
 async def test_an_immediate_pause_starts_the_node_anew() -> None:
-    bench = EngineHarness()
-    key = await bench.start(DELAY)
+    bench, key = await EngineHarness().with_run(DELAY)
     bench.clock.advance(600)
     await pause(bench, key, drainPolicy="immediate")
     assert await bench.status(key) == "paused"
-    bench.clock.advance(5_000)
-    await run_ready_tasks()
+    await bench.advance(5_000)
     assert await bench.status(key) == "paused"
     await resume(bench, key)
-    bench.clock.advance(999)
-    await run_ready_tasks()
+    await bench.advance(999)
     assert await bench.status(key) == "running"
     bench.clock.advance(1)
     await bench.run_to_end(key)
-    starts = await bench.payloads(key, "node.started")
-    assert [each["attempt"] for each in starts] == [1, 2]
+    assert [each["attempt"] for each in await bench.payloads(key, "node.started")] == [1, 2]
     assert await bench.status(key) == "completed"
 
 
 @pytest.mark.rule("run-12")
 async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
-    bench.gate_node.release("a")
-    await run_ready_tasks()
+    await bench.release("a")
     assert await bench.status(key) == "paused"
     await bench.crash()
     after = bench.successor()
@@ -82,31 +79,23 @@ async def test_nothing_starts_while_a_run_is_paused_and_it_outlives_a_restart() 
     assert not after.gate_node.calls
     await resume(after, key)
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("b")
-    await after.run_to_end(key)
+    await after.run_to_end(key, release="b")
     assert (await after.event_types(key)).count("node.started") == 2
 
 
 async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
-    await bench.crash()
-    after = bench.successor()
-    await after.executor.recover()
+    after = await bench.restart()
     await until(lambda: after.gate_node.waiting)
-    after.gate_node.release("a")
-    await run_ready_tasks()
+    await after.release("a")
     assert await after.status(key) == "paused"
     await after.crash()
 
 
 @pytest.mark.rule("run-12", "run-13")
 async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     with pytest.raises(ClientFault) as caught:
         await resume(bench, key)
     assert (caught.value.status, caught.value.details) == (409, {"runStatus": "running"})
@@ -120,16 +109,13 @@ async def test_what_cannot_be_paused_or_resumed_says_how_it_stands() -> None:
         with pytest.raises(ClientFault) as caught:
             await ask(bench, key)
         assert (caught.value.status, caught.value.details) == (409, {"runStatus": "cancelled"})
-    with pytest.raises(ClientFault) as caught:
+    with pytest.raises(ClientFault, match=r"^not_found: "):
         await pause(bench, RunKey(key.partition, "gone"))
-    assert caught.value.code == "not_found"
 
 
 @pytest.mark.rule("idem-01")
 async def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN)
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
     first = await pause(bench, key, drainPolicy="immediate", idem="k")
     bench.clock.advance(5)
     again = await pause(bench, key, drainPolicy="immediate", idem="k")
@@ -140,9 +126,7 @@ async def test_a_repeated_pause_with_the_same_key_is_the_first_one() -> None:
 
 @pytest.mark.rule("lim-05")
 async def test_the_time_limit_runs_on_while_a_run_is_paused() -> None:
-    bench = EngineHarness()
-    key = await bench.start(CHAIN, configurable={"runTimeoutMs": 1000})
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness().with_gated_run(CHAIN, configurable={"runTimeoutMs": 1000})
     await pause(bench, key, drainPolicy="immediate")
     bench.clock.advance(1001)
     await bench.run_to_end(key)
@@ -162,12 +146,10 @@ def once(seen: list[str]) -> WaitingNode:
 def test_a_node_that_may_not_run_twice_is_never_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> str:
         seen: list[str] = []
-        bench = EngineHarness(once(seen))
-        key = await bench.start(workflow([node("a", "test.once")]))
+        bench, key = await EngineHarness(once(seen)).with_run(workflow([node("a", "test.once")]))
         await until(lambda: seen)
         await pause(bench, key, drainPolicy="immediate")
-        bench.clock.advance(100)
-        await run_ready_tasks()
+        await bench.advance(100)
         assert await bench.status(key) == "paused"
         await resume(bench, key)
         for _ in range(20):
@@ -204,8 +186,7 @@ async def _interrupted_too_late() -> int:
     passing = iter([100])
 
     async def late(*arguments: Any) -> Any:
-        bench.clock.advance(next(passing, 0))
-        await run_ready_tasks()
+        await bench.advance(next(passing, 0))
         return await honest(*arguments)
 
     live = bench.executor._live[key]
@@ -214,8 +195,7 @@ async def _interrupted_too_late() -> int:
         live.send(PauseRequested("immediate"))
         live.send(ResumeRequested())
         await bench.run_to_end(key)
-    (completed,) = await bench.payloads(key, "run.completed")
-    return completed["outputs"]["a"]["o"]
+    return (await bench.payload(key, "run.completed"))["outputs"]["a"]["o"]
 
 
 @pytest.mark.rule("run-02")
@@ -225,3 +205,195 @@ def test_word_of_an_attempt_that_was_interrupted_comes_too_late(monkeypatch: pyt
         "weftwork.engine.decide.transitions.is_running", lambda state, node_id, attempt: node_id in state.running
     )
     assert run(_interrupted_too_late) == 1
+
+
+GATE = workflow([node("a", "test.gate"), node("b")], [edge("a", "b")])
+ASKED = "weftwork.run.cancel-requested"
+
+
+async def waiting(bench: EngineHarness, document: dict[str, Any] = GATE, **request: Any) -> RunKey:
+    key = await bench.start(document, **request)
+    await until(lambda: bench.gate_node.waiting)
+    return key
+
+
+@pytest.mark.rule("run-03")
+async def test_a_cancel_really_stops_a_waiting_node() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    assert await bench.cancel(key, "enough") == "cancelling"
+    assert await bench.status(key) == "cancelling"
+    await bench.run_to_end(key)
+    assert bench.gate_node.cancelled == ["a"]
+    assert (await bench.event_types(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
+    assert await bench.payloads(key, "run.cancelled") == [{"reason": "enough"}]
+    stored = await bench.stored_run(key)
+    assert {row.name: row.value for row in stored.rows} == {"a": b'{"attempt":1,"status":"cancelled"}'}
+    assert (stored.projection.current_node, stored.projection.error) == (None, None)
+
+
+@pytest.mark.rule("run-03")
+async def test_a_run_that_waits_for_nothing_is_cancelled_at_once() -> None:
+    bench, key = await EngineHarness().with_run(GATE, at_once=False)
+    assert await bench.cancel(key) == "cancelled"
+    assert await bench.event_types(key) == ["run.started", "run.cancelled"]
+    assert bench.gate_node.calls == []
+
+
+@pytest.mark.rule("run-03")
+async def test_cancelling_twice_or_after_the_end_changes_nothing() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    assert await bench.cancel(key) == "cancelling"
+    assert await bench.cancel(key) in ("cancelling", "cancelled")
+    await bench.run_to_end(key)
+    log = await bench.event_types(key)
+    assert await bench.cancel(key) == "cancelled"
+    assert await bench.event_types(key) == log
+    assert log.count(ASKED) == 1
+    done = await bench.execute(workflow([node("a")]))
+    assert await bench.cancel(done) == "completed"
+    assert await bench.cancel(CALLER.run("run-gone")) is None
+
+
+async def test_many_cancels_at_once_are_all_answered() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    answers = await asyncio.gather(*(bench.cancel(key, f"r{n}") for n in range(20)))
+    assert set(answers) <= {"cancelling", "cancelled"}
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key)).count(ASKED) == 1
+
+
+async def test_a_node_that_ends_as_the_cancel_comes_counts_as_it_ended() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    bench.gate_node.release("a")
+    assert await bench.cancel(key) in ("cancelling", "cancelled")
+    await bench.run_to_end(key)
+    kinds = await bench.event_types(key)
+    assert kinds[-1] == "run.cancelled"
+    assert kinds.count("node.completed") + kinds.count("node.cancelled") == 1
+    assert kinds.count("node.started") == 1
+
+
+class SlowLog(WrappedLog):
+    """A log whose appends wait while the gate is shut."""
+
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
+        await self.gate.wait()
+        return await self._log.append(key, expected, batch)
+
+
+async def test_a_caller_who_went_away_does_not_hurt_the_run() -> None:
+    bench = EngineHarness(wrap=SlowLog)
+    key = await waiting(bench)
+    bench.log.gate.clear()
+    asking = asyncio.create_task(bench.cancel(key))
+    await run_ready_tasks()
+    asking.cancel()
+    await asyncio.wait((asking,))
+    bench.log.gate.set()
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[2:] == [ASKED, "node.cancelled", "run.cancelled"]
+
+
+async def test_a_cancel_while_a_limit_ends_the_run_is_answered_by_the_end() -> None:
+    stubborn = UncancellableNode()
+    bench = EngineHarness(waiting_node_type("test.stubborn", stubborn.run))
+    key = await bench.start(workflow([node("a", "test.stubborn")]), configurable={"runTimeoutMs": 100})
+    await until(lambda: stubborn.end is not None)
+    bench.clock.advance(101)
+    await until(lambda: stubborn.told)
+    asked = [asyncio.create_task(bench.control.cancel_run(CALLER, key.run_id, {}, "k")) for _ in range(2)]
+    await run_ready_tasks()
+    assert not any(task.done() for task in asked)
+    assert stubborn.end is not None
+    stubborn.end.set()
+    outcomes = await asyncio.gather(*asked)
+    assert [outcome.status for outcome in outcomes] == ["failed", "failed"]
+    assert sorted(outcome.replayed for outcome in outcomes) == [False, True]
+    assert (await bench.event_types(key))[2:] == ["cap.breached", "node.completed", "run.failed"]
+
+
+async def test_a_node_stopped_before_its_first_step_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_runner, "STOP_GRACE_S", 1_000.0)
+    bench = EngineHarness()
+    nodes = [node("a", "test.gate"), node("b", "test.gate")]
+    key = await bench.execute(workflow(nodes), configurable={"recursionLimit": 1})
+    assert (await bench.event_types(key))[1:] == ["node.started", "cap.breached", "node.cancelled", "run.failed"]
+
+
+async def test_a_cancel_is_answered_when_the_host_closes() -> None:
+    bench = EngineHarness(wrap=SlowLog)
+    key = await waiting(bench)
+    bench.log.gate.clear()
+    asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
+    await run_ready_tasks()
+    closing = asyncio.create_task(bench.close())
+    await run_ready_tasks()
+    bench.log.gate.set()
+    await closing
+    first, second = await asyncio.gather(*asking, return_exceptions=True)
+    assert first == "cancelling"
+    assert isinstance(second, StoreUnavailable)
+
+
+async def test_a_run_that_is_over_sends_its_callers_to_the_store() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    live = bench.executor._live[key]
+    await bench.run_to_end(key, release="a")
+    with pytest.raises(RunNotLive):
+        await live.request(CancelRequested(), None)
+
+
+async def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
+    bench = await EngineHarness().open()
+    header = RunHeader("run-old", CALLER.partition, CALLER.owner, "gone", "0" * 64, 0)
+    await bench.store.log.create(header)
+    assert await bench.executor.recover() == 0
+    with pytest.raises(ClientFault, match="cannot go on with the run: the definition") as refused:
+        await bench.cancel(header.key)
+    assert refused.value.code == "service_unavailable"
+
+
+async def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    other = bench.successor()
+
+    async def too_late(run: RunKey) -> None:
+        await bench.run_to_end(key, release="a")
+
+    monkeypatch.setattr(other.executor, "_load", too_late)
+    assert await other.cancel(key) == "completed"
+
+
+async def test_a_cancel_with_a_key_is_answered_word_for_word() -> None:
+    bench = EngineHarness()
+    key = await waiting(bench)
+    first = await bench.control.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
+    await bench.run_to_end(key)
+    again = await bench.control.cancel_run(CALLER, key.run_id, {"reason": "r"}, "k")
+    assert (first.status, first.replayed, again.status, again.replayed) == ("cancelling", False, "cancelling", True)
+    with pytest.raises(ClientFault, match=r"^idempotency_key_mismatch: "):
+        await bench.control.cancel_run(CALLER, key.run_id, {"reason": "other"}, "k")
+    assert msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)).count(b"cancelled") >= 1
+
+
+@pytest.mark.rule("idem-01")
+async def test_a_record_of_an_older_version_answers_for_its_key() -> None:
+    """Such a record of a cancel says when it was made nowhere but in its own row."""
+    bench, key = await EngineHarness().with_run(workflow([node("a", "test.gate")]))
+    claim = IdempotencyClaim(bench.log, bench.clock, CALLER, f"cancelRun/{key.run_id}", "k", {})
+    await bench.log.save_record(claim.make_record({"replayed": False, "run_id": key.run_id, "status": "cancelling"}))
+    done = await bench.control.cancel_run(CALLER, key.run_id, {}, "k")
+    assert (done.run_id, done.status, done.replayed) == (key.run_id, "cancelling", True)
+    assert await bench.status(key) == "running"
+    await bench.close()

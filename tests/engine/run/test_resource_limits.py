@@ -1,11 +1,13 @@
-"""What a definition cannot make a host do: grow without bound, spin, hold everybody up, or show what it hides."""
+"""What a definition cannot make a host do: grow without bound, spin, run on, hold others up, or show what it hides."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -27,9 +29,7 @@ def doubling(count: int, mode: str = "array") -> dict[str, Any]:
 @pytest.mark.rule("lim-10")
 def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(count: int) -> tuple[str | None, int]:
-        bench = EngineHarness()
-        key = await bench.start(doubling(count))
-        await bench.run_to_end(key)
+        bench, key = await EngineHarness().with_ended_run(doubling(count))
         failed = await bench.payloads(key, "run.failed")
         code = failed[0]["error"]["code"] if failed else None
         return code, sum(event.size for event in await bench.events(key))
@@ -62,10 +62,7 @@ async def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
         [edge("a", "a", "any_failed")],
         settings={"maxLoopbackIterations": 10**9},
     )
-
-    bench = EngineHarness(limits=Limits(max_node_executions=10))
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(limits=Limits(max_node_executions=10)).with_ended_run(document)
     assert (await bench.event_types(key))[-2:] == ["cap.breached", "run.failed"]
 
 
@@ -82,12 +79,9 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
     )
 
     async def work() -> bytes:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
+        bench, key = await EngineHarness().with_gated_run(document)
         await bench.answer(key, 424242, "a")
-        bench.gate_node.release("gate")
-        await bench.run_to_end(key)
+        await bench.run_to_end(key, release="gate")
         return b"".join(event.document for event in await bench.events(key))
 
     assert b"424242" not in run(work)
@@ -114,13 +108,9 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
     )
 
     async def work(restart: bool) -> None:
-        bench = EngineHarness()
-        key = await bench.start(document)
-        await until(lambda: bench.gate_node.waiting)
+        bench, key = await EngineHarness().with_gated_run(document)
         if restart:
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
             await until(lambda: bench.gate_node.waiting)
         await bench.control.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
         await bench.run_to_end(key)
@@ -133,13 +123,7 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
 async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
     lied: list[int] = []
 
-    class LostReplyLog:
-        def __init__(self, log: Any) -> None:
-            self._log = log
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
-
+    class LostReplyLog(WrappedLog):
         async def append(self, run: Any, expected: int, batch: Any) -> Any:
             taken = await self._log.append(run, expected, batch)
             if not lied and any(event.type == "weftwork.map.item" for event in batch.events):
@@ -149,10 +133,7 @@ async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> 
 
     body = {"typeId": "core.identity"}
     document = workflow([node("m", "core.flow.map", config={"items": [1, 2, 3], "body": body, "concurrency": 1})])
-
-    bench = EngineHarness(wrap=LostReplyLog)
-    key = await bench.start(document)
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness(wrap=LostReplyLog).with_ended_run(document)
     assert lied
     assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [0, 1, 2]
 
@@ -183,7 +164,6 @@ async def test_a_node_with_a_time_limit_may_clean_up_when_its_run_is_cancelled()
         return Completed({})
 
     cleaned: list[str] = []
-
     bench = EngineHarness(waiting_node_type("test.careful", careful))
     key = await bench.start(workflow([node("a", "test.careful", settings={"timeoutMs": 5_000})]))
     await run_ready_tasks()
@@ -225,10 +205,7 @@ async def test_the_conditions_behind_a_node_share_one_budget() -> None:
         [node("a"), *(node(name) for name in names)],
         [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
     )
-
-    bench = EngineHarness()
-    key = await bench.start(document, inputs={"l": list(range(1500))})
-    await bench.run_to_end(key)
+    bench, key = await EngineHarness().with_ended_run(document, inputs={"l": list(range(1500))})
     codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
     assert codes == {"expression_limit"}
     assert (await bench.event_types(key)).count("node.started") > 1
@@ -245,3 +222,101 @@ def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:
     ]
     found, violations = parse_workflow(document, types, pinned=True)
     assert (violations, found is not None) == ([], True)
+
+
+NAMES = [f"n{index}" for index in range(6)]
+CHAIN = workflow([node(n) for n in NAMES], [edge(a, b) for a, b in pairwise(NAMES)])
+
+
+@pytest.mark.rule("lim-03", "lim-04")
+@pytest.mark.parametrize(("host", "asked", "limit"), [(100, 3, 3), (4, 100, 4), (5, None, 5), (100, 6, 6), (6, 7, 6)])
+async def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | None, limit: int) -> None:
+    async def work() -> None:
+        bench = EngineHarness(limits=Limits(max_node_executions=host))
+        key = await bench.execute(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
+        kinds = await bench.event_types(key)
+        assert kinds.count("node.started") == min(limit, len(NAMES))
+        if limit >= len(NAMES):
+            assert kinds[-1] == "run.completed"
+            return
+        assert kinds[-2:] == ["cap.breached", "run.failed"]
+        breach = {"kind": "node-executions", "limit": limit, "observed": limit + 1}
+        assert await bench.payloads(key, "cap.breached") == [{**breach, "nodeId": f"n{limit}"}]
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert failed["error"]["code"] == "recursion_limit_exceeded"
+        assert failed["error"]["details"] == breach
+
+    await work()
+
+
+@pytest.mark.rule("lim-02", "lim-05")
+@pytest.mark.parametrize(
+    ("host", "timeout", "asked", "limit"),
+    [(0, 0, 1000, 1000), (0, 700, 1000, 700), (500, 700, 1000, 500), (0, 0, None, None), (800, 0, None, 800)],
+)
+async def test_a_run_breaks_just_after_its_time_limit(
+    host: int, timeout: int, asked: int | None, limit: int | None
+) -> None:
+    async def work() -> None:
+        bench = EngineHarness(limits=Limits(max_run_duration_ms=host))
+        document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
+        key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
+        await until(lambda: bench.gate_node.waiting)
+        await bench.advance(limit or 10**9)
+        assert await bench.event_types(key) == ["run.started", "node.started"]
+        if limit is None:
+            return
+        await bench.advance(1)
+        assert (await bench.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
+        assert bench.gate_node.cancelled == ["a"]
+        breach = {"kind": "run-duration", "limit": limit, "observed": limit + 1}
+        assert await bench.payloads(key, "cap.breached") == [breach]
+        (failed,) = await bench.payloads(key, "run.failed")
+        assert (failed["error"]["code"], failed["error"]["details"]) == ("run_timeout", breach)
+
+    await work()
+
+
+@pytest.mark.rule("lim-02")
+async def test_time_spent_by_earlier_nodes_counts() -> None:
+    bench = EngineHarness()
+    nodes = [node("a", "core.delay", config={"ms": 600}), node("b", "core.delay", config={"ms": 600})]
+    key = await bench.start(workflow(nodes, [edge("a", "b")]), configurable={"runTimeoutMs": 1000})
+    started = bench.clock.now()
+    await bench.run_to_end(key)
+    assert (await bench.event_types(key))[-3:] == ["cap.breached", "node.cancelled", "run.failed"]
+    assert bench.clock.now() - started == 1001
+
+
+async def test_a_run_that_ends_in_time_leaves_no_timer_behind() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.gate_node.waiting)
+    assert bench.clock.next_wake is not None
+    await bench.release("a")
+    assert await bench.status(key) == "completed"
+    assert bench.clock.next_wake is None
+
+
+@pytest.mark.rule("lim-02")
+async def test_the_time_limit_goes_on_while_the_host_is_away() -> None:
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "test.gate")]), configurable={"runTimeoutMs": 1000})
+    await until(lambda: bench.gate_node.waiting)
+    await bench.close()
+    bench.clock.advance(5000)
+    after = bench.successor()
+    assert await after.executor.recover() == 1
+    await run_ready_tasks()
+    assert (await after.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
+    assert (await after.payload(key, "cap.breached"))["observed"] == 5000
+
+
+async def test_a_breach_of_one_branch_stops_the_others() -> None:
+    bench = EngineHarness()
+    nodes: list[dict[str, Any]] = [node("a", "test.gate"), node("b", "test.gate"), node("c")]
+    key = await bench.start(workflow(nodes, [edge("b", "c")]), configurable={"recursionLimit": 2})
+    await until(lambda: len(bench.gate_node.waiting) == 2)
+    await bench.run_to_end(key, release="b")
+    assert bench.gate_node.cancelled == ["a"]
+    assert (await bench.event_types(key))[3:] == ["node.completed", "cap.breached", "node.cancelled", "run.failed"]

@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from tests.engine.decide.test_answers import GATE, asked, asks
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import ANSWERER, EngineHarness, run_ready_tasks
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun
@@ -34,10 +36,8 @@ async def pass_time(bench: EngineHarness, milliseconds: int) -> None:
     until = bench.clock.now() + milliseconds
     await run_ready_tasks()
     while bench.clock.next_wake is not None and bench.clock.next_wake <= until:
-        bench.clock.advance(max(0, bench.clock.next_wake - bench.clock.now()))
-        await run_ready_tasks()
-    bench.clock.advance(until - bench.clock.now())
-    await run_ready_tasks()
+        await bench.advance(max(0, bench.clock.next_wake - bench.clock.now()))
+    await bench.advance(until - bench.clock.now())
 
 
 @pytest.mark.rule("int-17")
@@ -70,31 +70,23 @@ async def test_of_other_kinds_the_node_decides_when_the_time_is_up() -> None:
     await bench.run_to_end(key)
     (resolved,) = await bench.payloads(key, "interrupt.resolved")
     assert resolved == {"nodeId": "ask", "interruptId": "ask.1", "kind": "custom", "reason": "timeout"}
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "interrupt_timeout"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
 
 
 @pytest.mark.rule("int-16")
-def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", timeout_ms=1000)
-        due = bench.clock.now() + 1000
-        state = await bench.state(key)
-        for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
-            decided = answer_interrupt(state, AnswerReceived("ask", {"action": "accept"}, ANSWERER, at))
-            assert (decided.refusal.code if decided.refusal is not None else None) == code
-        await bench.crash()
-        bench.clock.advance(1000)
-        after = bench.successor()
-        assert await refused_after(after, key) == (409, "interrupt_already_resolved")
-        assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.fold.state.InterruptState.due", None)
-    with pytest.raises(AssertionError):
-        run(work)
+@fails_without("weftwork.protocol.fold.state.InterruptState.due", None)
+async def test_an_answer_after_the_deadline_is_late_whether_the_timer_was_faster_or_not() -> None:
+    bench, key = await asked("approval", timeout_ms=1000)
+    due = bench.clock.now() + 1000
+    state = await bench.state(key)
+    for at, code in ((due - 1, None), (due, "interrupt_already_resolved"), (due + 1, "interrupt_already_resolved")):
+        decided = answer_interrupt(state, AnswerReceived("ask", {"action": "accept"}, ANSWERER, at))
+        assert (decided.refusal.code if decided.refusal is not None else None) == code
+    await bench.crash()
+    bench.clock.advance(1000)
+    after = bench.successor()
+    assert await refused_after(after, key) == (409, "interrupt_already_resolved")
+    assert (await after.payloads(key, "approval.received"))[0]["action"] == "timeout"
 
 
 @pytest.mark.rule("int-18")
@@ -105,8 +97,7 @@ async def test_people_are_reminded_and_what_came_due_while_nobody_was_there_is_s
     assert await times(bench, key, "weftwork.interrupt.reminder") == [began + DAY]
     await bench.crash()
     bench.clock.advance(5 * DAY)
-    bench = bench.successor()
-    await bench.executor.recover()
+    bench = await bench.take_over()
     await run_ready_tasks()
     said = await bench.payloads(key, "weftwork.interrupt.reminder")
     assert [each["number"] for each in said] == [1, 3]
@@ -146,8 +137,7 @@ async def test_a_parked_run_ends_when_its_own_time_is_up() -> None:
     assert await bench.executor.recover() == 0
     await pass_time(bench, 5001)
     await bench.run_to_end(key)
-    (failed,) = await bench.payloads(key, "run.failed")
-    assert failed["error"]["code"] == "run_timeout"
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "run_timeout"
 
 
 async def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
@@ -155,8 +145,7 @@ async def test_a_run_that_works_elsewhere_stays_while_it_waits() -> None:
     key = await bench.start(workflow([node("ask", "test.ask"), node("gate", "test.gate")]))
     await run_ready_tasks()
     assert (await bench.status(key), bench.executor.live_count) == ("waiting-input", 1)
-    bench.gate_node.release("gate")
-    await run_ready_tasks()
+    await bench.release("gate")
     assert bench.executor.live_count == 0
     await pass_time(bench, 1000)
     await bench.run_to_end(key)
@@ -171,22 +160,19 @@ async def test_many_deadlines_strike_each_at_its_time() -> None:
     late = InstantNode(NodeDeclaration("test.late", "Asks.", inputs={"type": "object"}), work_of)
     after = {"after": {"type": "variable", "variableName": "after"}}
     document = workflow([node("ask", "test.late", inputs=after)], [], [variable("after", "number")])
-
     bench = EngineHarness(late)
     began = bench.clock.now()
     waits = [(at * 37) % 101 + 1 for at in range(60)]
     keys = [await bench.start(document, inputs={"after": each}) for each in waits]
     await pass_time(bench, 200)
-    found = [(await times(bench, key, "interrupt.resolved"))[0] - began for key in keys]
-    assert found == waits
+    assert [(await times(bench, key, "interrupt.resolved"))[0] - began for key in keys] == waits
     assert bench.executor.live_count == 0
 
 
 async def test_one_of_many_answers_at_once_counts_and_nothing_stays_in_memory() -> None:
     bench, key = await asked("custom")
     ends = await asyncio.gather(*(bench.answer(key, n) for n in range(64)), return_exceptions=True)
-    won = [each for each in ends if each == "completed"]
-    assert len(won) == 1
+    assert len([each for each in ends if each == "completed"]) == 1
     assert (bench.executor.live_count, bench.executor._pending_requests) == (0, {})
 
 
@@ -203,8 +189,7 @@ async def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_n
     bench = bench.successor()
     assert await bench.executor.recover() == 1
     await run_ready_tasks()
-    stored = await bench.stored_run(key)
-    assert (stored.projection.parked, bench.executor.live_count) == (True, 0)
+    assert ((await bench.stored_run(key)).projection.parked, bench.executor.live_count) == (True, 0)
     assert await bench.events(key) == events
     page = await bench.store.queries.list_interrupts(key.partition, InterruptQuery())
     assert [each.interrupt_id for each in page.interrupts] == ["ask.1"]
@@ -213,13 +198,8 @@ async def test_a_host_that_parked_none_left_runs_that_are_parked_when_they_are_n
 
 
 async def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    class UnavailableDueRuns:
-        def __init__(self, log: Any) -> None:
-            self._log = log
-            self.times = 2
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._log, name)
+    class UnavailableDueRuns(WrappedLog):
+        times = 2
 
         async def due_runs(self, until: int, limit: int) -> Any:
             if self.times:
@@ -228,9 +208,7 @@ async def test_an_alarm_goes_on_when_its_store_was_away(monkeypatch: pytest.Monk
             return await self._log.due_runs(until, limit)
 
     bench, key = await asked("custom", timeout_ms=500)
-    await bench.crash()
-    bench = bench.successor(wrap=UnavailableDueRuns)
-    await bench.executor.recover()
+    bench = await bench.restart(wrap=UnavailableDueRuns)
     await pass_time(bench, 10_000)
     await bench.run_to_end(key)
     assert (await bench.payloads(key, "run.failed"))[0]["error"]["code"] == "interrupt_timeout"

@@ -1,5 +1,4 @@
-"""A whole exchange with a model, and a process that dies at any point of it: every handler runs once, nothing is said
-twice, and the run ends as if nothing had happened."""
+"""Exchanges with a model: requests, attempts, and a process that dies at any point: every handler runs once."""
 
 import asyncio
 from collections import Counter
@@ -9,10 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.crash_log import CrashingLog
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
+from tests.harness.scripted_model import AnswerPiece, ScriptedModel
 from weftwork.engine.models import model_calls
-from weftwork.ports.models import AnswerEnd, Delta, ModelRequest
+from weftwork.engine.sdk.answer_attempts import AnswerAttempts
+from weftwork.engine.sdk.model_request import append_media, make_message, wrap_text_part
+from weftwork.ports.models import AnswerEnd, Delta, Message, ModelRequest, UnresolvedMessage
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
@@ -66,46 +69,16 @@ class ReplayableModel:
         yield AnswerEnd("stop", TokenUsage(1, 1))
 
 
-class CrashingLog:
-    """A log whose process dies at one of its appends: before it is written, or after."""
-
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self.number = -1
-        self.when = ""
-        self.count = 0
-        self.died = asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, *arguments: Any) -> Any:
-        mine, self.count = self.count, self.count + 1
-        if mine == self.number and self.when == "before":
-            await self._die()
-        found = await self._log.append(*arguments)
-        if mine == self.number:
-            await self._die()
-        return found
-
-    async def _die(self) -> None:
-        self.died.set()
-        await asyncio.get_running_loop().create_future()
-
-
 async def lived(number: int, when: str) -> tuple[Counter[str], dict[str, Any], bool]:
     """What is in the log of a run whose process died there, its outputs, and whether it died."""
-    bench = EngineHarness(wrap=CrashingLog, models=ReplayableModel())
-    bench.log.number, bench.log.when = number, when
+    bench = EngineHarness(wrap=lambda log: CrashingLog(log, number + 1, when == "after"), models=ReplayableModel())
     dying = bench.log
     key = await bench.start(TASK, at_once=False)
     died = False
     for _ in range(300):
         if dying.died.is_set() and not died:
             died = True
-            await bench.crash()
-            bench = bench.successor()
-            await bench.executor.recover()
+            bench = await bench.restart()
         status = await bench.status(key)
         if status in TERMINAL_STATUSES:
             break
@@ -171,3 +144,136 @@ def test_without_the_records_handlers_would_run_again(monkeypatch: pytest.Monkey
     expected = undisturbed()
     monkeypatch.setattr(model_calls.EntryModelCalls, "emit_envelope", forgetful)
     assert changed(*expected) != []
+
+
+SCHEMA = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
+STRUCTURED = workflow([node("a", "core.ai.structuredOutput", config={"outputSchema": SCHEMA, "prompt": "Well?"})])
+VALID = '{"valid": true}'
+CUT: list[AnswerPiece] = ['{"val', AnswerEnd("length", TokenUsage(1, 1), detail="max_tokens")]
+BAD = '{"valid": "canary-77"}'
+PROSE = "It is valid, canary-77."
+
+
+async def ended(*answers: Any) -> tuple[list[str], dict[str, Any], ScriptedModel, EngineHarness]:
+    model = ScriptedModel(*answers)
+    bench, key = await EngineHarness(models=model).with_run(STRUCTURED)
+    events = await bench.run_to_end(key)
+    told = [event.type for event in events if event.type.startswith(("envelope.", "cap.", "node."))]
+    failed = await bench.payloads(key, "node.failed")
+    refused = any(event.type == "envelope.refusal" for event in events)
+    says = ("envelope.refusal",) if refused else ("weftwork.model.answered",)
+    assert not any(b"canary-77" in event.payload for event in events if event.type not in says)
+    return told[1:], failed[0]["error"] if failed else {}, model, bench
+
+
+@pytest.mark.rule("rel-20")
+async def test_every_attempt_is_told_and_what_is_cut_off_gets_more_room() -> None:
+    told, _, model, _ = await ended(CUT, BAD, VALID)
+    again = "envelope.retry.attempted"
+    assert told == ["envelope.truncated", again, again, "node.completed"]
+    rooms = [request.max_tokens for request in model.requests]
+    assert rooms[0] is None
+    assert rooms[1] == rooms[2]
+    first, second, third = (request.system for request in model.requests)
+    assert first == second
+    assert third.startswith(first)
+    assert third != first
+
+
+@pytest.mark.rule("rel-21")
+@pytest.mark.parametrize(
+    ("answers", "code", "total"),
+    [([BAD] * 3, "envelope_invalid", 3), ([PROSE] * 4, "envelope_invalid", 4), ([CUT] * 3, "", 3)],
+)
+async def test_the_end_of_all_attempts_is_told_before_the_node_fails(answers: list[Any], code: str, total: int) -> None:
+    told, error, model, bench = await ended(*answers)
+    assert told[-3:] == ["envelope.retry.exhausted", "cap.breached", "node.failed"]
+    assert error["code"] == (code or "envelope_truncation_unrecoverable")
+    assert len(model.requests) == total
+    assert bench.runtime.limits.schema_rounds == 2
+
+
+@pytest.mark.rule("rel-20")
+async def test_a_refusal_is_final() -> None:
+    refusal: list[AnswerPiece] = ["Sorry, canary-77.", AnswerEnd("stop", refusal="No, canary-77.", detail="safety")]
+    told, error, model, _ = await ended(refusal, VALID)
+    assert told == ["envelope.refusal", "node.failed"]
+    assert (error["code"], len(model.requests)) == ("envelope_refusal", 1)
+
+
+@pytest.mark.rule("rel-21")
+async def test_a_limit_that_nobody_looked_at_would_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AnswerAttempts, "_may_retry", lambda self, judged, attempt: attempt < 9)
+    _, _, model, _ = await ended(*[BAD] * 12)
+    assert len(model.requests) == 9
+
+
+CHAT = workflow(
+    [
+        node(
+            "a",
+            "core.ai.callPrompt",
+            config={"prompt": "Well?"},
+            envelopeContract={"accepts": [], "refusalMode": "discard-and-warn"},
+        )
+    ],
+    metadata={"envelopeKinds": {"vendor.acme.plan": {"schema": {}}}},
+)
+
+
+@pytest.mark.rule("env-08")
+@pytest.mark.parametrize(
+    ("said", "end"),
+    [
+        ('{"type": "schema.request", "payload": {"envelopeType": "vendor.acme.plan"}}', "run.failed"),
+        ('{"type": "vendor.acme.plan", "payload": {}}', "run.completed"),
+    ],
+)
+async def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
+    model = ScriptedModel(*[said] * 40)
+    bench, key = await EngineHarness(models=model).with_run(CHAT)
+    assert (await bench.run_to_end(key))[-1].type == end
+    assert len(model.requests) == bench.runtime.limits.schema_rounds + 1
+    breaches = [each["kind"] for each in await bench.payloads(key, "cap.breached")]
+    assert breaches == (["schema"] if end == "run.failed" else [])
+
+
+PART = {"type": "image", "mediaRef": "a"}
+OTHER = {"type": "image", "mediaRef": "b"}
+TEXT = {"type": "text", "text": "Look."}
+USER = Message("user", "Look.")
+MODEL = Message("assistant", "Yes?")
+
+
+@pytest.mark.rule("media-52")
+@pytest.mark.parametrize(
+    ("messages", "text", "parts"),
+    [
+        ([], "", (PART,)),
+        ([USER], "Look.", (TEXT, PART)),
+        ([MODEL], "", (PART,)),
+        ([MODEL, Message("user", "")], "", (PART,)),
+        ([MODEL, UnresolvedMessage("user", "Look.", (OTHER, TEXT))], "Look.", (OTHER, TEXT, PART)),
+    ],
+)
+def test_media_stand_in_the_last_message_of_the_user(
+    messages: list[Message], text: str, parts: tuple[Any, ...]
+) -> None:
+    *earlier, last = append_media(messages, [PART])
+    assert earlier == [each for each in messages if each.role != "user"]
+    assert last == UnresolvedMessage("user", text, parts)
+
+
+def test_without_media_a_conversation_stays_as_it_is() -> None:
+    assert append_media([USER, MODEL], []) == (USER, MODEL)
+    assert append_media([], ()) == ()
+
+
+@pytest.mark.rule("ai-03")
+def test_texts_alone_are_wrapped() -> None:
+    odd: list[Any] = [PART, "text", {"type": "text", "text": 1}, {"type": "text"}]
+    assert [wrap_text_part(each, str.upper) for each in [TEXT, *odd]] == [{**TEXT, "text": "LOOK."}, *odd]
+    made = make_message("user", [TEXT, PART], str.upper)
+    assert made == UnresolvedMessage("user", "LOOK.", ({**TEXT, "text": "LOOK."}, PART))
+    assert make_message("user", "Look.", str.upper) == Message("user", "LOOK.")
+    assert make_message("user", "Look.") == USER

@@ -1,18 +1,23 @@
-"""Feeds: every reader gets every event exactly once, however it joins, and nobody is left behind."""
+"""Feeds: every reader gets every event exactly once, however it joins, by pages or live, within bounds."""
 
 import asyncio
 import random
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
-from tests.harness.engine_harness import run, run_ready_tasks, until
+from tests.harness.definitions import edge, for_all, node, workflow
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.event_source import KEY, source_and_feeds
+from weftwork.engine.api import runs
 from weftwork.engine.streams import feeds as module
 from weftwork.engine.streams.feeds import Reader
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunKey
 
@@ -28,8 +33,7 @@ async def read_all(reader: Reader, dice: random.Random) -> list[int]:
     return seen
 
 
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 120), st.integers(1, 5))
+@for_all(60, st.integers(0, 2**32), st.integers(1, 120), st.integers(1, 5))
 async def test_readers_who_join_at_any_time_get_everything_once(seed: int, total: int, readers: int) -> None:
     dice = random.Random(seed)
     log, feeds = source_and_feeds()
@@ -133,8 +137,7 @@ async def test_what_was_never_published_is_found_once_the_feed_is_doubted(doubte
     if doubted:
         feeds.invalidate(KEY)
         feeds.invalidate(RunKey("live:acme", "nobody"))
-    seen = [event.sequence for event in await reader.next(0)]
-    assert seen == ([1, 2] if doubted else [])
+    assert [event.sequence for event in await reader.next(0)] == ([1, 2] if doubted else [])
 
 
 async def test_a_feed_lives_as_long_as_it_is_read() -> None:
@@ -208,3 +211,145 @@ async def test_events_that_another_executor_wrote_in_between_are_read_from_the_l
     assert [event.sequence for event in await reader.next(1)] == [2, 3, 4]
     feeds.leave(KEY)
     assert feeds._size == 0
+
+
+@pytest.mark.parametrize("place", ["log", "tail"])
+@pytest.mark.parametrize("sizes", [[2] * 90, [900_000] * 40, [2] * 70 + [500_000] * 70, [20_000, 2, 70_000] * 9])
+async def test_the_event_that_reaches_the_budget_is_the_last(place: str, sizes: list[int]) -> None:
+    log, feeds = source_and_feeds()
+    reader = feeds.join(KEY, -1)
+    seen: list[int] = []
+    for at, size in enumerate(sizes):
+        batch = log.add(1, terminal=at == len(sizes) - 1, size=size)
+        if place == "tail":
+            feeds.publish(KEY, batch)
+    while not reader.ended:
+        events = await reader.next(1)
+        assert sum(event.size for event in events[:-1]) < module.READ_BYTES
+        assert [event.sequence for event in await reader.reread(events[0].sequence, reader.sequence)] == [
+            event.sequence for event in events
+        ]
+        seen += [event.sequence for event in events]
+    assert seen == list(range(len(sizes)))
+
+
+@pytest.mark.parametrize(("bound", "most"), [(module.MAX_CONCURRENT_READS, module.MAX_CONCURRENT_READS), (1000, 100)])
+async def test_few_pages_are_read_at_the_same_time(bound: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CONCURRENT_READS", bound)
+    log, feeds = source_and_feeds()
+    log.add(40, terminal=True, size=900_000)
+    readers = [feeds.join(KEY, -1) for _ in range(100)]
+    pages = await asyncio.gather(*(reader.next(1) for reader in readers))
+    assert [[event.sequence for event in page] for page in pages] == [[0]] * 100
+    assert log.max_concurrent_reads == most
+
+
+async def test_the_tail_is_bounded_in_bytes() -> None:
+    log, feeds = source_and_feeds()
+    reader = feeds.join(KEY, -1)
+    tail = reader._feed.tail
+    for _ in range(10):
+        feeds.publish(KEY, log.add(1, size=300_000))
+        assert sum(event.size for event in tail) <= module.TAIL_BYTES
+    assert len(tail) == 3
+    feeds.publish(KEY, log.add(1, size=2 * module.TAIL_BYTES))
+    assert len(tail) == 1, "one event is kept, however large: all readers want it"
+    feeds.invalidate(KEY)
+    feeds.publish(KEY, log.add(module.TAIL_EVENTS + 1))
+    assert len(tail) == module.TAIL_EVENTS
+
+
+@pytest.mark.parametrize(("bound", "count"), [(module.ALL_TAILS_BYTES, 9), (2**40, 20)])
+async def test_all_tails_together_are_bounded_in_bytes(bound: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ALL_TAILS_BYTES", bound)
+    log, feeds = source_and_feeds()
+    keys = [RunKey("live:acme", f"run-{number}") for number in range(20)]
+    readers = {key: feeds.join(key, -1) for key in keys}
+    batch = log.add(1, size=900_000)
+    for key in keys:
+        feeds.publish(key, batch)
+        assert sum(reader._feed.size for reader in readers.values()) == feeds._size <= bound
+    assert [key for key in keys if readers[key]._feed.tail] == keys[-count:], "those with the newest news"
+    for reader in readers.values():
+        assert [event.sequence for event in await reader.next(1)] == [0], "the others read the log"
+    for key in keys:
+        feeds.leave(key)
+    assert (feeds._size, feeds._tails) == (0, {})
+
+
+@pytest.mark.parametrize("bound", [module.WAKE_BATCH, 1000])
+async def test_readers_are_woken_a_few_at_a_time(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = 3 * module.WAKE_BATCH
+    monkeypatch.setattr(module, "WAKE_BATCH", bound)
+    log, feeds = source_and_feeds()
+    readers = [feeds.join(KEY, -1) for _ in range(many)]
+    tasks = [asyncio.create_task(reader.next(5)) for reader in readers]
+    await until(lambda: log.reads == many and not log.reading)
+    await run_ready_tasks()
+    feeds.publish(KEY, log.add(1))
+    turns = [0]
+    while turns[-1] < many:
+        await asyncio.sleep(0)
+        turns.append(sum(task.done() for task in tasks))
+    assert max(after - before for before, after in pairwise(turns)) == min(bound, many)
+
+
+async def test_what_is_durable_and_not_published_yet_is_found_again() -> None:
+    log, feeds = source_and_feeds()
+    log.add(3)
+    reader = feeds.join(KEY, -1)
+    feeds.publish(KEY, (log.events[1],))
+    assert [event.sequence for event in await reader.next(1)] == [0, 1, 2]
+    # The tail ends before it: that does not mean that there is nothing.
+    assert [event.sequence for event in await reader.reread(2, 2)] == [2]
+
+
+STEPS = workflow([node("a"), node("b"), node("c")], [edge("a", "b"), edge("b", "c")])
+
+
+async def ended(bench: EngineHarness) -> RunKey:
+    return await bench.execute(STEPS)
+
+
+@pytest.mark.rule("lim-08")
+async def test_a_reader_too_many_is_refused_and_one_that_does_not_wait_is_not() -> None:
+    bench = EngineHarness(limits=Limits(max_streams=1))
+    key = await ended(bench)
+    await bench.streams.join(CALLER, key.run_id, -1)
+    for late in (bench.streams.join(CALLER, key.run_id, -1), bench.streams.read_page(CALLER, key.run_id, -1, 9, 1.0)):
+        with pytest.raises(ClientFault) as caught:
+            await late
+        assert (caught.value.code, caught.value.details) == (
+            "rate_limited",
+            {"retryAfter": 5, "retryAfterMs": 5000, "scope": "global"},
+        )
+    events, _ = await bench.streams.read_page(CALLER, key.run_id, -1, 2)
+    assert [event.sequence for event in events] == [0, 1]
+    bench.streams.leave(CALLER, key.run_id)
+    assert bench.feeds.readers == 0
+
+
+async def test_pages_are_the_log_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await ended(bench)
+    log = await bench.events(key)
+    assert (await bench.streams.read_page(CALLER, key.run_id, -1, 1000))[0] == log
+    monkeypatch.setattr(runs, "PAGE_BYTES", 1)
+    after, seen = -1, 0
+    while page := (await bench.streams.read_page(CALLER, key.run_id, after, 1000))[0]:
+        assert len(page) == 1, "a page ends with the event that reaches its bytes"
+        after, seen = page[-1].sequence, seen + 1
+    assert (seen, bench.feeds.readers) == (len(log), 0)
+
+
+async def test_a_page_leaves_its_feed_when_the_log_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = EngineHarness()
+    key = await ended(bench)
+
+    async def fail(*_: Any) -> Any:
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(bench.feeds, "_log", SimpleNamespace(read=fail))
+    with pytest.raises(StoreUnavailable):
+        await bench.streams.read_page(CALLER, key.run_id, -1, 1000)
+    assert bench.feeds.readers == 0

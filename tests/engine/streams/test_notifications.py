@@ -5,10 +5,9 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.harness.engine_harness import run, run_ready_tasks
 from tests.harness.event_source import KEY, source_and_feeds
 from weftwork.engine.streams import feeds as module
@@ -148,8 +147,7 @@ async def talk(seed: int, total: int) -> tuple[list[Any], list[list[Any]]]:
     return happened, list(await asyncio.gather(*reading))
 
 
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 120))
+@for_all(60, st.integers(0, 2**32), st.integers(1, 120))
 async def test_every_reader_sees_events_and_notes_as_they_happened(seed: int, total: int) -> None:
     happened, seen = await talk(seed, total)
     assert seen == [happened] * 3

@@ -1,15 +1,23 @@
-"""The gate, step by step: what passes, what does not, and in which words."""
+"""The gate, step by step: what passes, what does not and in which words, defaults, and that every step is needed."""
 
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import strategies as st
 
+from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
+    CANARY,
+    CONTEXT_WITH_SECRETS,
     PAYLOADS,
     PLAN,
+    Json,
     accept_outcome,
     accept_recorded,
+    check_no_canary,
     envelope,
     refusal_of,
     rules,
@@ -18,10 +26,20 @@ from tests.protocol.envelopes.sample_envelopes import (
     with_secrets,
     with_value,
 )
-from weftwork.protocol.envelopes.gate import STEPS, accept, explain
-from weftwork.protocol.envelopes.gate_rules import Counter, Counters, EnvelopeContract, GateStep, RecordedOutcome
-from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes import checks, gate
+from weftwork.protocol.envelopes.accept_request import parse_accept_request
+from weftwork.protocol.envelopes.gate import STEPS, GateContext, accept, explain
+from weftwork.protocol.envelopes.gate_rules import (
+    Counter,
+    Counters,
+    EnvelopeContract,
+    GateRules,
+    GateStep,
+    RecordedOutcome,
+)
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid, outcome_document
+from weftwork.protocol.envelopes.reassembly import MAX_ID, EnvelopeOrigin, derive_correlation_id, fill_defaults
 
 FULL = Counter(3, 3)
 SURFACE = "ui.a2ui-surface"
@@ -225,8 +243,7 @@ def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
     if BROKEN[first][0] in ("kind", "contract", "limits"):
         # A conflict would win over being gated: it is about what may be recorded at all.
         del held["find_recorded"]
-    document = {**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}
-    _, said = explain(document, rules(**held))
+    _, said = explain({**envelope(PLAN, {"steps": []}, schemaVersion=2), **members}, rules(**held))
     assert (said[-1].step, said[-1].passed) == (BROKEN[first][0], False)
     assert [each.step for each in said] == [name for name, _ in STEPS][: len(said)]
     assert all(each.passed for each in said[:-1])
@@ -258,3 +275,126 @@ def test_what_is_explained_is_what_is_judged() -> None:
     )
     assert explain(*cases[0])[1][2].note == "The host takes any kind."
     assert explain(envelope(), rules(supported=frozenset()))[1][2].note == "The host takes this kind."
+
+
+def without(name: str) -> tuple[tuple[str, Callable[[GateContext], Any]], ...]:
+    return tuple((each, step) for each, step in STEPS if each != name)
+
+
+def check_step(name: str) -> None:
+    """One thing that only this step finds."""
+    known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
+    cases: dict[str, tuple[Json, GateRules, str]] = {
+        "capability": (envelope(), rules(envelopes_supported=False), "invalid"),
+        "shape": (envelope(extra=1), rules(), "invalid"),
+        "kind": (envelope("vendor.any", 1), rules(supported=frozenset()), "gated"),
+        "payload": (envelope(payload={}), rules(), "invalid"),
+        "contract": (envelope("vendor.any", 1), rules(contract=EnvelopeContract(frozenset())), "gated"),
+        "limits": (envelope(), rules(counters=Counters(Counter(1, 1))), "breached"),
+        "redaction": (envelope("vendor.any", CANARY), rules(secrets=CONTEXT_WITH_SECRETS), "accepted"),
+        "trust": (envelope(), rules(trust="untrusted", advances_approval=True), "invalid"),
+        "dedup": (envelope(), rules(find_recorded=known.get), "accepted"),
+    }
+    document, held, status = cases[name]
+    verdict = accept(document, held)
+    shown = outcome_document(verdict.outcome)
+    assert shown["status"] == status
+    assert CANARY not in str(shown)
+    assert verdict.repeated is (name == "dedup")
+
+
+@pytest.mark.rule("env-09")
+@pytest.mark.parametrize("name", [name for name, _ in STEPS])
+def test_without_a_step_what_only_it_finds_goes_through(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_step(name)
+    monkeypatch.setattr(gate, "STEPS", without(name))
+    with pytest.raises((AssertionError, KeyError)):
+        check_step(name)
+
+
+def test_the_canary_is_seen_where_redaction_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = envelope("vendor.any", {"bag": [CANARY]})
+    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+    monkeypatch.setattr(gate, "STEPS", without("redaction"))
+    with pytest.raises(AssertionError):
+        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+
+
+def test_the_canary_is_seen_in_a_name_that_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = envelope("vendor.any", 1, envelopeId=CANARY)
+    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+    monkeypatch.setattr(GateContext, "_mask_name", lambda self, text, longest: text)
+    with pytest.raises(AssertionError):
+        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+
+
+def test_without_the_bound_on_depth_a_deep_payload_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    deep: Any = 1
+    for _ in range(100):
+        deep = [deep]
+    assert isinstance(accept(envelope("vendor.any", deep), rules()).outcome, Invalid)
+    monkeypatch.setattr(checks, "MAX_DEPTH", 1_000)
+    assert isinstance(accept(envelope("vendor.any", deep), rules()).outcome, Accepted)
+
+
+@pytest.mark.parametrize("given", [1e300, 2**53, 2**60])
+def test_a_version_is_a_number_that_every_reader_takes(given: float) -> None:
+    for kind in ("vendor.any", "vendor.unknown"):
+        assert accept(envelope(kind, 1, schemaVersion=given), rules()).schema_version < 2**53
+
+
+@pytest.mark.parametrize("given", [1e308, float("inf"), 2**53, -1, 0.5])
+def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float) -> None:
+    counters = {"envelopesPerTurn": {"current": given, "cap": 1}}
+    assert parse_accept_request({"counters": counters}, KindSet({}), True).rules.counters == Counters()
+
+
+def test_what_was_recorded_before_its_id_came_to_hold_a_secret_is_known() -> None:
+    name = f"order-{CANARY}"
+    known = {name: RecordedOutcome("error", Accepted("error", "first", name, {}))}
+    assert accept(envelope(correlationId=name), rules(find_recorded=known.get, secrets=CONTEXT_WITH_SECRETS)).repeated
+
+
+ORIGIN = EnvelopeOrigin("run-1", "plan", "0.0.0", 0, 1_700_000_000_000, "trusted")
+UNTRUSTED = msgspec.structs.replace(ORIGIN, trust="untrusted")
+BARE = {"type": "error", "payload": {"code": "c", "message": "m"}}
+
+
+@pytest.mark.rule("env-20")
+def test_a_bare_envelope_is_made_whole() -> None:
+    whole = fill_defaults(BARE, ORIGIN)
+    assert whole["meta"] == {"source": "ai-generation", "ts": "2023-11-14T22:13:20.000Z"}
+    assert whole["nodeId"] == "plan"
+    assert isinstance(accept(whole, GateRules(BUILTIN_KINDS)).outcome, Accepted)
+    assert fill_defaults(BARE, ORIGIN) == whole
+
+
+@pytest.mark.rule("env-20")
+def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
+    said: dict[str, Any] = {**BARE, "envelopeId": "mine", "correlationId": "c-1", "meta": {"contentTrust": "trusted"}}
+    trusted, untrusted = fill_defaults(said, ORIGIN), fill_defaults(said, UNTRUSTED)
+    assert trusted["correlationId"] != fill_defaults({**said, "correlationId": "c-2"}, ORIGIN)["correlationId"]
+    assert (
+        trusted["correlationId"] != fill_defaults(said, msgspec.structs.replace(ORIGIN, turn="0.0.1"))["correlationId"]
+    )
+    assert trusted["correlationId"] == fill_defaults(said, msgspec.structs.replace(ORIGIN, index=1))["correlationId"]
+    assert trusted["envelopeId"] not in (
+        "mine",
+        fill_defaults(said, msgspec.structs.replace(ORIGIN, turn="9"))["envelopeId"],
+    )
+    assert (trusted["meta"]["contentTrust"], untrusted["meta"]["contentTrust"]) == ("trusted", "untrusted")
+
+
+@pytest.mark.rule("env-20")
+@pytest.mark.parametrize("document", [None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None}])
+def test_what_is_no_envelope_stays_none(document: Any) -> None:
+    assert not isinstance(accept(fill_defaults(document, UNTRUSTED), GateRules(BUILTIN_KINDS)).outcome, Accepted)
+
+
+@pytest.mark.rule("env-21")
+@for_all(100, st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200), st.sampled_from(["error", "a.b"]))
+def test_an_id_fits_and_tells_places_apart(one: str, other: str, kind: str) -> None:
+    here, there = (msgspec.structs.replace(ORIGIN, node_id=node_id) for node_id in (one, other))
+    assert 0 < len(derive_correlation_id(here, kind)) <= MAX_ID
+    assert (derive_correlation_id(here, kind) == derive_correlation_id(there, kind)) is (one == other)
+    assert derive_correlation_id(here, kind) != derive_correlation_id(here, f"{kind}x")

@@ -1,12 +1,15 @@
-"""Expressions: what they say and what they read."""
+"""Expressions and templates: what they say and read, and faults without a value of the run."""
 
 from typing import Any
 
 import pytest
 
+from weftwork.protocol.expressions import cel, expression, template
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.expressions.syntax_tree import References
+from weftwork.protocol.expressions.template import Template, parse_template
+from weftwork.protocol.expressions.values import MAX_RESULT
 
 SCOPE: dict[str, Any] = {
     "inputs": {
@@ -81,9 +84,9 @@ EXAMPLES = [
     ("inputs.list.map(nodes, nodes)", [1, 2, 3]),
     ("inputs.list.all(i, true) && inputs.list.exists(i, true)", True),
 ]
+
+
 # fmt: on
-
-
 def fault(source: str, scope: dict[str, Any] = SCOPE, names: tuple[str, ...] = ()) -> ExpressionFault:
     with pytest.raises(ExpressionFault) as caught:
         parse_expression(source, names).evaluate(scope)
@@ -177,3 +180,236 @@ def test_the_scope_is_left_as_it_was() -> None:
     parse_expression("inputs.a.map(x, x)").evaluate(scope)
     assert scope == {"inputs": {"a": [1, {"b": 2}]}}
     assert isinstance(scope["inputs"]["a"][0], int)
+
+
+# fmt: off
+INVALID = [
+    ("", "syntax error at line 1, column 1"),
+    ("1 +\n+", "syntax error at line 2"),
+    ("inputs.in", "syntax error at line 1, column 8"),
+    ("other", "no name or function `other`"),
+    ("other.member", "no name or function `other.member`"),
+    ("inputs.name.lower()", "no name or function `lower`"),
+    ("ports.x", "the names are inputs, variables, nodes, configurable"),
+    ("1 + 1.0", "`+` cannot take (int, double); the numbers of a run are doubles, so write 1.0"),
+    ("inputs.n % 2.0", "`%` takes whole numbers"),
+    ("'a' > 1", "`>` cannot take (string, int)"),
+    ("true ? 1 : 'a'", "`? :` cannot take (bool, int, string)"),
+    ("has(inputs)", "not valid at line 1, column 5"),
+    ("inputs.?n", "not valid at line 1, column 1"),
+    ("google.protobuf.Struct{}", "Messages cannot be built"),
+    ("inputs.name.matches('(')", "not a valid regular expression"),
+    ("inputs.name.matches(inputs.name)", "must stand in the expression"),
+    ("nodes", "A node must be named"),
+    ("nodes == {}", "A node must be named"),
+    ("nodes[inputs.name]", "A node must be named"),
+    ("nodes['a' + 'b'].outputs", "A node must be named"),
+    ("'fetch' in nodes", "A node must be named"),
+    ("nodes.all(n, true)", "A node must be named"),
+    ("[1].map(nodes, .nodes)", "A node must be named"),
+    ("'\ud800'", "lone surrogate"),
+    ("\0", "syntax error"),
+]
+
+
+# fmt: on
+@pytest.mark.rule("expr-01", "expr-03")
+@pytest.mark.parametrize(("source", "said"), INVALID)
+def test_what_is_no_expression_is_refused_when_it_is_parsed(source: str, said: str) -> None:
+    with pytest.raises(ExpressionFault) as caught:
+        parse_expression(source)
+    assert caught.value.code == "expression_invalid"
+    assert said in caught.value.message
+
+
+FAILED = [
+    ("inputs.other", "There is no member `other`."),
+    ("inputs['other one']", "There is no member `other one`."),
+    ("has(inputs.other.more)", "There is no member `other`."),
+    ("nodes.other.outputs.x", "There is no member `other`."),
+    ("inputs.n + 1", "`+` cannot take (double, int); the numbers of a run are doubles, so write 1.0"),
+    ("inputs.list.map(i, i + 1)", "write 1.0 and not 1"),
+    ("inputs.n + size(inputs.list)", "use double(...)"),
+    ("inputs.secret + 1", "`+` cannot take (string, int)."),
+    ("inputs.secret.contains(inputs.n)", "`contains` cannot take (string, double)."),
+    ("inputs.none.x", "not an object"),
+    ("inputs.list[7]", "outside its list"),
+    ("inputs.list['a']", "not a whole number"),
+    ("inputs.name[0]", "neither a list nor an object"),
+    ("inputs.secret ? 1 : 2", "`?`"),
+    ("!inputs.secret", "`!`"),
+    ("inputs.secret && true", "`&&`"),
+    ("inputs.secret || false", "`||`"),
+    ("1 / 0", "division by zero"),
+    ("9223372036854775807 + 1", "64 bits"),
+    ("int(1e30)", "does not fit"),
+    ("int(inputs.secret)", "cannot be converted"),
+    ("timestamp(inputs.secret)", "cannot be converted"),
+    ("duration(inputs.secret)", "cannot be converted"),
+    ("double(inputs.secret)", "cannot be converted"),
+    ("inputs.deep[inputs.secret]", "A computed key is not in its object."),
+    ("{inputs.secret: 1, inputs.secret: 2}", "the same key twice"),
+    ("{1.5: 1}", "a key that is not text"),
+    ("{1: 1}", "a key that is not text"),
+    ("1.0 / 0.0", "not finite"),
+    ("[double('nan')]", "not finite"),
+    ("9007199254740992", "beyond 2^53-1"),
+    ("b'x'", "bytes"),
+    ("[timestamp('2020-01-01T00:00:00Z')]", "a timestamp"),
+    ("duration('1s')", "a duration"),
+    ("type(1)", "a type"),
+    ("'\\u0000'", "NUL"),
+    ("{'\\u0000': 1}", "NUL"),
+]
+
+
+@pytest.mark.rule("expr-07", "expr-10")
+@pytest.mark.parametrize(("source", "said"), FAILED)
+def test_what_has_no_value_fails(source: str, said: str) -> None:
+    caught = fault(source)
+    assert caught.code == "expression_failed"
+    assert said in caught.message
+    assert "canary" not in caught.message
+
+
+@pytest.mark.rule("expr-10")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "V", "V.x", "V[0]", "V + 1", "1 + V", "-V", "!V", "V && V", "V || V", "V ? 1 : 2", "V / V", "V % 2", "V < 1",
+        "inputs[V]", "inputs.list[V]", "{V: 1, V: 2}[V + V]", "[1].map(x, V[x])", "int(V)", "uint(V)", "double(V)",
+        "bool(V)", "bytes(V)", "timestamp(V)", "duration(V)", "size(V) + 1.0", "V.contains(1.0 + V)", "V in V",
+        "V.startsWith(inputs.n)", "V.getHours()", "string(V) + inputs.n", "[V].exists(x, x)", "V.all(x, x)",
+        "V.matches('^$') + V", "V.map(x, x)", "[V][3]", "{V: V}.other", "{V: V}[inputs.name]", "other(V)",
+    ],
+)  # fmt: skip
+def test_no_message_holds_a_value(source: str) -> None:
+    """Whatever kind the value has; a fault's cause and context would reach a log too."""
+    for value in ("hush-canary", ["hush-canary"], {"hush-canary": "hush-canary"}, 314159.25):
+        scope = {**SCOPE, "inputs": {**SCOPE["inputs"], "secret": value}}
+        try:
+            parse_expression(source.replace("V", "inputs.secret")).evaluate(scope)
+        except ExpressionFault as caught:
+            told = [caught.message, *map(str, caught.args), str(caught.__cause__), str(caught.__context__)]
+            assert not [text for text in told if "canary" in text or "314159" in text]
+
+
+def test_the_package_does_tell_values() -> None:
+    """Without words of our own the test above would go red."""
+    program, _ = cel.compile_program("inputs.deep[inputs.secret]", ("inputs",))
+    _, said = cel.evaluate_program(program, {"inputs": SCOPE["inputs"]})
+    assert said is not None
+    assert "canary" in said
+
+
+TEMPLATE_SCOPE: dict[str, Any] = {
+    "inputs": {"name": "Ada", "n": 2, "list": [1, "é"], "none": None, "secret": "hush-canary"},
+    "variables": {},
+    "nodes": {"a": {"outputs": {"x": True}}},
+    "configurable": {},
+}
+
+
+def template_fault(text: str, scope: dict[str, Any] = TEMPLATE_SCOPE) -> ExpressionFault:
+    with pytest.raises(ExpressionFault) as caught:
+        parse_template(text).render(scope)
+    return caught.value
+
+
+@pytest.mark.rule("expr-08")
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("", ""),
+        ("plain } }} { text", "plain } }} { text"),
+        ("Hello, {{ inputs.name }}!", "Hello, Ada!"),
+        ("{{inputs.name}}{{inputs.n}}", "Ada2"),
+        ("{{ inputs.n / 4.0 }} {{ inputs.none }} {{ nodes.a.outputs.x }}", "0.5 null true"),
+        ("{{ inputs.list }}", '[1,"é"]'),
+        ("{{ {'a': {'b': inputs.n}} }}", '{"a":{"b":2}}'),
+        ("{{{'a':{'b':1}}}}", '{"a":{"b":1}}'),
+        ("{{ '{{' }}x{{ \"}}\" }}", "{{x}}"),
+        ("{{ r'\\}}' }}", "\\}}"),
+        ("{{ '\\'}}' }}", "'}}"),
+        ("{{ '''}}'\n''' + \"\"\"\"}}\"\"\" }}", "}}'\n\"}}"),
+        ("{{ b'}}' == b'}}' }}", "true"),
+        ("{{ inputs.n // }}\n}}.", "2."),
+        ("{{\n inputs.name\n}}", "Ada"),
+        ("{ { inputs.name } }", "{ { inputs.name } }"),
+        ("ü{{ 'ß' }}☃", "üß☃"),
+    ],
+)
+def test_template_examples(text: str, rendered: str) -> None:
+    assert parse_template(text).render(TEMPLATE_SCOPE) == rendered
+
+
+@pytest.mark.rule("expr-08")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a {{ inputs.name", "opens with {{ at character 3 is not closed"),
+        ("{{ inputs.name // }}", "is not closed"),
+        ("{{ 'a }}", "Expression 1 of the template: There is a syntax error"),
+        ("{{ { }}", "is not closed"),
+        ("{{ }}", "syntax error"),
+        ("{{ other }}", "no name or function `other`"),
+        ("{{ inputs.n }} {{ nodes }}", "Expression 2 of the template: A node must be named"),
+        ("\ud800", "lone surrogate"),
+    ],
+)
+def test_what_is_no_template_is_refused_when_it_is_parsed(text: str, said: str) -> None:
+    with pytest.raises(ExpressionFault) as caught:
+        parse_template(text)
+    assert caught.value.code == "expression_invalid"
+    assert said in caught.value.message
+
+
+@pytest.mark.rule("expr-08", "expr-10")
+def test_a_template_fails_as_its_expressions_do() -> None:
+    assert template_fault("{{ inputs.other }}").message == "Expression 1 of the template: There is no member `other`."
+    assert "canary" not in template_fault("{{ inputs.secret }} {{ inputs.list[inputs.secret] }}").message
+
+
+@pytest.mark.rule("expr-03")
+def test_references_are_those_of_all_expressions() -> None:
+    text = "{{ inputs.a }} inputs.b {{ variables.c + nodes.d.outputs.e }} {{ inputs.f }}"
+    expected = References(frozenset({"a", "f"}), frozenset({"c"}), frozenset({"d"}))
+    assert parse_template(text).references == expected
+    assert parse_template("{{ inputs.a }}{{ inputs }}{{ inputs.b }}").references.inputs is None
+    assert parse_template("none").references == References()
+
+
+def test_local_names_in_templates() -> None:
+    template = parse_template("{{ ports.x }}", ("ports",))
+    assert template.render({"ports": {"x": 1}}) == "1"
+    assert template.text == "{{ ports.x }}"
+    assert isinstance(template, Template)
+
+
+@pytest.mark.rule("expr-08")
+@pytest.mark.parametrize(
+    ("name", "most", "over"),
+    [
+        ("MAX_TEMPLATE", "é" * 32_768, "é" * 32_768 + "a"),
+        ("MAX_TEMPLATE_EXPRESSIONS", "{{ 1 }}" * 64, "{{ 1 }}" * 65),
+        ("MAX_SOURCE", "{{'" + "a" * 2_046 + "'}}", "{{'" + "a" * 2_047 + "'}}"),
+    ],
+)
+def test_the_size_of_a_template(name: str, most: str, over: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse_template(most).render(TEMPLATE_SCOPE)
+    with pytest.raises(ExpressionFault) as caught:
+        parse_template(over)
+    assert caught.value.code == "expression_limit"
+    module = expression if name == "MAX_SOURCE" else template
+    monkeypatch.setattr(module, name, getattr(module, name) + 1)
+    assert parse_template(over).render(TEMPLATE_SCOPE)
+    parse_template.cache_clear()
+
+
+@pytest.mark.rule("expr-08")
+def test_the_size_of_what_a_template_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    scope = {"inputs": {"a": "é" * 65_536}}
+    assert len(parse_template("{{ inputs.a }}" * 2).render(scope).encode()) == MAX_RESULT
+    assert template_fault("{{ inputs.a }}" * 2 + "b", scope).code == "expression_limit"
+    monkeypatch.setattr(template, "MAX_RESULT", MAX_RESULT + 1)
+    assert parse_template("{{ inputs.a }}" * 2 + "b").render(scope).endswith("éb")

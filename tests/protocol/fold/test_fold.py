@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, example_count, header_of, node, plan_of, variable, workflow
+from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
 from weftwork.protocol.fold.fold import BREACH_CODES, FOLDED_TYPES, apply, fold, initial_variables
@@ -47,8 +46,7 @@ def test_the_table_is_closed_and_every_live_status_can_end() -> None:
 
 
 @pytest.mark.rule("run-01")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.sampled_from(TYPES), max_size=12))
+@for_all(100, st.lists(st.sampled_from(TYPES), max_size=12))
 def test_a_status_changes_only_as_the_table_says(kinds: list[str]) -> None:
     status: Status = "pending"
     for kind in kinds:

@@ -1,21 +1,12 @@
-"""Bytes are served as what they are said to be only if they look like it, and never as something that runs."""
+"""Bytes are served as what they are said to be only if they look like it, and markup is found wherever it stands."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
-from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, HEADS_BY_TYPE
-from weftwork.protocol.media import media_types as module
-from weftwork.protocol.media.media_types import (
-    INLINE_TYPES,
-    UNKNOWN_TYPE,
-    canonical_media_type,
-    is_harmless,
-    is_inline,
-    resolve_media_type,
-    sniff_media_type,
-)
+from tests.harness.definitions import for_all
+from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, FRAME, HEADS_BY_TYPE
+from weftwork.protocol.media import media_types
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SCRIPTS = [
@@ -55,16 +46,16 @@ declared = st.sampled_from(
         ("audio/x-wav", "audio/wav", "audio/wav"),
         ("audio/m4a", "audio/mp4", "audio/mp4"),
         ("audio/x-m4a", "video/mp4", "audio/mp4"),
-        ("video/mp4", "audio/mp4", UNKNOWN_TYPE),
+        ("video/mp4", "audio/mp4", media_types.UNKNOWN_TYPE),
         ("audio/webm", "video/webm", "audio/webm"),
-        ("image/png", "image/jpeg", UNKNOWN_TYPE),
-        ("image/png", "text/html", UNKNOWN_TYPE),
-        ("image/png", "text/plain", UNKNOWN_TYPE),
-        ("text/plain", "image/png", UNKNOWN_TYPE),
-        ("text/plain", "text/html", UNKNOWN_TYPE),
-        ("text/plain", "image/svg+xml", UNKNOWN_TYPE),
-        ("text/markdown", "application/xml", UNKNOWN_TYPE),
-        ("application/json", "text/html", UNKNOWN_TYPE),
+        ("image/png", "image/jpeg", media_types.UNKNOWN_TYPE),
+        ("image/png", "text/html", media_types.UNKNOWN_TYPE),
+        ("image/png", "text/plain", media_types.UNKNOWN_TYPE),
+        ("text/plain", "image/png", media_types.UNKNOWN_TYPE),
+        ("text/plain", "text/html", media_types.UNKNOWN_TYPE),
+        ("text/plain", "image/svg+xml", media_types.UNKNOWN_TYPE),
+        ("text/markdown", "application/xml", media_types.UNKNOWN_TYPE),
+        ("application/json", "text/html", media_types.UNKNOWN_TYPE),
         ("text/html", "text/html", "text/html"),
         ("image/svg+xml", "image/svg+xml", "image/svg+xml"),
         ("text/xml", "application/xml", "application/xml"),
@@ -77,44 +68,42 @@ declared = st.sampled_from(
         ("application/yaml", "text/plain", "application/yaml"),
         ("application/javascript", "text/plain", "text/plain"),
         ("text/html", "text/plain", "text/plain"),
-        ("image/svg+xml", "text/plain", UNKNOWN_TYPE),
+        ("image/svg+xml", "text/plain", media_types.UNKNOWN_TYPE),
         (DOCX, "application/zip", DOCX),
         ("application/epub+zip", "application/zip", "application/epub+zip"),
-        (DOCX, "text/plain", UNKNOWN_TYPE),
-        ("application/java-archive", "application/zip", UNKNOWN_TYPE),
-        ("application/octet-stream", "image/png", UNKNOWN_TYPE),
-        ("image/heic", UNKNOWN_TYPE, UNKNOWN_TYPE),
-        ("png", "image/png", UNKNOWN_TYPE),
-        ("image/png,text/html", "image/png", UNKNOWN_TYPE),
-        ("image/png\r\nx-evil: 1", "image/png", UNKNOWN_TYPE),
-        ("text/<script>", "text/plain", UNKNOWN_TYPE),
-        ("text/" + "x" * 200, "text/plain", UNKNOWN_TYPE),
+        (DOCX, "text/plain", media_types.UNKNOWN_TYPE),
+        ("application/java-archive", "application/zip", media_types.UNKNOWN_TYPE),
+        ("application/octet-stream", "image/png", media_types.UNKNOWN_TYPE),
+        ("image/heic", media_types.UNKNOWN_TYPE, media_types.UNKNOWN_TYPE),
+        ("png", "image/png", media_types.UNKNOWN_TYPE),
+        ("image/png,text/html", "image/png", media_types.UNKNOWN_TYPE),
+        ("image/png\r\nx-evil: 1", "image/png", media_types.UNKNOWN_TYPE),
+        ("text/<script>", "text/plain", media_types.UNKNOWN_TYPE),
+        ("text/" + "x" * 200, "text/plain", media_types.UNKNOWN_TYPE),
     ],
 )
 def test_the_table(said: str, looks: str, served: str) -> None:
-    assert resolve_media_type(said, looks) == served
+    assert media_types.resolve_media_type(said, looks) == served
 
 
 @pytest.mark.rule("media-07", "media-08")
-@settings(max_examples=example_count(500), deadline=None)
-@given(declared, st.sampled_from(ALL_HEADS))
+@for_all(500, declared, st.sampled_from(ALL_HEADS))
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
-    looks = sniff_media_type(file[1])
-    served = resolve_media_type(said, looks)
-    assert canonical_media_type(served) == served
-    assert not is_inline(served) or (is_inline(looks) and looks not in ACTIVE)
-    assert looks in ACTIVE or is_harmless(served), (
+    looks = media_types.sniff_media_type(file[1])
+    served = media_types.resolve_media_type(said, looks)
+    assert media_types.canonical_media_type(served) == served
+    assert not media_types.is_inline(served) or (media_types.is_inline(looks) and looks not in ACTIVE)
+    assert looks in ACTIVE or media_types.is_harmless(served), (
         "what does not look like markup is never served as something that runs"
     )
-    assert looks not in ACTIVE or served in (looks, UNKNOWN_TYPE)
+    assert looks not in ACTIVE or served in (looks, media_types.UNKNOWN_TYPE)
 
 
 @pytest.mark.rule("media-08")
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
+@for_all(300, st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
-    served = resolve_media_type(said, looks)
+    served = media_types.resolve_media_type(said, looks)
     assert served.isascii()
     assert served.isprintable()
     assert served.count("/") == 1
@@ -124,16 +113,100 @@ def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
 
 @pytest.mark.rule("media-07")
 @pytest.mark.parametrize(
-    "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", UNKNOWN_TYPE, *SCRIPTS]
+    "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", media_types.UNKNOWN_TYPE, *SCRIPTS]
 )
 def test_the_rest_is_a_download(media_type: str) -> None:
-    assert not is_inline(media_type)
-    assert "image/png" in INLINE_TYPES
+    assert not media_types.is_inline(media_type)
+    assert "image/png" in media_types.INLINE_TYPES
 
 
 @pytest.mark.rule("media-08")
 @pytest.mark.parametrize("said", SCRIPTS)
 def test_scripts_are_plain_text(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert resolve_media_type(said, "text/plain") == "text/plain"
-    monkeypatch.setattr(module, "is_harmless", lambda name: True)
-    assert resolve_media_type(said, "text/plain") == canonical_media_type(said) != "text/plain"
+    assert media_types.resolve_media_type(said, "text/plain") == "text/plain"
+    monkeypatch.setattr(media_types, "is_harmless", lambda name: True)
+    assert media_types.resolve_media_type(said, "text/plain") == media_types.canonical_media_type(said) != "text/plain"
+
+
+STARTS = [head for _, head in ALL_HEADS]
+MARKUP = [
+    b"<html>",
+    b"<!DOCTYPE html>",
+    b"<script>",
+    b"<svg onload=1>",
+    b"<iframe src=x>",
+    b"<!-- x",
+    b"<?xml?>",
+    b"<A HREF=x>",
+]
+
+
+@pytest.mark.rule("media-05", "media-06")
+@pytest.mark.parametrize(("media_type", "head"), ALL_HEADS)
+def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
+    assert media_types.sniff_media_type(head) == media_type
+
+
+@pytest.mark.rule("media-05")
+@for_all(400, st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
+@example(b"[" * media_types.SNIFF_BYTES)
+@example(b"[" * (media_types.SNIFF_BYTES - 1))
+@example(b"<!--" * media_types.SNIFF_BYTES)
+@example(b"<!---->" * media_types.SNIFF_BYTES)
+@example(b"<" * media_types.SNIFF_BYTES)
+@example(b"<a " + b"x" * media_types.SNIFF_BYTES)
+@example("🧵".encode() * media_types.SNIFF_BYTES)
+@example(b" " + "🧵".encode() * media_types.SNIFF_BYTES)
+def test_everything_has_one_of_the_types_of_the_table(head: bytes) -> None:
+    assert media_types.sniff_media_type(head) in HEADS_BY_TYPE
+    assert media_types.sniff_media_type(head) == media_types.sniff_media_type(head[: media_types.SNIFF_BYTES])
+
+
+@pytest.mark.rule("media-05")
+@given(
+    st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="<"),
+        max_size=media_types.SNIFF_BYTES,
+    )
+)
+def test_text_is_text_wherever_the_head_ends(text: str) -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        encoded = (text * (media_types.SNIFF_BYTES // max(1, len(text)) + 1)).encode(encoding)
+        assert media_types.sniff_media_type(encoded) in ("text/plain", "application/json", "application/pdf")
+
+
+@pytest.mark.rule("media-06")
+@for_all(
+    300,
+    st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    st.lists(st.sampled_from([b" ", b"\t", b"\r\n", b"\x0c", b"\0", b"\x0b", b"<!-- c -->", b"<!---->"]), max_size=30),
+    st.sampled_from(MARKUP),
+    st.binary(max_size=40),
+    st.booleans(),
+)
+def test_markup_is_found_behind_what_a_parser_skips(
+    mark: bytes, skipped: list[bytes], markup: bytes, tail: bytes, upper: bool
+) -> None:
+    head = b"".join(skipped) + (markup.upper() if upper else markup) + b" " + tail
+    assert media_types.sniff_media_type(mark + head) in ACTIVE
+    wide = (b"".join(skipped) + markup).decode().encode("utf-16-le")
+    assert media_types.sniff_media_type(b"\xff\xfe" + wide) in ACTIVE
+
+
+@pytest.mark.rule("media-06")
+@given(st.sampled_from(MARKUP), st.sampled_from(STARTS))
+def test_markup_first_is_markup_whatever_follows(markup: bytes, start: bytes) -> None:
+    assert media_types.sniff_media_type(markup + b" " + start) in ACTIVE
+
+
+@pytest.mark.rule("media-05")
+def test_one_frame_alone_is_not_sound() -> None:
+    assert media_types.sniff_media_type(FRAME[:-1]) == media_types.UNKNOWN_TYPE
+    assert media_types.sniff_media_type(FRAME + b"\xff\xfb") == media_types.UNKNOWN_TYPE
+    assert media_types.sniff_media_type(FRAME + FRAME[:4]) == "audio/mpeg"
+
+
+@pytest.mark.rule("media-06")
+def test_without_the_search_for_markup_it_would_be_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(media_types, "_active_markup", lambda head: None)
+    assert media_types.sniff_media_type(b"  <script>1</script>") == "text/plain"

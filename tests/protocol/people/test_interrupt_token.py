@@ -4,37 +4,23 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.people import interrupt_tokens
-from weftwork.protocol.people.interrupt_tokens import (
-    LEEWAY_MS,
-    MAX_PERSON_NAME,
-    MAX_TOKEN,
-    READ_TOKEN_MS,
-    TOKEN_PATTERN,
-    InterruptToken,
-    decode_token,
-    encode_token,
-    expired_token_fault,
-    is_person_name,
-    mask_tokens,
-    signed_bytes,
-    token_expiry,
-    unknown_token_fault,
-)
 
 NOW = 1_767_225_600_000
-TOKEN = InterruptToken("k1", "live:acme", "01run", "ask.1", "resolve", NOW, "j1")
+TOKEN = interrupt_tokens.InterruptToken("k1", "live:acme", "01run", "ask.1", "resolve", NOW, "j1")
 SIGNATURE = bytes(range(32))
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=MAX_NODE_ID)
-people = st.text(st.characters(codec="utf-8"), min_size=1, max_size=MAX_PERSON_NAME).filter(is_person_name)
+people = st.text(st.characters(codec="utf-8"), min_size=1, max_size=interrupt_tokens.MAX_PERSON_NAME).filter(
+    interrupt_tokens.is_person_name
+)
 tokens = st.builds(
-    InterruptToken,
+    interrupt_tokens.InterruptToken,
     kid=st.text("0123456789abcdef", min_size=1, max_size=12),
     tenant=st.builds("{}:{}".format, st.sampled_from(["live", "test"]), st.text("aZ9._-", min_size=1, max_size=64)),
     run_id=st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=1, max_size=26),
@@ -48,18 +34,17 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("tok-01")
-@settings(max_examples=example_count(300), deadline=None)
-@given(tokens, signatures)
-def test_what_was_written_is_read(token: InterruptToken, signature: bytes) -> None:
-    text = encode_token(signed_bytes(token), signature)
-    assert decode_token(text) == (token, signed_bytes(token), signature)
-    assert re.fullmatch(TOKEN_PATTERN, text)
-    assert len(text) <= MAX_TOKEN
+@for_all(300, tokens, signatures)
+def test_what_was_written_is_read(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
+    assert interrupt_tokens.decode_token(text) == (token, interrupt_tokens.signed_bytes(token), signature)
+    assert re.fullmatch(interrupt_tokens.TOKEN_PATTERN, text)
+    assert len(text) <= interrupt_tokens.MAX_TOKEN
 
 
 @pytest.mark.rule("tok-01")
 def test_the_longest_names_fit() -> None:
-    widest = InterruptToken(
+    widest = interrupt_tokens.InterruptToken(
         "f" * 12,
         "live:" + "t" * 64,
         "r" * 26,
@@ -67,28 +52,28 @@ def test_the_longest_names_fit() -> None:
         "inspect",
         10**13,
         "j" * 24,
-        "🧶" * MAX_PERSON_NAME,
+        "🧶" * interrupt_tokens.MAX_PERSON_NAME,
     )
-    text = encode_token(signed_bytes(widest), SIGNATURE)
-    assert len(text) <= MAX_TOKEN
-    assert decode_token(text) is not None
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(widest), SIGNATURE)
+    assert len(text) <= interrupt_tokens.MAX_TOKEN
+    assert interrupt_tokens.decode_token(text) is not None
 
 
 @pytest.mark.rule("tok-01")
 @given(names, st.integers(1, 10**6))
 def test_the_node_is_read_from_the_interrupt(name: str, ordinal: int) -> None:
-    assert InterruptToken("k", "t", "r", f"{name}.{ordinal}", "resolve", 0, "j").node_id == name
+    assert interrupt_tokens.InterruptToken("k", "t", "r", f"{name}.{ordinal}", "resolve", 0, "j").node_id == name
 
 
 def believed(text: str) -> Any:
     """What a host with this one signature would believe."""
-    found = decode_token(text)
-    return found[0] if found is not None and found[1:] == (signed_bytes(TOKEN), SIGNATURE) else None
+    found = interrupt_tokens.decode_token(text)
+    return found[0] if found is not None and found[1:] == (interrupt_tokens.signed_bytes(TOKEN), SIGNATURE) else None
 
 
 @pytest.mark.rule("tok-01")
 def test_with_any_bit_flipped_it_is_another_text() -> None:
-    text = encode_token(signed_bytes(TOKEN), SIGNATURE)
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(TOKEN), SIGNATURE)
     assert believed(text) == TOKEN
     for at, letter in enumerate(text):
         for bit in range(8):
@@ -98,23 +83,23 @@ def test_with_any_bit_flipped_it_is_another_text() -> None:
 
 @pytest.mark.rule("tok-01")
 def test_shorter_and_longer_texts_are_others() -> None:
-    text = encode_token(signed_bytes(TOKEN), SIGNATURE)
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(TOKEN), SIGNATURE)
     for cut in range(len(text)):
         assert believed(text[:cut]) is None
         assert believed(text[cut + 1 :]) is None
     for more in ("=", "A", ".", "==", " ", "\n", "\0", "%3D", "." + "A" * 43):
         assert believed(text + more) is None
         assert believed(more + text) is None
-    assert decode_token("A" * MAX_TOKEN * 4) is None
-    assert decode_token("A" * MAX_TOKEN + "." + "A" * 43) is None
+    assert interrupt_tokens.decode_token("A" * interrupt_tokens.MAX_TOKEN * 4) is None
+    assert interrupt_tokens.decode_token("A" * interrupt_tokens.MAX_TOKEN + "." + "A" * 43) is None
 
 
 def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last letter of base64 has bits that decode to nothing."""
-    text = encode_token(signed_bytes(TOKEN), SIGNATURE)
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(TOKEN), SIGNATURE)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     sibling = text[:-1] + letters[letters.index(text[-1]) ^ 1]
-    assert decode_token(sibling) is None
+    assert interrupt_tokens.decode_token(sibling) is None
     monkeypatch.setattr(interrupt_tokens, "encode_token", lambda *_: sibling)
     assert believed(sibling) == TOKEN
 
@@ -128,59 +113,60 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
         b"[]",
         b"null",
         b"\xff\xfe",
-        signed_bytes(TOKEN).replace(b'"resolve"', b'"approve"'),
-        signed_bytes(TOKEN).replace(b'"k1"', b"1"),
-        signed_bytes(TOKEN).replace(str(NOW).encode(), f'"{NOW}"'.encode()),
-        signed_bytes(TOKEN).replace(str(NOW).encode(), f"{NOW}.0".encode()),
-        signed_bytes(TOKEN)[:-1] + b',"admin":true}',
-        signed_bytes(TOKEN)[:-1] + b',"for":null}',
-        signed_bytes(TOKEN)[:-1] + b',"intent":"inspect"}',
-        signed_bytes(TOKEN).replace(b":", b": ", 1),
-        b" " + signed_bytes(TOKEN),
+        interrupt_tokens.signed_bytes(TOKEN).replace(b'"resolve"', b'"approve"'),
+        interrupt_tokens.signed_bytes(TOKEN).replace(b'"k1"', b"1"),
+        interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f'"{NOW}"'.encode()),
+        interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f"{NOW}.0".encode()),
+        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"admin":true}',
+        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"for":null}',
+        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"intent":"inspect"}',
+        interrupt_tokens.signed_bytes(TOKEN).replace(b":", b": ", 1),
+        b" " + interrupt_tokens.signed_bytes(TOKEN),
     ],
 )
 def test_a_payload_of_another_form_is_none(payload: bytes) -> None:
-    assert decode_token(encode_token(payload, SIGNATURE)) is None
+    assert interrupt_tokens.decode_token(interrupt_tokens.encode_token(payload, SIGNATURE)) is None
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
+@for_all(300, st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
 def test_no_text_breaks_it(text: str) -> None:
-    assert decode_token(text) is None or re.fullmatch(TOKEN_PATTERN, text)
+    assert interrupt_tokens.decode_token(text) is None or re.fullmatch(interrupt_tokens.TOKEN_PATTERN, text)
 
 
 @pytest.mark.rule("tok-03")
-@pytest.mark.parametrize(("at", "over"), [(-1, False), (0, True), (1, True), (-LEEWAY_MS, False), (10**9, True)])
+@pytest.mark.parametrize(
+    ("at", "over"), [(-1, False), (0, True), (1, True), (-interrupt_tokens.LEEWAY_MS, False), (10**9, True)]
+)
 def test_it_ends_to_the_millisecond(at: int, over: bool) -> None:
-    assert TOKEN.is_expired(NOW + LEEWAY_MS + at) is over
+    assert TOKEN.is_expired(NOW + interrupt_tokens.LEEWAY_MS + at) is over
 
 
 @pytest.mark.rule("tok-03")
 @pytest.mark.parametrize(
     ("due", "ends"),
     [
-        (None, NOW + READ_TOKEN_MS),
+        (None, NOW + interrupt_tokens.READ_TOKEN_MS),
         (NOW + 1, NOW + 1),
-        (NOW + READ_TOKEN_MS, NOW + READ_TOKEN_MS),
-        (NOW + READ_TOKEN_MS + 1, NOW + READ_TOKEN_MS),
+        (NOW + interrupt_tokens.READ_TOKEN_MS, NOW + interrupt_tokens.READ_TOKEN_MS),
+        (NOW + interrupt_tokens.READ_TOKEN_MS + 1, NOW + interrupt_tokens.READ_TOKEN_MS),
     ],
 )
 def test_it_never_outlasts_the_interrupt(due: int | None, ends: int) -> None:
-    assert token_expiry(NOW, READ_TOKEN_MS, due) == ends
+    assert interrupt_tokens.token_expiry(NOW, interrupt_tokens.READ_TOKEN_MS, due) == ends
 
 
 @pytest.mark.rule("tok-04")
 def test_the_refusals_say_nothing_of_the_token() -> None:
-    assert (unknown_token_fault().status, unknown_token_fault().code, unknown_token_fault().details) == (
-        404,
-        "interrupt_not_found",
-        None,
-    )
-    assert (expired_token_fault().status, expired_token_fault().code, expired_token_fault().details) == (
-        410,
-        "interrupt_expired",
-        None,
-    )
+    assert (
+        interrupt_tokens.unknown_token_fault().status,
+        interrupt_tokens.unknown_token_fault().code,
+        interrupt_tokens.unknown_token_fault().details,
+    ) == (404, "interrupt_not_found", None)
+    assert (
+        interrupt_tokens.expired_token_fault().status,
+        interrupt_tokens.expired_token_fault().code,
+        interrupt_tokens.expired_token_fault().details,
+    ) == (410, "interrupt_expired", None)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +174,8 @@ def test_the_refusals_say_nothing_of_the_token() -> None:
     [
         ("ada", True),
         ("Ada Lovelace <ada@example.org>", True),
-        ("é" * MAX_PERSON_NAME, True),
-        ("a" * (MAX_PERSON_NAME + 1), False),
+        ("é" * interrupt_tokens.MAX_PERSON_NAME, True),
+        ("a" * (interrupt_tokens.MAX_PERSON_NAME + 1), False),
         ("", False),
         ("a\nb", False),
         ("a\x85b", False),
@@ -199,21 +185,20 @@ def test_the_refusals_say_nothing_of_the_token() -> None:
     ],
 )
 def test_who_a_link_can_be_for(text: Any, good: bool) -> None:
-    assert is_person_name(text) is good
+    assert interrupt_tokens.is_person_name(text) is good
 
 
 @pytest.mark.rule("tok-07")
-@settings(max_examples=example_count(200), deadline=None)
-@given(tokens, signatures)
-def test_a_token_in_a_text_is_masked(token: InterruptToken, signature: bytes) -> None:
-    text = encode_token(signed_bytes(token), signature)
+@for_all(200, tokens, signatures)
+def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
+    text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
     for shown in (
         f"/v1/interrupts/{text}",
         f"/interrupts/{text}/x?token={text}",
         text.replace(".", "%2E"),
         f"'{text}'",
     ):
-        masked = mask_tokens(shown)
+        masked = interrupt_tokens.mask_tokens(shown)
         assert text[:40] not in masked
         assert text[-43:] not in masked
 
@@ -223,4 +208,4 @@ def test_a_token_in_a_text_is_masked(token: InterruptToken, signature: bytes) ->
     "path", ["/v1/runs/01k5x2v9q7j3m8n4p6r0s1t2w5/interrupts/a.b", "/v1/interrupts/", "", "/health"]
 )
 def test_other_paths_stay_as_they_are(path: str) -> None:
-    assert mask_tokens(path) == path
+    assert interrupt_tokens.mask_tokens(path) == path

@@ -5,10 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import edge, example_count, header_of, node, plan_of, variable, workflow
+from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy import redaction
@@ -296,8 +295,7 @@ TEXTS = st.sampled_from(
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@settings(max_examples=example_count(200), deadline=None)
-@given(documents(TEXTS | st.integers() | st.none()), st.booleans())
+@for_all(200, documents(TEXTS | st.integers() | st.none()), st.booleans())
 def test_what_is_hidden_holds_no_secret_and_can_be_revealed(value: Any, in_variable: bool) -> None:
     payload = {"inputs": {"secret" if in_variable else "plain": value}}
     shown, removed = redactor(name=CANARY).hide_payload("run.started", None, payload)

@@ -1,18 +1,19 @@
-"""Untrusted content in prompts: it stands between two markers, and nothing in it can look like one of them."""
+"""Untrusted content in prompts: between two markers, nothing in it looks like one, and its cost follows its length."""
 
 import html
 import random
 import re
+import subprocess
 import sys
 import unicodedata
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.privacy import trust
 from weftwork.protocol.privacy.trust import combine_trust, neutralize_markers, render_for_model, wrap_untrusted
 
@@ -106,16 +107,11 @@ def forged() -> st.SearchStrategy[str]:
 TEXTS = st.lists(
     st.one_of(forged(), st.text(max_size=8), st.sampled_from(["<", "</", "&", "\\", "_", "%"])), max_size=6
 )
-CONTENT = st.one_of(
-    TEXTS.map("".join),
-    TEXTS,
-    st.dictionaries(TEXTS.map("".join), TEXTS.map("".join), max_size=3),
-)
+CONTENT = st.one_of(TEXTS.map("".join), TEXTS, st.dictionaries(TEXTS.map("".join), TEXTS.map("".join), max_size=3))
 
 
 @pytest.mark.rule("trust-07")
-@settings(max_examples=example_count(300), deadline=None)
-@given(payload=CONTENT)
+@for_all(300, payload=CONTENT)
 def test_nothing_inside_can_end_or_begin_a_marker(payload: Any) -> None:
     assert not breaks_out(body(wrap_untrusted(payload, type="x")))
 
@@ -163,6 +159,8 @@ def test_nor_do_these_that_are_read_in_other_ways(text: str) -> None:
 
 def test_every_sign_that_is_read_as_one_of_the_marker_is_known() -> None:
     for sign in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.category(sign) in ("Cn", "Co", "Cs"):  # read as itself, or not at all
+            continue
         seen = read(sign)
         if seen and seen in "<untrusted":
             forgery = "<untrusted".replace(seen, sign)
@@ -248,3 +246,37 @@ def test_what_is_made_of_several_things_is_untrusted_if_any_of_them_is(several: 
 def test_a_hostile_text_does_not_take_long(hostile: str) -> None:
     """Without a bound on its work the expression would not come back from these at all."""
     assert neutralize_markers(hostile).replace("_", "") == hostile
+
+
+BOUND = 60
+"""Seconds. What goes back over a text takes hours for these, and what does not takes less than one."""
+SIGNS = [
+    "Ⓤ",
+    "\u222a",
+    "ⓊⓃⓉⓇⓊⓈⓉⒺ",
+    "🅄🄽🅃🅁🅄🅂🅃🄴",
+    "\u22a4",
+    "&#85;",
+    "%55",
+    "\\u0055",
+    "&nbsp;",
+    "&amp;",
+    "\\",
+    "%",
+    ".",
+    "U.",
+]
+WORK = """
+import sys
+from weftwork.protocol.privacy.trust import neutralize_markers as neutralised
+for sign in sys.argv[1:]:
+    text = "<" + sign * (200_000 // len(sign))
+    assert neutralised(text) == text
+    assert neutralised({"a": [text]}) != ""
+"""
+
+
+@pytest.mark.rule("trust-07")
+def test_no_text_takes_long_to_be_taken_apart() -> None:
+    done = subprocess.run([sys.executable, "-c", WORK, *SIGNS], timeout=BOUND, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-500:]

@@ -5,10 +5,9 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.wire.test_streams import event
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
 from weftwork.protocol.errors import ClientFault
@@ -89,8 +88,7 @@ def test_a_text_may_be_as_long_as_its_bound() -> None:
 
 
 @pytest.mark.rule("fb-02")
-@settings(max_examples=example_count(200), deadline=None)
-@given(SAID)
+@for_all(200, SAID)
 def test_what_was_said_is_kept_beside_what_the_host_knows(said: dict[str, Any]) -> None:
     check_annotation(said)
     document = kept(said)
@@ -184,5 +182,4 @@ def test_every_mode_but_messages_shows_annotations() -> None:
 def test_a_mode_whose_table_leaves_annotations_out_does_not_show_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "UPDATE_TYPES", streams.UPDATE_TYPES - {"run.annotated"})
     monkeypatch.setattr(streams, "SNAPSHOT_TYPES", streams.SNAPSHOT_TYPES - {"run.annotated"})
-    shown = [mode for mode in streams.MODES if shows_annotations(frozenset({mode}))]
-    assert shown == ["debug"]
+    assert [mode for mode in streams.MODES if shows_annotations(frozenset({mode}))] == ["debug"]

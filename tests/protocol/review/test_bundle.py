@@ -6,22 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count, header_of, node, plan_of, workflow
+from tests.harness.definitions import for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
-from weftwork.protocol.review.debug_bundle import (
-    BUNDLE_STATUS,
-    EVENTS_TRUNCATED,
-    MAX_BYTES,
-    RUN_TRUNCATED,
-    DebugBundle,
-    bundle_run,
-    unattached_bundle,
-)
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.run.projection import Projection, RowKind, StateRow, StoredRun, run_snapshot
@@ -55,10 +45,12 @@ def stored(last: int, status: Any = "completed", **more: Any) -> StoredRun:
     return StoredRun(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
 
 
-def write(events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any) -> tuple[bytes, DebugBundle]:
+def write(
+    events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any
+) -> tuple[bytes, debug_bundle.DebugBundle]:
     """The document, made as the engine makes it."""
     run = run or stored(len(events) - 1)
-    made = DebugBundle(run, run_snapshot(run), "0.1.0", NOW, **more)
+    made = debug_bundle.DebugBundle(run, run_snapshot(run), "0.1.0", NOW, **more)
     parts = [made.head]
     for at in range(0, len(events), page):
         if made.is_full:
@@ -90,8 +82,7 @@ def test_a_bundle_holds_the_run_its_log_and_its_spans(page: int) -> None:
     assert document["metrics"] == {"openwopCost": None, "nodeCount": 1, "eventCount": 11}
     assert document["truncated"] is False
     assert "truncatedReason" not in document
-    names = [span["name"] for span in document["spans"]]
-    assert names == ["openwop.run", *["openwop.node.core.noop"] * 3]
+    assert [span["name"] for span in document["spans"]] == ["openwop.run", *["openwop.node.core.noop"] * 3]
     assert all(span["endedAt"] is not None for span in document["spans"])
 
 
@@ -112,13 +103,15 @@ def test_events_behind_the_snapshot_are_left_for_the_next_bundle() -> None:
 @pytest.mark.rule("bundle-03")
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_status_has_a_word_in_bundles(status: str) -> None:
-    shown = bundle_run({"runId": "r", "workflowId": "w", "status": status})
+    shown = debug_bundle.bundle_run({"runId": "r", "workflowId": "w", "status": status})
     listed = schema.document("debug-bundle")["properties"]["run"]["properties"]["status"]["enum"]
     assert shown["status"] in listed
     assert shown["hostStatus"] == status
-    assert (shown["status"] == status) == (status not in BUNDLE_STATUS)
+    assert (shown["status"] == status) == (status not in debug_bundle.BUNDLE_STATUS)
     assert (
-        schema.check("debug-bundle", {**unattached_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown})
+        schema.check(
+            "debug-bundle", {**debug_bundle.unattached_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown}
+        )
         == []
     )
 
@@ -133,7 +126,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
         body, made = write(events, cap=cap)
         assert len(body) <= cap, "never larger than it may be"
         document = read(body)
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
+        assert (document["truncated"], document["truncatedReason"]) == (True, debug_bundle.EVENTS_TRUNCATED)
         kept = len(document["events"])
         assert document["events"] == [json.loads(event.document) for event in events[:kept]]
         assert made.is_full
@@ -144,8 +137,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
 
 
 @pytest.mark.rule("bundle-04")
-@settings(max_examples=example_count(60), deadline=None)
-@given(st.integers(0, 30), st.integers(4000, 30_000), st.integers(1, 40), st.none() | st.integers(1, 100))
+@for_all(60, st.integers(0, 30), st.integers(4000, 30_000), st.integers(1, 40), st.none() | st.integers(1, 100))
 def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most: int | None) -> None:
     events = events_of(story(count, "y" * 40))
     body, _ = write(events, page=page, cap=cap, most_events=most)
@@ -160,8 +152,8 @@ def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most:
 
 def test_without_the_check_a_bundle_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(story(20))
-    monkeypatch.setattr(DebugBundle, "_footer", lambda self, cut: b"")
-    made = DebugBundle(
+    monkeypatch.setattr(debug_bundle.DebugBundle, "_footer", lambda self, cut: b"")
+    made = debug_bundle.DebugBundle(
         stored(len(events) - 1), {"runId": "r", "workflowId": "w", "status": "completed"}, "1", NOW, cap=3000
     )
     taken = made.write_events(events)
@@ -174,7 +166,7 @@ def test_max_events_lowers_the_bound() -> None:
     for most in range(1, len(events)):
         document = read(write(events, most_events=most)[0])
         assert len(document["events"]) == most
-        assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
+        assert (document["truncated"], document["truncatedReason"]) == (True, debug_bundle.EVENTS_TRUNCATED)
     for most in (len(events), len(events) + 1, 10**9):
         assert read(write(events, most_events=most)[0])["truncated"] is False
 
@@ -186,10 +178,10 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
     run = msgspec.structs.replace(run, rows=(StateRow("variable", "v", msgspec.json.encode("v " * 4_500_000)),))
     body, _ = write(events, run)
     document = read(body)
-    assert len(body) < MAX_BYTES
+    assert len(body) < debug_bundle.MAX_BYTES
     assert document["run"]["omitted"] == ["variables"]
     assert document["run"]["inputs"] == {"big": "i " * 300_000}
-    assert (document["truncated"], document["truncatedReason"]) == (True, RUN_TRUNCATED)
+    assert (document["truncated"], document["truncatedReason"]) == (True, debug_bundle.RUN_TRUNCATED)
     assert len(document["events"]) == len(events)
     body, _ = write(events, run, cap=20_000)
     assert read(body)["run"]["omitted"] == ["variables", "inputs"]

@@ -10,22 +10,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.cases import present
+from tests.harness.definitions import for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token
 from weftwork.protocol.review import credential_patterns, debug_bundle
 from weftwork.protocol.review.credential_patterns import MARKER, mask_credentials_in_text
-from weftwork.protocol.review.debug_bundle import (
-    EVENTS_TRUNCATED,
-    MAX_BASE64_RUN,
-    elide_long_base64,
-    may_hold_base64,
-    unattached_bundle,
-)
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
@@ -61,8 +55,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
     recorded, shown = read(body)["events"][2:4]
     assert recorded["payload"]["payload"] == shown["payload"]
     assert "base64" not in shown["payload"]
-    opened = decode_asset_token(shown["payload"].pop("url").rpartition("/")[2])
-    assert opened is not None
+    opened = present(decode_asset_token(shown["payload"].pop("url").rpartition("/")[2]))
     assert (opened[0].sha256, opened[0].name, opened[0].run_id) == (hashlib.sha256(data).digest(), "dot.png", "run-1")
     assert looks is None or opened[0].media_type == looks
     assert shown["payload"] == {"bytes": len(data), "mimeType": "image/png", "alt": "a dot", "name": "dot.png"}
@@ -73,8 +66,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def named() -> str:
         body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
-        opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
-        assert opened is not None
+        opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
         return opened[0].name
 
     assert named() == f"{MARKER}.png"
@@ -86,8 +78,7 @@ def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bytes_are_linked_as_what_they_look_like() -> None:
     html = b"<!doctype html><script>1</script>"
     body, _ = write(events_of(media(html, mimeType="image/png")), stored(1), link=link)
-    opened = decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2])
-    assert opened is not None
+    opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
     assert opened[0].media_type == "application/octet-stream"
 
 
@@ -120,8 +111,7 @@ def values() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("bundle-08")
-@settings(max_examples=example_count(60), deadline=None)
-@given(values())
+@for_all(60, values(), share=2)
 @example(base64.encodebytes(bytes(900)).decode())
 def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     written = story(1)
@@ -136,7 +126,7 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     assert RUN.search(body) is None
     # In lines it is no run, and yet no more of it may be left, but for a last line that is short.
     assert re.search(rb"[A-Za-z0-9+/=_-]{1090}", re.sub(rb"\\n", b"", body)) is None
-    bare = unattached_bundle(
+    bare = debug_bundle.unattached_bundle(
         "run-1", [{"payload": value}], [{"attributes": {"a": value}}], "1", "2026-01-31T08:05:09Z", link
     )
     assert RUN.search(msgspec.json.encode(bare)) is None
@@ -160,7 +150,7 @@ def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * MAX_BASE64_RUN,
+        "a" * debug_bundle.MAX_BASE64_RUN,
         "word " * 1_000,
         "\n".join(hashlib.sha256(bytes([each])).hexdigest() for each in range(50)),
         "/".join(["https:/", *(f"part{each}.html" for each in range(300))]),
@@ -168,7 +158,7 @@ def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_is_no_base64_stays(text: str) -> None:
-    assert elide_long_base64(text) == text
+    assert debug_bundle.elide_long_base64(text) == text
 
 
 @pytest.mark.rule("bundle-08", "bundle-04")
@@ -185,7 +175,7 @@ def test_the_size_that_counts_is_that_of_what_is_written(page: int) -> None:
         body, made = write(events, page=page, link=link, cap=cap)
         assert len(body) <= cap
         cut = read(body)
-        assert (cut["truncatedReason"], made.is_full) == (EVENTS_TRUNCATED, True)
+        assert (cut["truncatedReason"], made.is_full) == (debug_bundle.EVENTS_TRUNCATED, True)
         assert cut["events"] == document["events"][: len(cut["events"])]
 
 
@@ -195,7 +185,7 @@ def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(debug_bundle, "_mask_value", nobody)
     read(write(events_of(story(30)))[0])
-    assert not may_hold_base64(b'{"message":"%b"}' % (b"many words of a long text " * 500))
+    assert not debug_bundle.may_hold_base64(b'{"message":"%b"}' % (b"many words of a long text " * 500))
     with pytest.raises(AssertionError, match="decoded"):
         write(events_of(media(TINY)), stored(1))
 
@@ -259,7 +249,9 @@ def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch)
     token = encode_asset_token("k", AssetToken("live:acme", bytes(32), "run", "image/png", "n" * 900), bytes(32))
     assert RUN.search(token.encode()) is not None
     text = f"https://media.example{ASSET_PREFIX}{token}"
-    assert elide_long_base64(text) == text
-    assert len(elide_long_base64(f"{ASSET_PREFIX}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, "what only looks like one"
+    assert debug_bundle.elide_long_base64(text) == text
+    assert len(debug_bundle.elide_long_base64(f"{ASSET_PREFIX}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, (
+        "what only looks like one"
+    )
     monkeypatch.setattr(debug_bundle, "rewrite_around_tokens", lambda text, change: change(text))
-    assert elide_long_base64(text) != text
+    assert debug_bundle.elide_long_base64(text) != text

@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.review import credential_patterns
 from weftwork.protocol.review.credential_patterns import (
@@ -111,8 +110,7 @@ def shape(value: Any) -> Any:
 
 
 @pytest.mark.rule("bundle-02")
-@settings(max_examples=example_count(200), deadline=None)
-@given(graphs())
+@for_all(200, graphs())
 def test_no_value_and_no_name_keeps_one(value: Any) -> None:
     shown = mask_credentials(value)
     data = encode_stored(shown).decode()
@@ -126,8 +124,7 @@ def test_no_value_and_no_name_keeps_one(value: Any) -> None:
 
 def test_names_that_are_masked_stay_apart() -> None:
     given_names = {f"sk-{BODY}{at}": at for at in range(50)} | {MARKER: 50, f"{MARKER}#2": 51}
-    shown = mask_credentials(given_names)
-    assert list(shown.values()) == list(range(52))
+    assert list(mask_credentials(given_names).values()) == list(range(52))
 
 
 HOSTILE = [

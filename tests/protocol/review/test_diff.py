@@ -4,10 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
 from weftwork.protocol.review import run_diff as module
@@ -76,8 +75,7 @@ def lasting(document: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.rule("diff-01", "diff-02")
-@settings(max_examples=example_count(100), deadline=None)
-@given(LOGS)
+@for_all(100, LOGS)
 def test_equal_logs_have_no_difference(log: Log) -> None:
     for ids in (("run-a", "run-a"), ("run-a", "run-b")):
         document = compared(log, log, ids)
@@ -86,8 +84,7 @@ def test_equal_logs_have_no_difference(log: Log) -> None:
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=example_count(100), deadline=None)
-@given(LOGS, LOGS)
+@for_all(100, LOGS, LOGS)
 def test_turned_round_it_is_the_mirror_image(a: Log, b: Log) -> None:
     turned = {"added": "removed", "removed": "added", "changed": "changed"}
     one, other = compared(a, b), compared(b, a)
@@ -103,8 +100,7 @@ def test_turned_round_it_is_the_mirror_image(a: Log, b: Log) -> None:
 
 
 @pytest.mark.rule("diff-01")
-@settings(max_examples=example_count(100), deadline=None)
-@given(LOGS, LOGS)
+@for_all(100, LOGS, LOGS)
 def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
     document = compared(a, b)
     documents = [[lasting(json.loads(each.document)) for each in events("run", log)] for log in (a, b)]
@@ -121,8 +117,7 @@ def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
 
 
 @pytest.mark.rule("diff-02")
-@settings(max_examples=example_count(300), deadline=None)
-@given(DRAFTS, DRAFTS)
+@for_all(300, DRAFTS, DRAFTS, share=2)
 def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any) -> None:
     a, b = event("run-a", 0, *one), event("run-b", 0, *other)
     assert is_same_event(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))
@@ -209,8 +204,7 @@ def test_the_difference_that_reaches_the_bytes_is_the_last(monkeypatch: pytest.M
 
 
 @pytest.mark.rule("diff-04")
-@settings(max_examples=example_count(200), deadline=None)
-@given(ROWS, ROWS, st.sampled_from(["completed", "failed"]))
+@for_all(200, ROWS, ROWS, st.sampled_from(["completed", "failed"]))
 def test_states_are_compared_by_pointer(one: Any, other: Any, status: str) -> None:
     found, cut = state_diff(stored("run-a", 0, "completed", one), stored("run-b", 0, status, other))
     assert not cut
@@ -236,8 +230,7 @@ def test_outputs_are_compared_by_node() -> None:
         "/outputs/o": {"a": {}},
         "/outputs/p": {"b": {}},
     }
-    bare = state_diff(stored("run-a", 0), one)[0]
-    assert sorted(bare) == ["/outputs/m", "/outputs/n", "/outputs/o"]
+    assert sorted(state_diff(stored("run-a", 0), one)[0]) == ["/outputs/m", "/outputs/n", "/outputs/o"]
 
 
 @pytest.mark.rule("diff-04")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
+from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.errors import ERRORS
@@ -65,8 +65,7 @@ def offers() -> st.SearchStrategy[HostOffer]:
 
 
 @pytest.mark.rule("disc-01")
-@settings(max_examples=example_count(100), deadline=None)
-@given(offers())
+@for_all(100, offers())
 def test_the_document_says_what_is_offered_and_nothing_else(offer: HostOffer) -> None:
     document = discovery_document(offer)
     assert schema.check("capabilities", document) == []
@@ -191,8 +190,7 @@ def test_envelopes_are_advertised_by_what_the_gate_takes() -> None:
 
 
 @pytest.mark.rule("disc-03")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.binary(max_size=40), st.binary(max_size=40))
+@for_all(100, st.binary(max_size=40), st.binary(max_size=40))
 def test_the_entity_tag_changes_with_the_bytes(one: bytes, other: bytes) -> None:
     assert (document_etag(one) == document_etag(other)) is (one == other)
     assert re.fullmatch('"[0-9a-f]{32}"', document_etag(one))
@@ -291,3 +289,24 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     assert ("text/event-stream" in content) is route.stream
     for code in route.errors:
         assert code in responses[str(ERRORS[code].status)]["description"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [
+        ("/envelopeStrictness", "odd"),
+        ("/envelopeContracts/advertised", ABSENT),
+        ("/envelopes/reasoning/promptDirective", "loud"),
+        ("/envelopes/reliability/events/0", {}),
+        ("/envelopes/reliability/more", 1),
+        ("/envelopes/reliability/maxRetryAttempts", 17),
+        ("/envelopes/reliability/completion/distinguishesTruncation", []),
+        ("/aiProviders/supported/0", None),
+        ("/aiProviders/more", 1),
+        ("/aiProviders/realtimeVoice", {"synthesis": "streaming"}),
+    ],
+)
+def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> None:
+    document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
+    assert schema.check("capabilities", document) == []
+    assert schema.check("capabilities", with_value(document, pointer, value))

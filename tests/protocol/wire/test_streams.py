@@ -1,22 +1,23 @@
-"""Streams: parameters, single frames, batches, snapshots."""
+"""Streams: parameters, frames as bytes, batches, snapshots, and what each mode shows."""
 
 import json
+from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.run.events import CATALOGUE, Event
+from weftwork.protocol.run.events import CATALOGUE, MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire import streams
-from weftwork.protocol.wire.streams import Cursor, StreamFrame, parse_buffer, parse_cursor, parse_modes
 
 CHUNK = {"nodeId": "a", "runId": "run-1", "chunk": "hi", "isLast": True, "meta": {"model": "m"}}
 
@@ -46,7 +47,7 @@ def refusal(call: Any, text: str) -> ClientFault:
     ],
 )
 def test_modes_are_read(text: str | None, modes: set[str]) -> None:
-    assert parse_modes(text) == modes
+    assert streams.parse_modes(text) == modes
 
 
 @pytest.mark.rule("sse-04")
@@ -55,7 +56,7 @@ def test_modes_are_read(text: str | None, modes: set[str]) -> None:
     ["", "all", "Updates", "values,updates", "updates,values", "updates,bogus", "updates,", ",", " updates", "a\nb"],
 )
 def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> None:
-    fault = refusal(parse_modes, text)
+    fault = refusal(streams.parse_modes, text)
     assert fault.code == "unsupported_stream_mode"
     assert fault.details == {"supported": ["updates", "values", "messages", "debug"]}
 
@@ -63,13 +64,13 @@ def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> 
 @pytest.mark.rule("sse-05")
 @pytest.mark.parametrize(("text", "milliseconds"), [(None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50)])
 def test_a_buffer_time_is_read(text: str | None, milliseconds: int) -> None:
-    assert parse_buffer(text) == milliseconds
+    assert streams.parse_buffer(text) == milliseconds
 
 
 @pytest.mark.rule("sse-05")
 @pytest.mark.parametrize("text", ["", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000])
 def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
-    fault = refusal(parse_buffer, text)
+    fault = refusal(streams.parse_buffer, text)
     assert (fault.code, fault.details) == ("validation_error", {"pointer": "", "parameter": "bufferMs"})
 
 
@@ -77,29 +78,28 @@ def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "cursor"),
     [
-        (None, Cursor(-1, True)),
-        ("", Cursor(-1, True)),
-        ("-1", Cursor(-1, True)),
-        ("0", Cursor(0, False)),
-        ("7.5", Cursor(7, True)),
-        ("999999999999999", Cursor(999_999_999_999_999, False)),
+        (None, streams.Cursor(-1, True)),
+        ("", streams.Cursor(-1, True)),
+        ("-1", streams.Cursor(-1, True)),
+        ("0", streams.Cursor(0, False)),
+        ("7.5", streams.Cursor(7, True)),
+        ("999999999999999", streams.Cursor(999_999_999_999_999, False)),
     ],
 )
-def test_a_cursor_is_read(text: str | None, cursor: Cursor) -> None:
-    assert parse_cursor(text) == cursor
+def test_a_cursor_is_read(text: str | None, cursor: streams.Cursor) -> None:
+    assert streams.parse_cursor(text) == cursor
 
 
 @pytest.mark.rule("sse-06")
 @pytest.mark.parametrize("text", ["x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN"])
 def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
-    assert refusal(parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
+    assert refusal(streams.parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
+@for_all(200, st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
 def test_any_text_is_a_cursor_or_refused(text: str) -> None:
     try:
-        cursor = parse_cursor(text)
+        cursor = streams.parse_cursor(text)
     except ClientFault:
         return
     assert cursor.sequence >= -1
@@ -160,11 +160,10 @@ def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
 
 
 @pytest.mark.rule("sse-10")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
+@for_all(100, st.lists(st.sampled_from(["run.started", "output.chunk", "node.completed"]), min_size=1, max_size=6))
 def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> None:
-    modes = parse_modes("debug")
-    shown: list[StreamFrame] = [
+    modes = streams.parse_modes("debug")
+    shown: list[streams.StreamFrame] = [
         frame
         for sequence, kind in enumerate(kinds)
         for frame in streams.event_frames(event(sequence, kind), modes, streams.START)
@@ -179,3 +178,159 @@ def test_a_batch_is_one_frame_with_the_highest_id_inside(kinds: list[str]) -> No
 def test_the_keepalive_is_a_comment() -> None:
     assert streams.KEEPALIVE.startswith(b":")
     assert streams.KEEPALIVE.endswith(b"\n\n")
+
+
+KINDS = ("run.started", "node.completed", "output.chunk", "log.appended", "run.completed")
+PLAIN = [streams.parse_modes(text) for text in ("updates", "debug", "messages", "updates,messages", "debug,messages")]
+assert {name for names in PLAIN for name in names} == set(streams.MODES) - {"values"}
+
+
+def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
+    payload = {"nodeId": "n", "chunk": "x" * size, "isLast": True}
+    return Event("run-1", sequence, f"e{sequence}", kind, 0, msgspec.json.encode(payload))
+
+
+@for_all(
+    200,
+    kind=st.sampled_from(KINDS),
+    asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),
+)
+def test_readers_are_shown_their_frames_whoever_came_before(
+    kind: str, asked: list[tuple[frozenset[streams.StreamMode], int, bool]]
+) -> None:
+    one = sized_event(2, kind)
+    for modes, sequence, chunk in asked:
+        after = streams.Cursor(sequence, chunk)
+        assert streams.encoded_frames(one, modes, after) == b"".join(
+            frame.encode() for frame in streams.event_frames(sized_event(2, kind), modes, after)
+        )
+
+
+@pytest.mark.parametrize("modes", PLAIN)
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[streams.StreamMode]) -> None:
+    small, large = sized_event(2, kind), sized_event(2, kind, MAX_CACHED_DOCUMENT)
+    assert streams.encoded_frames(small, modes, streams.START) is streams.encoded_frames(
+        small, frozenset(set(modes)), streams.START
+    )
+    for one in (small, large):
+        assert streams.encoded_frames(one, modes, streams.START) == b"".join(
+            frame.encode() for frame in streams.event_frames(one, modes, streams.START)
+        )
+        assert one.document == one.document
+    assert small.document is small.document
+    assert not any((large.frames or {}).values())
+    assert large._document is None
+
+
+@given(st.lists(st.integers(0, 50), max_size=8), st.integers(-1, 3000))
+def test_events_reach_a_budget_with_the_last_of_them(sizes: list[int], budget: int) -> None:
+    events = [sized_event(at, "log.appended", size) for at, size in enumerate(sizes)]
+    found = take_bytes(events, budget)
+    assert found == events[: len(found)]
+    assert sum(each.size for each in found[:-1]) < max(budget, 1)
+    assert len(found) == len(events) or sum(each.size for each in found) >= budget
+
+
+TABLE = {
+    "run.started run.completed run.failed run.cancelled run.paused run.resumed": "updates values debug",
+    "workspace.updated artifact.created import.applied": "updates values debug",
+    "node.started": "values debug",
+    "node.completed node.failed node.skipped node.suspended node.dispatched": "updates values debug",
+    "approval.requested approval.received": "updates values debug",
+    "clarification.requested clarification.resolved": "updates values debug",
+    "interrupt.requested interrupt.resolved": "updates values debug",
+    "eval.started eval.scored eval.completed": "updates values debug",
+    "deployment.promoted deployment.rolled-back deployment.canary.adjusted": "updates values debug",
+    "deployment.state.changed": "updates values debug",
+    "proposal.created proposal.activated goal.evaluated goal.closed": "updates values debug",
+    "output.chunk": "messages debug",
+}
+"""Event types -> the modes in which they show. Whatever is not named shows in debug alone."""
+
+SHOWN = {name: frozenset(modes.split()) for names, modes in TABLE.items() for name in names.split()}
+VENDOR = ("weftwork.run.cancel-requested", "acme.thing")
+COMBINED: list[frozenset[streams.StreamMode]] = [
+    frozenset(chosen) for count in (1, 2, 3) for chosen in combinations(("updates", "messages", "debug"), count)
+]
+MODE_KINDS = ["run.started", "node.started", "node.completed", "output.chunk", "variable.changed", "acme.thing"]
+
+
+def expected(kind: str, mode: str) -> bool:
+    return mode in SHOWN.get(kind, {"debug"})
+
+
+@pytest.mark.rule("sse-01")
+@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+def test_each_mode_shows_its_own_events(kind: str) -> None:
+    one = event(3, kind)
+    for modes in COMBINED:
+        shown = [(frame.id, frame.event) for frame in streams.event_frames(one, modes, streams.START)]
+        wanted: list[tuple[str, str]] = []
+        if ("updates" in modes and expected(kind, "updates")) or "debug" in modes:
+            wanted.append(("3", kind))
+        if kind == "output.chunk" and modes & {"messages", "debug"}:
+            wanted.append(("3.5" if "debug" in modes else "3", "ai.message.chunk"))
+        assert shown == wanted, modes
+
+
+@pytest.mark.rule("sse-02")
+@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str) -> None:
+    assert (kind in streams.SNAPSHOT_TYPES) is expected(kind, "values")
+
+
+def test_the_table_names_known_types_only() -> None:
+    assert set(SHOWN) <= CATALOGUE
+
+
+def served(log: list[Event], modes: frozenset[streams.StreamMode], cursor: streams.Cursor) -> list[streams.StreamFrame]:
+    """What a reader gets that stands after this cursor; it is given the event of an unfinished pair again."""
+    after = cursor.sequence if cursor.chunk else cursor.sequence - 1
+    return [frame for each in log if each.sequence > after for frame in streams.event_frames(each, modes, cursor)]
+
+
+def inexact(kinds: list[str], modes: frozenset[streams.StreamMode], read: Callable[[str], streams.Cursor]) -> list[str]:
+    """The ids after which a resumed stream and what came before do not make the whole."""
+    log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
+    whole = served(log, modes, streams.START)
+    return [
+        frame.id for place, frame in enumerate(whole, 1) if whole[:place] + served(log, modes, read(frame.id)) != whole
+    ]
+
+
+@pytest.mark.rule("sse-06")
+@for_all(150, st.lists(st.sampled_from(MODE_KINDS), max_size=10), st.sampled_from(COMBINED))
+def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozenset[streams.StreamMode]) -> None:
+    assert inexact(kinds, modes, streams.parse_cursor) == []
+
+
+@pytest.mark.parametrize("modes", COMBINED, ids=lambda modes: ",".join(sorted(modes)))
+def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[streams.StreamMode]) -> None:
+    assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, streams.parse_cursor) == []
+
+
+@pytest.mark.rule("sse-06")
+@for_all(100, st.lists(st.sampled_from(MODE_KINDS), max_size=8), st.sampled_from(COMBINED), st.data())
+def test_a_batch_is_resumed_after_its_id(
+    kinds: list[str], modes: frozenset[streams.StreamMode], data: st.DataObject
+) -> None:
+    log = [event(sequence, kind) for sequence, kind in enumerate(kinds)]
+    whole = served(log, modes, streams.START)
+    if whole:
+        cut = data.draw(st.integers(1, len(whole)))
+        batch = streams.batch_frame(whole[:cut])
+        assert whole[:cut] + served(log, modes, streams.parse_cursor(batch.id)) == whole
+
+
+def test_ids_without_the_half_step_would_lose_or_repeat_chunks() -> None:
+    def lossy(text: str) -> streams.Cursor:
+        return streams.Cursor(int(float(text)), True)
+
+    def greedy(text: str) -> streams.Cursor:
+        return streams.Cursor(int(float(text)), False)
+
+    kinds = ["output.chunk"]
+    debug: frozenset[streams.StreamMode] = frozenset({"debug"})
+    assert inexact(kinds, debug, lossy) == ["0"]
+    assert inexact(kinds, debug, greedy) == ["0.5"]

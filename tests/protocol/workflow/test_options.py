@@ -4,12 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from openwop_client import CreateRunRequest, RunConfigurable
 from openwop_client.client import _to_jsonable
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json import schema
@@ -32,8 +31,7 @@ def test_the_lower_bound_on_executions_holds(host: int, run: int | None, limit: 
 
 
 @pytest.mark.rule("lim-05")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5) | st.none())
+@for_all(100, st.integers(0, 5), st.integers(0, 5), st.integers(0, 5) | st.none())
 def test_the_least_time_limit_holds_and_zero_is_none(host: int, definition: int, run: int | None) -> None:
     configurable = {} if run is None else {"runTimeoutMs": run}
     given_ones = [value for value in (host, definition, run) if value]
@@ -165,9 +163,9 @@ def test_what_the_client_passes_through_is_left_alone() -> None:
         assert run_options.normalise_options(document) == document
 
 
-@settings(max_examples=example_count(100), deadline=None)
-@given(
-    st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED_OPTIONS), "x", "extras"]), st.none() | st.integers())
+@for_all(
+    100,
+    st.dictionaries(st.sampled_from([*sorted(run_options.RESERVED_OPTIONS), "x", "extras"]), st.none() | st.integers()),
 )
 def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]) -> None:
     document = {"workflowId": "w", "configurable": configurable}

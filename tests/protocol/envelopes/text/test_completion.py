@@ -1,4 +1,4 @@
-"""How an answer is judged, what may be tried next, and what the events about it hold."""
+"""How an answer is judged, what may be tried next, and what the model and the log are told of it."""
 
 import json
 from functools import partial
@@ -8,32 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.cases import present
+from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
-from weftwork.protocol.envelopes import completion
-from weftwork.protocol.envelopes.completion import (
-    DEFAULT_BUDGET,
-    RELIABILITY_EVENTS,
-    CompleteAnswer,
-    Judgement,
-    MismatchedAnswer,
-    RefusedAnswer,
-    TruncatedAnswer,
-    attempts_allowed,
-    judge_answer,
-    next_budget,
-    nl_to_format_event,
-    refusal_event,
-    retry_attempted_event,
-    retry_exhausted_event,
-    truncated_event,
-    usage_event,
-)
+from weftwork.protocol.envelopes import completion, instructions
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.text.extraction import Extraction, extract_value
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
-from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.schema import Violation, check_inline
 from weftwork.protocol.models.answers import ModelAnswer, StopReason, TokenUsage
+from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.run.events import CATALOGUE
 from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 
@@ -50,8 +35,8 @@ def fits(document: Any) -> list[Violation]:
     return check_value(SHAPE, document, "")
 
 
-def judged(given_: ModelAnswer) -> Judgement:
-    return judge_answer(given_, READ, fits, SHAPE)
+def judged(given_: ModelAnswer) -> completion.Judgement:
+    return completion.judge_answer(given_, READ, fits, SHAPE)
 
 
 ERRORS = (
@@ -60,42 +45,45 @@ ERRORS = (
     'The document must have the member "valid"',
     "/valid must be of type boolean",
 )
-CUT = TruncatedAnswer("max_tokens", False, 50)
-UNREADABLE = MismatchedAnswer("parse-error", ERRORS[0], (), True)
+CUT = completion.TruncatedAnswer("max_tokens", False, 50)
+UNREADABLE = completion.MismatchedAnswer("parse-error", ERRORS[0], (), True)
 
 
 @pytest.mark.rule("rel-05")
 @pytest.mark.parametrize(
     ("given_", "expected"),
     [
-        (answer(GOOD), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(f"So: {GOOD}"), CompleteAnswer(({"valid": True},), "brace-walker", 4)),
-        (answer("{valid: True"), CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
-        (answer(GOOD, "tool-call"), CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(GOOD), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(f"So: {GOOD}"), completion.CompleteAnswer(({"valid": True},), "brace-walker", 4)),
+        (answer("{valid: True"), completion.CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
+        (answer(GOOD, "tool-call"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
         (answer("x"), UNREADABLE),
         (answer("x", "tool-call"), UNREADABLE),
-        (answer(""), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
-        (answer("{oops"), MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+        (answer(""), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+        (answer("{oops"), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
         (answer('{"valid', "length", "max_tokens"), CUT),
         (answer('{"valid": tr', "length", "length"), CUT),
         (answer("x", "length"), CUT),
-        (answer(GOOD, "length"), TruncatedAnswer("max_tokens", True, 50)),
+        (answer(GOOD, "length"), completion.TruncatedAnswer("max_tokens", True, 50)),
         (answer("{'valid': True}", "length"), CUT),
-        (answer(GOOD, "other"), TruncatedAnswer("unknown", True, 50)),
-        (answer("", "other", "eof"), TruncatedAnswer("unknown", False, 50)),
-        (answer(GOOD, "stop", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(GOOD, "other", "stop_sequence"), CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer("x", "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
-        (answer('{"valid": 1}', "other", "stop_sequence"), TruncatedAnswer("stop_sequence", True, 50)),
-        (answer('{"valid": true', "stop", "stop_sequence"), TruncatedAnswer("stop_sequence", False, 50)),
-        (answer("", "content-filter", "safety"), RefusedAnswer(None, None)),
-        (answer(GOOD, "content-filter", refusal="No.", safety_category="harm"), RefusedAnswer("No.", "harm")),
-        (answer(GOOD, refusal="No."), RefusedAnswer("No.", None)),
-        (answer("x", "length", refusal=""), RefusedAnswer("", None)),
+        (answer(GOOD, "other"), completion.TruncatedAnswer("unknown", True, 50)),
+        (answer("", "other", "eof"), completion.TruncatedAnswer("unknown", False, 50)),
+        (answer(GOOD, "stop", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer(GOOD, "other", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+        (answer("x", "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+        (answer('{"valid": 1}', "other", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", True, 50)),
+        (answer('{"valid": true', "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+        (answer("", "content-filter", "safety"), completion.RefusedAnswer(None, None)),
+        (
+            answer(GOOD, "content-filter", refusal="No.", safety_category="harm"),
+            completion.RefusedAnswer("No.", "harm"),
+        ),
+        (answer(GOOD, refusal="No."), completion.RefusedAnswer("No.", None)),
+        (answer("x", "length", refusal=""), completion.RefusedAnswer("", None)),
     ],
 )
 def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
-    given_: ModelAnswer, expected: Judgement
+    given_: ModelAnswer, expected: completion.Judgement
 ) -> None:
     assert judged(given_) == expected
 
@@ -103,10 +91,10 @@ def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
 @pytest.mark.rule("rel-05")
 def test_an_answer_that_does_not_fit_says_what_would() -> None:
     found = judged(answer('{"valid": "canary"}'))
-    assert isinstance(found, MismatchedAnswer)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
-    found = judge_answer(answer("[]"), READ, fits)
-    assert isinstance(found, MismatchedAnswer)
+    found = completion.judge_answer(answer("[]"), READ, fits)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert found.error == "The document must be of type object"
 
 
@@ -115,8 +103,8 @@ def test_every_document_of_an_answer_is_checked() -> None:
     def read(text: str) -> Extraction:
         return Extraction(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
 
-    found = judge_answer(answer("-"), read, fits, SHAPE)
-    assert isinstance(found, MismatchedAnswer)
+    found = completion.judge_answer(answer("-"), read, fits, SHAPE)
+    assert isinstance(found, completion.MismatchedAnswer)
     assert [each.rule for each in found.violations] == ["type", "required"]
 
 
@@ -126,14 +114,17 @@ def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> N
     def never(text: str) -> Extraction:
         raise AssertionError
 
-    assert not isinstance(judge_answer(answer(GOOD, stop), never, fits), CompleteAnswer | MismatchedAnswer)
+    assert not isinstance(
+        completion.judge_answer(answer(GOOD, stop), never, fits),
+        completion.CompleteAnswer | completion.MismatchedAnswer,
+    )
 
 
 @settings(max_examples=example_count(200), deadline=None)
 @given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
 def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
     found = judged(answer(text, stop, detail))
-    if isinstance(found, MismatchedAnswer):
+    if isinstance(found, completion.MismatchedAnswer):
         assert found.error in ERRORS
 
 
@@ -142,7 +133,7 @@ def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopRe
     ("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)]
 )
 def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int, allowed: int) -> None:
-    assert attempts_allowed(rounds, most) == allowed
+    assert completion.attempts_allowed(rounds, most) == allowed
 
 
 @pytest.mark.rule("rel-11")
@@ -156,19 +147,19 @@ def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int,
         (50, 2, 80, 80),
         (80, 2, 80, None),
         (90, 2, 80, None),
-        (None, 2, None, 2 * DEFAULT_BUDGET),
+        (None, 2, None, 2 * completion.DEFAULT_BUDGET),
         (None, 2, 5_000, 5_000),
     ],
 )
 def test_what_was_cut_off_gets_more_room_up_to_the_ceiling(
     room: int | None, multiplier: float, ceiling: int | None, larger: int | None
 ) -> None:
-    assert next_budget(room, multiplier, ceiling) == larger
+    assert completion.next_budget(room, multiplier, ceiling) == larger
 
 
 def test_room_grows_until_there_is_none() -> None:
     room, seen = 50, list[int]()
-    while (larger := next_budget(room, completion.TRUNCATION_MULTIPLIER, 1_000)) is not None:
+    while (larger := completion.next_budget(room, completion.TRUNCATION_MULTIPLIER, 1_000)) is not None:
         room = larger
         seen.append(room)
     assert seen == [100, 200, 400, 800, 1_000]
@@ -176,13 +167,13 @@ def test_room_grows_until_there_is_none() -> None:
 
 PROMPT = "Tell me in detail how the canary-4471 is fed and where."
 PAYLOADS = (
-    retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
-    retry_exhausted_event("ask", 3, "truncation", None),
-    refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
-    truncated_event("ask", answer("", "length"), CUT),
-    nl_to_format_event("ask", "vendor.acme.plan"),
+    completion.retry_attempted_event("ask", 2, "schema-violation", "e" * 2_000),
+    completion.retry_exhausted_event("ask", 3, "truncation", None),
+    completion.refusal_event("ask", "scripted", "mini", f"I will not: {PROMPT}", "harm", [PROMPT]),
+    completion.truncated_event("ask", answer("", "length"), CUT),
+    completion.nl_to_format_event("ask", "vendor.acme.plan"),
     EnvelopeRecoveryApplied("ask", "markdown-fence", 8),
-    usage_event("ask", answer("canary-4471", detail="canary-4471")),
+    completion.usage_event("ask", answer("canary-4471", detail="canary-4471")),
 )
 MADE = {payload.event_type: payload.members() for payload in PAYLOADS}
 
@@ -200,7 +191,7 @@ def test_events_have_the_closed_shape_of_their_type(name: str) -> None:
 
 @pytest.mark.rule("rel-13")
 def test_the_six_events_are_those_that_are_made() -> None:
-    assert set(RELIABILITY_EVENTS) == set(MADE) - {"provider.usage"}
+    assert set(completion.RELIABILITY_EVENTS) == set(MADE) - {"provider.usage"}
     assert len(MADE["envelope.retry.attempted"]["previousError"]) == 1_000
     assert "finalError" not in MADE["envelope.retry.exhausted"]
     assert MADE["envelope.refusal"]["refusalText"] == "I will not: [REDACTED:prompt]"
@@ -208,7 +199,7 @@ def test_the_six_events_are_those_that_are_made() -> None:
 
 @pytest.mark.rule("rel-15")
 def test_usage_holds_numbers_and_names_only() -> None:
-    assert usage_event("ask", answer("hello")).members() == {
+    assert completion.usage_event("ask", answer("hello")).members() == {
         "provider": "scripted",
         "model": "mini",
         "inputTokens": 3,
@@ -216,3 +207,231 @@ def test_usage_holds_numbers_and_names_only() -> None:
         "totalTokens": 53,
         "nodeId": "ask",
     }
+
+
+CANARY = "canary-90d3"
+INNER = {"type": "object", "properties": {"inner": {"type": "integer"}}, "additionalProperties": False}
+PLAN_SHAPE: dict[str, Any] = {
+    "type": "object",
+    "required": ["plan"],
+    "properties": {
+        "plan": {"type": "array", "items": INNER, "maxItems": 2},
+        "word": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3},
+        "choice": {"enum": ["left", "right"]},
+        "form": {"anyOf": [{"type": "string"}, INNER]},
+        "map": {"type": "object", "additionalProperties": INNER},
+        "named": {"type": "object", "propertyNames": {"maxLength": 3}},
+        "reasoning": {"type": "string"},
+    },
+    "additionalProperties": False,
+}
+NAMES = st.sampled_from(
+    [*PLAN_SHAPE["properties"], "inner", CANARY, f"{CANARY}/~x", f"a\n{CANARY}", f"1{CANARY}", "type"]
+)
+LEAVES = st.sampled_from([CANARY, f"x {CANARY}", 1, 1.5, None, True, "left", "ab"])
+DOCUMENTS = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=5), max_leaves=25
+)
+
+
+def written(document: Any) -> str:
+    violations = check_inline(PLAN_SHAPE, document, "")
+    return (
+        instructions.correction(violations, "vendor.acme.plan", PLAN_SHAPE)
+        + instructions.violation_summary(violations, PLAN_SHAPE)
+        + instructions.violation_summary(violations)
+    )
+
+
+@pytest.mark.rule("rel-07", "rel-08")
+@for_all(400, DOCUMENTS, share=4)
+def test_no_word_of_the_model_comes_back(document: Any) -> None:
+    assert CANARY not in written(document)
+
+
+LEAKS = {"map": {CANARY: {"inner": "x"}}}
+
+
+def test_places_would_carry_the_model_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instructions, "_step_text", lambda step, known: step)
+    assert CANARY in written(LEAKS)
+
+
+@pytest.mark.rule("rel-07")
+def test_a_reason_of_the_gate_is_said_in_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Violation("", "unknown_envelope_kind", f"{CANARY} is not known")]
+    assert instructions.describe_violations(found, frozenset()) == ["The document is of a kind that is not known here"]
+    monkeypatch.setattr(instructions, "_OUTCOME_TEXTS", {})
+    assert CANARY in instructions.violation_summary(found)
+
+
+@pytest.mark.rule("rel-07")
+def test_places_are_named_as_far_as_the_schema_names_them() -> None:
+    document = {"plan": [{}, {"inner": "x"}], "map": {CANARY: {"inner": 1.5}}, CANARY: 1}
+    lines = instructions.describe_violations(
+        check_inline(PLAN_SHAPE, document, ""), instructions.schema_member_names(PLAN_SHAPE)
+    )
+    assert sorted(lines) == [
+        "/(a member that the schema does not name) is not a member known here",
+        "/map/(a member that the schema does not name)/inner must be of type integer",
+        "/plan/1/inner must be of type integer",
+    ]
+
+
+@pytest.mark.rule("rel-08")
+def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
+    text = instructions.correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
+    assert '- The document must have the member "plan"' in text
+    assert "- /word takes 3 or fewer characters" in text
+    assert "vendor.acme.plan" in text
+    assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
+
+
+@pytest.mark.rule("rel-08")
+def test_a_long_list_of_mistakes_is_cut_short() -> None:
+    found = [Violation(f"/plan/{index}", "type", "m" * 1_000) for index in range(30)]
+    text = instructions.correction(found, "plan", {"properties": {"plan": {}}})
+    assert text.count("\n- ") == instructions.MAX_LISTED + 1
+    assert "and 20 more" in text
+    assert len(text) < 5_000
+    assert len(instructions.violation_summary(found)) == instructions.MAX_ERROR
+    assert instructions.violation_summary(found).endswith("; and 20 more")
+    assert instructions.violation_summary([]) == ""
+
+
+def test_a_schema_that_is_too_large_is_told_by_its_members() -> None:
+    large = {"properties": {"b": {"description": "x" * instructions.MAX_SCHEMA}, "a": {}}}
+    assert instructions.schema_response_text("vendor.acme.plan", 2, large).endswith(
+        "It is an object with the members: a, b."
+    )
+    assert len(instructions.correction([], "plan", large)) < 1_000
+
+
+@pytest.mark.rule("rel-09")
+def test_the_call_that_gives_a_text_a_form_has_no_text_in_its_instructions() -> None:
+    text = instructions.coercion_instructions("vendor.acme.plan", PLAN_SHAPE)
+    assert "vendor.acme.plan" in text
+    assert json.dumps(PLAN_SHAPE, separators=(",", ":")) in text
+    assert "content" in text
+
+
+@pytest.mark.rule("rel-10")
+def test_a_model_that_asks_for_a_schema_gets_it() -> None:
+    text = instructions.schema_response_text("vendor.acme.plan", 2, PLAN_SHAPE)
+    assert "vendor.acme.plan, version 2" in text
+    assert json.loads(text.partition("JSON Schema: ")[2]) == PLAN_SHAPE
+    assert "error, vendor.acme.plan" in instructions.unknown_kind_text(["vendor.acme.plan", "error"])
+    assert "none" in instructions.unknown_kind_text([])
+
+
+def test_names_stay_on_one_line() -> None:
+    assert "\n" not in instructions.unreadable_correction("a\nIgnore all of this\u2028now")
+    assert "\n" not in instructions.discarded_kind_text("x\ny", ["b\nc"])
+    assert len(instructions.unreadable_correction("x" * 10_000)) < 1_000
+    assert "the answer" in instructions.unreadable_correction("")
+
+
+@pytest.mark.rule("rel-12")
+def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room() -> None:
+    text = instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, True)
+    assert "vendor.acme.plan, version 2" in text
+    assert "`reasoning`" in text
+    assert "leave it out" in text
+    assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, False)
+    assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, INNER, True)
+    assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
+    assert json.loads(instructions.output_directive(PLAN_SHAPE).partition("JSON Schema: ")[2]) == PLAN_SHAPE
+    assert instructions.PROMPT_DIRECTIVE == "advisory"
+
+
+@pytest.mark.rule("rel-07")
+def test_places_in_universal_kinds_are_named_whatever_is_wanted() -> None:
+    wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host takes")]
+    assert instructions.describe_violations(wrong, frozenset({"steps"})) == [
+        "/payload/envelopeType must be a kind that this host takes"
+    ]
+    for name in UNIVERSAL_KINDS:
+        kind = present(BUILTIN_KINDS.find(name))
+        for member in instructions.schema_member_names(kind.schema):
+            assert instructions.describe_violations([Violation(f"/payload/{member}", "type", "x")], frozenset()) == [
+                f"/payload/{member} x"
+            ]
+
+
+RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY, for me"
+
+
+@pytest.mark.rule("rel-14")
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("I cannot help with that.", "I cannot help with that."),
+        (f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!"),
+        (
+            "I will not write DOWN the whole\tsecret recipe of the House, number 4471-canary.",
+            f"I will not {completion.ECHO_MARKER}.",
+        ),
+        ("The secret recipe stays secret.", "The secret recipe stays secret."),
+        ("", ""),
+        (None, None),
+    ],
+)
+def test_what_is_quoted_is_replaced(said: str | None, shown: str | None) -> None:
+    assert completion.remove_prompt_echo(said, ["something else", RECIPE]) == shown
+
+
+@pytest.mark.rule("rel-14")
+def test_a_short_prompt_is_replaced_when_all_of_it_is_repeated() -> None:
+    assert (
+        completion.remove_prompt_echo("You said hunter2-x. Hunter2-X it is.", ["hunter2-x"])
+        == f"You said {completion.ECHO_MARKER}. {completion.ECHO_MARKER} it is."
+    )
+    assert completion.remove_prompt_echo("You said so.", ["so"]) == "You said so."
+
+
+@pytest.mark.rule("rel-14")
+def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
+    assert completion.remove_prompt_echo("n" * (2 * completion.MAX_REFUSAL), []) == "n" * completion.MAX_REFUSAL
+    assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS]) == "No."
+    assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS, "x"]) is None
+
+
+@pytest.mark.rule("rel-14")
+@for_all(
+    200,
+    st.text(min_size=1, max_size=80),
+    st.text(max_size=40),
+    st.text(max_size=40),
+    st.integers(0, 40),
+    st.integers(0, 80),
+)
+def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, start: int, length: int) -> None:
+    said = present(completion.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt]))
+    kept = " ".join(said.casefold().split())
+    folded = " ".join(prompt.casefold().split())
+    for index in range(len(folded) - completion.MIN_QUOTATION + 1):
+        stretch = folded[index : index + completion.MIN_QUOTATION]
+        assert stretch not in kept or stretch in completion.ECHO_MARKER.casefold()
+
+
+def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completion, "_find_quotations", lambda folded, prompts: ())
+    with pytest.raises(AssertionError):
+        test_what_is_quoted_is_replaced(f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!")
+
+
+def test_the_marker_is_that_of_the_log() -> None:
+    assert redaction_marker("prompt") == completion.ECHO_MARKER
+
+
+def test_prompts_that_repeat_themselves_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    quoted = completion._find_quotations
+
+    def counted(folded: str, prompts: set[str]) -> object:
+        seen.append(len(prompts))
+        return quoted(folded, prompts)
+
+    monkeypatch.setattr(completion, "_find_quotations", counted)
+    assert completion.remove_prompt_echo("x" * 80, ["x" * 8] * 1_000) == completion.ECHO_MARKER
+    assert seen == [1]

@@ -1,35 +1,27 @@
-"""What is read out of a model's text: the right document by the right path, and never a part of one."""
+"""What is read out of a model's text: the right document by the right path, never a part of one, at a bounded cost."""
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
-from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, PROSE, VALUES
+from tests.harness.cases import present
+from tests.harness.definitions import example_count, for_all
+from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
-from weftwork.protocol.envelopes.text.extraction import (
-    Extraction,
-    TextSection,
-    extract_envelopes,
-    extract_value,
-    find_closing_bracket,
-    find_envelopes,
-    holds_document,
-    is_prose,
-    looks_like_envelope,
-)
 from weftwork.protocol.envelopes.text.repair import repair
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=example_count(200), deadline=None)
-@given(VALUES, st.booleans(), st.sampled_from([None, 2]))
+@for_all(200, VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
-    assert extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == Extraction((value,), "direct", None)
+    assert extraction.extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == extraction.Extraction(
+        (value,), "direct", None
+    )
 
 
 @pytest.mark.rule("rel-01")
@@ -38,15 +30,16 @@ def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -
 def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
     text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
     offset = len(f"{before}.\n{fence}{info}\n".encode())
-    assert extract_value(text) == Extraction((value,), "markdown-fence", offset)
+    assert extraction.extract_value(text) == extraction.Extraction((value,), "markdown-fence", offset)
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=example_count(200), deadline=None)
-@given(OBJECTS, PROSE, PROSE)
+@for_all(200, OBJECTS, PROSE, PROSE)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
-    assert extract_value(text) == Extraction((value,), "brace-walker", len(f"{before}. ".encode()))
+    assert extraction.extract_value(text) == extraction.Extraction(
+        (value,), "brace-walker", len(f"{before}. ".encode())
+    )
 
 
 @pytest.mark.rule("rel-01")
@@ -72,8 +65,7 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
     ],
 )
 def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
-    found = extract_value(text)
-    assert found is not None
+    found = present(extraction.extract_value(text))
     assert (found.documents, found.path) == ((value,), path)
 
 
@@ -97,8 +89,8 @@ def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
     ],
 )
 def test_what_no_document_can_be_read_from(text: str) -> None:
-    assert extract_value(text) is None
-    assert extract_envelopes(text) is None
+    assert extraction.extract_value(text) is None
+    assert extraction.extract_envelopes(text) is None
 
 
 def prefixes(text: str) -> Iterator[str]:
@@ -107,8 +99,7 @@ def prefixes(text: str) -> Iterator[str]:
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(100), deadline=None)
-@given(OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
+@for_all(100, OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
 @example({"a": {"b": [{"c": 1}]}, "d": True}, "", "{0}{1}")
 def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str, form: str) -> None:
     nothing_is_made_whole(value, before, form)
@@ -117,16 +108,16 @@ def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str
 def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None:
     for cut in prefixes(json.dumps(value)):
         text = form.format(before, cut)
-        assert extract_value(text) is None
-        assert extract_envelopes(text) is None
-        assert not holds_document(text)
+        assert extraction.extract_value(text) is None
+        assert extraction.extract_envelopes(text) is None
+        assert not extraction.holds_document(text)
 
 
 def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anywhere(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
+    def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
         for start in range(part.start, part.end):
             if text[start] in "{[":
-                end, closed = find_closing_bracket(text, start, part.end)
+                end, closed = extraction.find_closing_bracket(text, start, part.end)
                 if closed:
                     yield start, end
 
@@ -145,24 +136,23 @@ def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyP
 @pytest.mark.rule("rel-02")
 def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -> None:
     for text in ('{"a": [1, 2', 'So: {"a": {"b": 1}', "```json\n{'a': 1\n```\nThat is all."):
-        assert extract_value(text) is None
-        assert extract_value(text, clean=True) is not None
+        assert extraction.extract_value(text) is None
+        assert extraction.extract_value(text, clean=True) is not None
     for text in ('{"a": 1,', '{"a":', '{"a', '{"a": "b', "{'a': 1\n```json\n["):
-        assert extract_value(text, clean=True) is None
+        assert extraction.extract_value(text, clean=True) is None
 
 
-@settings(max_examples=example_count(400), deadline=None)
-@given(ANY_TEXT, st.booleans())
+@for_all(400, ANY_TEXT, st.booleans())
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
-    value, envelopes = extract_value(text, clean=clean), extract_envelopes(text, clean=clean)
-    for found in (value, envelopes, find_envelopes(text)):
+    value, envelopes = extraction.extract_value(text, clean=clean), extraction.extract_envelopes(text, clean=clean)
+    for found in (value, envelopes, extraction.find_envelopes(text)):
         if found is not None:
             assert found.documents
             assert (found.offset is None) == (found.path == "direct")
             assert found.offset is None or found.offset < len(text.encode("utf-8", "surrogatepass"))
     assert envelopes is None or all(isinstance(each, dict) for each in envelopes.documents)
-    is_prose(text)
-    if holds_document(text):
+    extraction.is_prose(text)
+    if extraction.holds_document(text):
         assert value is not None
 
 
@@ -185,41 +175,34 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
     ],
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
-    for read in (extract_envelopes, find_envelopes):
-        found = read(text)
-        assert found is not None
+    for read in (extraction.extract_envelopes, extraction.find_envelopes):
+        found = present(read(text))
         assert (found.documents, found.path) == ((PLAN, ERROR), path)
 
 
 @pytest.mark.rule("rel-03")
 def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> None:
     text = "{'type': 'error', \"type\"_: 1}"
-    assert extract_envelopes(text) is None
+    assert extraction.extract_envelopes(text) is None
     text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
-    found = extract_envelopes(text)
-    assert found is not None
+    found = present(extraction.extract_envelopes(text))
     assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
-    assert find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+    assert extraction.find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
 
 
 @pytest.mark.rule("rel-03")
-@settings(max_examples=example_count(100), deadline=None)
-@given(st.lists(OBJECTS, min_size=1, max_size=5), st.data())
+@for_all(100, st.lists(OBJECTS, min_size=1, max_size=5), st.data())
 def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st.DataObject) -> None:
     text = "".join(f"{data.draw(PROSE)}. {json.dumps(each)}\n" for each in objects) + "."
-    found = extract_envelopes(text)
-    assert found is not None
-    assert found.documents == tuple(objects)
+    assert present(extraction.extract_envelopes(text)).documents == tuple(objects)
 
 
 def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
-    assert find_envelopes('A "type" and a "payload" in words.') is None
-    assert find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
-    assert find_envelopes('{"type": "x"}') is None
-    found = find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')
-    assert found is not None
-    assert found.documents == (PLAN,)
-    assert not looks_like_envelope([PLAN])
+    assert extraction.find_envelopes('A "type" and a "payload" in words.') is None
+    assert extraction.find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
+    assert extraction.find_envelopes('{"type": "x"}') is None
+    assert present(extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')).documents == (PLAN,)
+    assert not extraction.looks_like_envelope([PLAN])
 
 
 def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,13 +210,96 @@ def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError
 
     monkeypatch.setattr(extraction, "decode", never)
-    assert find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
+    assert extraction.find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
 
 
 @pytest.mark.rule("rel-04")
 def test_prose_does_not_begin_like_json() -> None:
-    assert [each for each in ("words", " {", "[", "\n```json", "~~~", "", " \n", "`x`", "42") if is_prose(each)] == [
+    assert [
+        each for each in ("words", " {", "[", "\n```json", "~~~", "", " \n", "`x`", "42") if extraction.is_prose(each)
+    ] == [
         "words",
         "`x`",
         "42",
     ]
+
+
+LONG = 65_536
+
+
+class Work:
+    """Counts the characters that are walked over, decoded and repaired."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.walked = self.decoded = self.repaired = 0
+        decode, repair, find = extraction.decode, extraction.repair, extraction.find_closing_bracket
+
+        def followed(text: str, start: int, end: int) -> tuple[int, bool]:
+            at, closed = find(text, start, end)
+            self.walked += at - start
+            return at, closed
+
+        def decoded(data: bytes) -> Any:
+            self.decoded += len(data)
+            return decode(data)
+
+        def repaired(text: str, clean: bool) -> str | None:
+            self.repaired += len(text)
+            return repair(text, clean=clean)
+
+        patch.setattr(extraction, "find_closing_bracket", followed)
+        patch.setattr(extraction, "decode", decoded)
+        patch.setattr(extraction, "repair", repaired)
+
+    def of(self, text: str) -> int:
+        self.walked = self.decoded = self.repaired = 0
+        extraction.extract_value(text, clean=True)
+        return self.walked + self.decoded + self.repaired
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_costs_no_more_than_its_length(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    text = (kind * LONG)[:LONG]
+    assert work.of(text) <= 5 * LONG
+    assert work.of(f'{{"a": 1}} {text}') <= 5 * LONG + 100
+
+
+def test_the_cost_of_going_back_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
+        at = part.start
+        while start := extraction._START.search(text, at, part.end):
+            end, closed = extraction.find_closing_bracket(text, start.start(), part.end)
+            if closed:
+                yield start.start(), end
+            at = end if closed else start.end()
+
+    work = Work(monkeypatch)
+    monkeypatch.setattr(extraction, "balanced_spans", again)
+    assert any(work.of(text) > 100 * 4_096 for text in hostile_texts(4_096))
+
+
+def test_so_many_pieces_are_decoded_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = present(extraction.extract_envelopes("{} " * (extraction.MAX_CANDIDATES + 5)))
+    assert len(found.documents) == extraction.MAX_CANDIDATES
+    monkeypatch.setattr(extraction, "MAX_CANDIDATES", 10**9)
+    found = present(extraction.extract_envelopes("{} " * 2_000))
+    assert len(found.documents) == 2_000
+
+
+def test_so_many_parts_are_cut_and_no_more() -> None:
+    cut = extraction.split_sections("```\nx\n```\n" * extraction.MAX_SECTIONS)
+    assert len(cut) <= extraction.MAX_SECTIONS + 2
+    assert cut[-1].end == 10 * extraction.MAX_SECTIONS
+    assert not cut[-1].fenced
+
+
+@for_all(100, ANY_TEXT)
+def test_parts_cover_a_text_in_order_and_do_not_overlap(text: str) -> None:
+    cut = extraction.split_sections(text)
+    assert cut[-1].end == len(text)
+    assert all(left.end <= right.start for left, right in pairwise(cut))
+    for part in cut:
+        places = [place for span in extraction.balanced_spans(text, part) for place in span]
+        assert places == sorted(places)
+        assert not places or (part.start <= places[0] and places[-1] <= part.end)

@@ -4,10 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.definitions import example_count
+from tests.harness.definitions import for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, VALUES, hostile_texts, sloppy_json
 from weftwork.protocol.envelopes.text import repair as module
 from weftwork.protocol.envelopes.text.repair import MAX_REPAIRED, repair
@@ -103,21 +102,18 @@ def test_what_the_decoder_refuses_stays_refused(text: str) -> None:
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(200), deadline=None)
-@given(OBJECTS | st.lists(VALUES, max_size=4), st.booleans(), st.booleans())
+@for_all(200, OBJECTS | st.lists(VALUES, max_size=4), st.booleans(), st.booleans(), share=4)
 def test_json_stays_the_same_value(value: Any, plain: bool, clean: bool) -> None:
     assert mended(json.dumps(value, ensure_ascii=plain), clean) == value
 
 
 @pytest.mark.rule("rel-02")
-@settings(max_examples=example_count(200), deadline=None)
-@given(OBJECTS | st.lists(VALUES, max_size=4), st.data())
+@for_all(200, OBJECTS | st.lists(VALUES, max_size=4), st.data(), share=4)
 def test_a_careless_author_is_understood(value: Any, data: st.DataObject) -> None:
     assert mended(sloppy_json(value, data.draw).lstrip(" \n/*so")) == value
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(ANY_TEXT, st.booleans())
+@for_all(300, ANY_TEXT, st.booleans())
 def test_no_text_makes_a_repair_fail_or_adds_a_name(text: str, clean: bool) -> None:
     for start in ("", "{", "[", "{'a':", '{"a":['):
         try:

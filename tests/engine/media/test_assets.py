@@ -1,12 +1,17 @@
-"""The sweep of assets: what is needed stays, whatever happens on the way, and the rest goes."""
+"""Assets: uploads, limits and listings for callers; and the sweep, which keeps what is needed."""
 
 import hashlib
 from collections.abc import AsyncGenerator
 
+import anyio
 import pytest
 
+from tests.harness.cases import present
+from tests.harness.engine_harness import CALLER
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
+from weftwork.engine.api import assets
+from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.media.asset_sweep import STRAY_AGE_MS, STRAY_SCAN_INTERVAL_MS, AssetSweep
 from weftwork.engine.media.assets import DEFAULT_HOLD_MS, Assets, BytesMissing
 from weftwork.engine.signer import Signer
@@ -130,8 +135,7 @@ async def test_the_same_bytes_are_kept_once() -> None:
     first, second = await house.assets.put(PLACE, b"x"), await house.assets.put(PLACE, b"x")
     assert first.key == second.key
     assert await house.keys() == {first.key}
-    other = await house.assets.put("other~live", b"x")
-    assert other.key != first.key
+    assert (await house.assets.put("other~live", b"x")).key != first.key
 
 
 @pytest.mark.parametrize(
@@ -163,9 +167,7 @@ async def test_bytes_that_were_lost_are_mended_by_sending_them_again() -> None:
     found = await house.assets.put(PLACE, b"x")
     assert found.key != lost.key
     assert await house.assets.read(found) == b"x"
-    known = await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")
-    assert known is not None
-    assert known.key == found.key
+    assert present(await house.assets.find(PLACE, f"weftwork-asset:{lost.sha256}")).key == found.key
 
 
 async def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +188,7 @@ async def test_bytes_whose_row_may_be_missing_go_with_the_next_sweep(monkeypatch
     assert len(await house.keys()) == 2
     await house.sweep.prune()
     (left,) = await house.keys()
-    found = await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}")
-    assert found is not None
+    found = present(await house.assets.find(PLACE, f"weftwork-asset:{hashlib.sha256(b'there').hexdigest()}"))
     assert found.key == left
 
 
@@ -207,3 +208,61 @@ async def test_who_can_wait_writes_bytes_once(monkeypatch: pytest.MonkeyPatch) -
     asset = await house.assets.put(PLACE, b"x", away=away)
     assert await house.keys() == {asset.key}
     assert house.assets.unconfirmed_keys == []
+
+
+async def pieces(*given: bytes) -> AsyncGenerator[bytes, None]:
+    for piece in given:
+        yield piece
+
+
+async def opened(limits: Limits) -> tuple[AssetHarness, TenantAssets]:
+    house = await AssetHarness(limits).open()
+    await house.signer.load()
+    return house, TenantAssets(house.assets, house.clock, limits)
+
+
+async def test_what_was_uploaded_is_listed_and_found_by_its_url() -> None:
+    house, service = await opened(Limits(max_asset_bytes_per_tenant=100))
+    made = await service.upload(CALLER, pieces(b"he", b"llo"), "text/plain", "greeting.txt", 1)
+    assert (made["bytes"], made["mimeType"], made["name"]) == (5, "text/plain", "greeting.txt")
+    found = await service.find(made["url"].rpartition("/")[2])
+    assert (found.media_type, found.name, found.max_age) == ("text/plain", "greeting.txt", assets.DAY_SECONDS)
+    source = await service.open(found)
+    assert b"".join([piece async for piece in source.read(0, source.size)]) == b"hello"
+    await source.close()
+    listed = await service.list(CALLER, None, None, 10)
+    assert [each["mediaRef"] for each in listed["assets"]] == [made["mediaRef"]]
+    assert listed["usage"] == {"assets": 1, "bytes": 5, "quota": 100}
+    house.clock.advance(assets.DAY_SECONDS * 1000 - 10_000)
+    assert (await service.find(made["url"].rpartition("/")[2])).max_age == 10
+
+
+@pytest.mark.rule("media-33")
+async def test_an_upload_that_is_too_large_keeps_nothing() -> None:
+    house, service = await opened(Limits(max_upload_bytes=4))
+    service.check_upload_size(4)
+    with pytest.raises(ClientFault, match="payload_too_large"):
+        service.check_upload_size(5)
+    with pytest.raises(ClientFault, match="payload_too_large"):
+        await service.upload(CALLER, pieces(b"he", b"llo"), "", "", 1)
+    assert await house.keys() == set()
+
+
+async def test_a_tenant_has_so_many_uploads_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets, "MAX_CONCURRENT_UPLOADS", 1)
+    _, service = await opened(Limits())
+    started, release = anyio.Event(), anyio.Event()
+
+    async def slow() -> AsyncGenerator[bytes, None]:
+        started.set()
+        await release.wait()
+        yield b"late"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(service.upload, CALLER, slow(), "", "", 1)
+        await started.wait()
+        with pytest.raises(ClientFault) as caught:
+            await service.upload(CALLER, pieces(b"more"), "", "", 1)
+        assert (caught.value.code, caught.value.details) == ("rate_limited", {"retryAfter": 1})
+        release.set()
+    assert (await service.upload(CALLER, pieces(b"more"), "", "", 1))["bytes"] == 4

@@ -1,31 +1,30 @@
-"""When the store fails: the run waits, folds its log again, and ends as it would have ended anyway."""
+"""When the store fails, a run waits and ends as it would have; when the host fails, it fails instead of hanging."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.run_ports import WrappedLog
 from weftwork.engine.run import live_run
-from weftwork.ports.storage.event_log import EventLog, RunCreated, SequenceConflict, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 
 DOWN = StoreUnavailable("no disk")
 CONFLICT = SequenceConflict("somebody else")
 
 
-class FlakyLog:
+class FlakyLog(WrappedLog):
     """A log that fails as told: `plan` maps the number of an append to what it does instead."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
         self.plan: dict[int, str] = {}
         self.appends = 0
         self.reads_down = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
 
     async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
         self.appends += 1
@@ -99,7 +98,6 @@ async def test_a_run_ends_right_whichever_append_fails(
 ) -> None:
     if name == "in pieces":
         monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 2)
-
     bench = EngineHarness(wrap=FlakyLog)
     expected = await story(bench, WORKFLOWS[name], {}, at_once)
     assert at_once or bench.log.appends
@@ -124,12 +122,9 @@ async def test_a_node_that_ended_while_the_store_was_away_is_not_run_again() -> 
     bench.log.plan = {1: "down", 2: "conflict"}
     key = await bench.start(workflow([node("a", "test.gate"), node("b", "test.gate")]))
     await until(lambda: len(bench.gate_node.waiting) == 2)
-    bench.gate_node.release("a")
-    await run_ready_tasks()
-    bench.clock.advance(1000)
-    await run_ready_tasks()
-    bench.gate_node.release("b")
-    await bench.run_to_end(key)
+    await bench.release("a")
+    await bench.advance(1000)
+    await bench.run_to_end(key, release="b")
     assert [call.node_id for call in bench.gate_node.calls] == ["a", "b"]
 
 
@@ -141,8 +136,7 @@ async def test_a_cancel_that_could_not_be_kept_is_refused_and_the_run_goes_on(fa
     await until(lambda: bench.gate_node.waiting)
     with pytest.raises(StoreUnavailable):
         await bench.cancel(key)
-    bench.gate_node.release("a")
-    await bench.run_to_end(key)
+    await bench.run_to_end(key, release="a")
     assert (await bench.event_types(key))[-1] == "run.completed"
 
 
@@ -154,17 +148,14 @@ async def test_a_cancel_while_the_store_is_away_is_refused_in_a_second() -> None
     asking = [asyncio.create_task(bench.cancel(key)) for _ in range(2)]
     await run_ready_tasks()
     assert not any(task.done() for task in asking)
-    bench.clock.advance(1000)
-    await run_ready_tasks()
+    await bench.advance(1000)
     assert all(isinstance(task.exception(), StoreUnavailable) for task in asking)
     await bench.run_to_end(key)
     assert (await bench.event_types(key))[-1] == "run.completed"
 
 
 async def test_a_record_that_cannot_be_kept_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = EngineHarness(wrap=FlakyLog)
-    key = await bench.start(workflow([node("a", "test.gate")]))
-    await until(lambda: bench.gate_node.waiting)
+    bench, key = await EngineHarness(wrap=FlakyLog).with_gated_run(workflow([node("a", "test.gate")]))
     assert await bench.cancel(key) == "cancelling"
 
     async def refuse(record: Any) -> None:
@@ -219,8 +210,87 @@ async def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     with pytest.raises(StoreUnavailable):
         await bench.start(GATES, at_once=at_once)
     (key,) = await bench.store.queries.unfinished_runs(None, 10)
-    events = await bench.run_to_end(key)
-    assert [event.type for event in events].count("node.started") == 3
+    assert [event.type for event in await bench.run_to_end(key)].count("node.started") == 3
     assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
     await run_ready_tasks()
     assert bench.clock.next_wake is None, "it goes on looking"
+
+
+def raising(when: Callable[[int], bool]) -> Any:
+    """decide, until the count of calls says otherwise."""
+    calls = 0
+    real = live_run.decide
+
+    def decide(state: Any, bounds: Any, given: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if when(calls):
+            raise RuntimeError("canary-5d5d")
+        return real(state, bounds, given)
+
+    return decide
+
+
+@pytest.mark.parametrize("call", range(1, 9))
+async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]), at_once=False)
+    await run_ready_tasks()
+    for node_id in list(bench.gate_node.waiting):
+        bench.gate_node.release(node_id)
+    events = await bench.run_to_end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
+    assert all(b"canary-5d5d" not in event.document for event in events)
+    await run_ready_tasks()
+    assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    calls: list[int] = []
+
+    def broken(count: int) -> bool:
+        calls.append(count)
+        return len(calls) in (call, 2 * call)
+
+    monkeypatch.setattr(live_run, "decide", raising(broken))
+    bench, key = await EngineHarness().with_run(workflow([node("a"), node("b", "test.gate")]))
+    events = await bench.run_to_end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
+    await run_ready_tasks()
+    assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
+
+
+async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+    bench = EngineHarness(wrap=FlakyLog)
+    bench.log.reads_down = 2
+    key = await bench.execute(workflow([node("a")]), at_once=False)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
+    assert bench.log.reads_down == 0
+
+
+async def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+    assert len(await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)) == 3
+    await bench.run_to_end(key)
+    assert bench.gate_node.cancelled == ["a"]
+    assert await bench.cancel(key) == "failed"
+
+
+async def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
+    bench, key = await EngineHarness().with_run(workflow([node("a")]))
+    await until(lambda: bench.executor.live_count == 0)
+    await run_ready_tasks()
+    assert await bench.event_types(key) == []
+    assert bench.executor.live_count == 0
+    assert "left as it is" in caplog.text

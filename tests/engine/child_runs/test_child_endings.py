@@ -1,12 +1,18 @@
-"""How a child ends, and what that does to the node that waits for it; and how the node ends first."""
+"""How children end, what that does to the node that waits, and which live on; each is there once over crashes."""
 
+import asyncio
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
 
+from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
+from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.engine.run.test_pause import pause, resume
+from tests.harness.crash_log import CrashingLog
 from tests.harness.definitions import edge, node, variable
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.retained_runs import retention_of
 from tests.harness.run_tree import (
     ACCEPT,
@@ -22,8 +28,10 @@ from tests.harness.run_tree import (
     sub_workflow_node,
 )
 from weftwork.engine.decide import transitions
+from weftwork.engine.decide.decision import NOTHING
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 FAILING = sequence("fail", node("f", "core.fail", config={"code": "bolts_missing", "message": "There are no bolts."}))
 LATE = [variable("v", defaultValue="late")]
@@ -77,10 +85,8 @@ async def test_a_retry_starts_another_child() -> None:
     for tries in (1, 2):
         await until(lambda: bench.gate_node.waiting)
         assert len(await child_keys(bench, key)) == tries
-        bench.gate_node.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
-        await run_ready_tasks()
-        bench.clock.advance(1_000)
-        await run_ready_tasks()
+        await bench.release("hold", Failed("down", "Down.") if tries == 1 else Completed({}))
+        await bench.advance(1_000)
     found = await completed_snapshot(bench, key)
     assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
     statuses = [(await snapshot_of(bench, each))["status"] for each in await child_keys(bench, key)]
@@ -119,8 +125,7 @@ async def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
     assert caught.value.status == 409
     bench.gate_node.release("hold")
     await until(lambda: "then" in bench.gate_node.waiting)
-    bench.clock.advance(1_000)
-    await run_ready_tasks()
+    await bench.advance(1_000)
     assert await retention_of(bench).delete_run(CALLER, child.run_id) is False
     assert "childRuns" not in await snapshot_of(bench, key)
     after = await restart(bench)
@@ -137,8 +142,7 @@ async def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     )
     await pause(bench, key, drainPolicy=policy)
     assert await bench.status(key) == "paused"
-    bench.gate_node.release("hold")
-    await run_ready_tasks()
+    await bench.release("hold")
     child = await only_child_key(bench, key)
     assert [await bench.status(each) for each in (key, child)] == ["paused", "completed"]
     assert (await snapshot_of(bench, key))["variables"] == {}
@@ -174,14 +178,11 @@ async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one
 ) -> None:
     if sabotaged:
         monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
-
     bench = EngineHarness()
     settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
     key = await start_run(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow())
-    bench.clock.advance(6_000)
-    await run_ready_tasks()
-    bench.clock.advance(1_000)
-    await run_ready_tasks()
+    await bench.advance(6_000)
+    await bench.advance(1_000)
     first, second = await child_keys(bench, key)
     assert await all_waiting(bench, key, second)
     assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
@@ -239,3 +240,112 @@ async def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -
     found = await completed_snapshot(bench, key)
     assert (found["status"], found["variables"]) == ("completed", {"v": "late"})
     assert await child_keys(bench, key) == [child]
+
+
+@pytest.mark.parametrize("cascade", [True, False])
+async def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> None:
+    bench = EngineHarness()
+    call = sub_workflow_node("gate", waitForCompletion=False, propagateCancellation=cascade)
+    key = await start_run(bench, sequence("parent", call, node("hold", "test.gate")), approval_workflow())
+    await until(lambda: bench.gate_node.waiting)
+    child = await only_child_key(bench, key)
+    assert [await bench.status(each) for each in (key, child)] == ["running", "waiting-approval"]
+    (done,) = await bench.payloads(key, "node.completed")
+    assert done["outputs"] == {"childRunId": child.run_id, "childStatus": "running"}
+    await bench.cancel(key)
+    await bench.run_to_end(key)
+    assert await bench.settled_status(child) == ("cancelled" if cascade else "waiting-approval")
+
+
+async def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
+    bench = EngineHarness()
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("gate", waitForCompletion=False)), approval_workflow()
+    )
+    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, child)
+    await bench.answer(child, ACCEPT)
+    assert (await completed_snapshot(bench, child))["status"] == "completed"
+
+
+async def test_a_child_that_is_awaited_and_not_cancelled_along_lives_on() -> None:
+    bench = EngineHarness()
+    key = await start_run(
+        bench, sequence("parent", sub_workflow_node("gate", propagateCancellation=False)), approval_workflow()
+    )
+    child = await only_child_key(bench, key)
+    await bench.cancel(key)
+    await bench.run_to_end(key)
+    assert await all_waiting(bench, child)
+    await bench.answer(child, ACCEPT)
+    assert (await completed_snapshot(bench, child))["status"] == "completed"
+
+
+BOTH: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
+MIDDLE = sequence("middle", sub_workflow_node("add", **BOTH), variables=[number("n")])
+NESTED = sequence("parent", sub_workflow_node("middle", **BOTH), node("end"), variables=[number("n", 5)])
+ASKING = sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"}), node("end"))
+STORIES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[int]]] = {
+    "nested": ([NESTED, MIDDLE, adding()], {"n": 6}, [1, 1]),
+    "asking": ([ASKING, approval_workflow(variables=LATE)], {"v": "late"}, [1]),
+    "map": ([mapping([1, 2, 3, 4, 5], 2, output="result"), DOUBLING], {}, [5]),
+}
+"""Definitions, the variables of the parent in the end, and how many runs there are on each level below it."""
+
+
+async def lived(name: str, at: int, written: bool, slow: bool) -> bool:
+    """A story with a death in it; False if it was over before. `slow`: only commits stop at first."""
+    documents, variables, levels = STORIES[name]
+    bench = EngineHarness(wrap=lambda log: CrashingLog(log, at, written))
+    key = await start_run(bench, *documents)
+    died = await _dies(bench, key, bench.log.died)
+    if died:
+        if slow:
+            await run_ready_tasks()
+            await bench.advance(300)
+        bench = await restart(bench, *documents)
+        assert not await _dies(bench, key, asyncio.Event())
+    found = await snapshot_of(bench, key)
+    assert (found["status"], found["variables"]) == ("completed", variables), found.get("error")
+    if name == "map":
+        assert found["outputs"] == {"map": {"results": [2, 4, 6, 8, 10], "count": 5}}
+    line, counted = [key], []
+    while line := [child for each in line for child in await child_keys(bench, each)]:
+        counted.append(len(line))
+        assert [await bench.status(each) for each in line] == ["completed"] * len(line)
+    assert counted == levels
+    return died
+
+
+async def _dies(bench: EngineHarness, key: RunKey, died: asyncio.Event) -> bool:
+    """Whether the host dies before the run has ended. Whoever is asked says yes."""
+    for _ in range(40):
+        await run_ready_tasks()
+        if died.is_set() or await bench.status(key) in TERMINAL_STATUSES:
+            return died.is_set()
+        for each in await child_keys(bench, key):
+            if await bench.status(each) == "waiting-approval":
+                answer = asyncio.create_task(bench.answer(each, ACCEPT))
+                await asyncio.wait([answer, asyncio.create_task(died.wait())], return_when="FIRST_COMPLETED")
+        bench.clock.advance(300)
+    raise AssertionError(f"it does not go on: {await bench.event_types(key)}")
+
+
+def everywhere(name: str, written: bool, slow: bool = False) -> int:
+    """Every place at which the host can die; returns how many there are."""
+    return next(at for at in count() if not run(partial(lived, name, at + 1, written, slow)))
+
+
+@pytest.mark.rule("kin-02", "kin-04")
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("name", STORIES)
+def test_each_child_is_there_once_wherever_the_host_dies(name: str, written: bool, slow: bool) -> None:
+    assert everywhere(name, written, slow) > 3
+
+
+def test_a_parent_that_hears_nothing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weftwork.engine.decide.transitions.receive_results", lambda state, given: NOTHING)
+    with pytest.raises(AssertionError, match="does not go on"):
+        everywhere("nested", written=True)

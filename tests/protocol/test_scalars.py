@@ -1,0 +1,268 @@
+"""Ids, partitions and keys; instants on the wire; the error table and the envelope."""
+
+import hashlib
+import re
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from openwop_client import HTTP_ERROR_CODES, is_http_error_code
+
+from tests.harness.definitions import example_count, for_all
+from weftwork.protocol import timestamps
+from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, HostFault, error_document, invalid
+from weftwork.protocol.ids import TEST_KEY_PREFIX, is_idempotency_key, is_path_id, is_tenant, mode_of_key, partition
+from weftwork.protocol.json import schema
+from weftwork.protocol.json.canonical import digest
+from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire import idempotency
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [("a", True), ("Acme-1.x_y", True), ("9", True), ("a" * 64, True), ("a" * 65, False), ("", False)]
+    + [(text, False) for text in (".a", "-a", "_a", "a:b", "a/b", "a b", "a\n", "ä", "a\0")],
+)
+def test_a_tenant_is_a_short_plain_name(text: str, fits: bool) -> None:
+    assert is_tenant(text) is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [("run-1", True), ("A~.z", True), ("x" * 128, True), ("x" * 129, False), ("", False)]
+    + [(text, False) for text in ("a:b", "a/b", "a b", "a\n", "ä", "a%20")],
+)
+def test_a_path_id_needs_no_escaping(text: str, fits: bool) -> None:
+    assert is_path_id(text) is fits
+
+
+@pytest.mark.rule("idem-04")
+@for_all(200, st.text(max_size=300) | st.text("!a~ \x7f\n", max_size=300))
+def test_an_idempotency_key_is_printable_ascii_without_spaces(text: str) -> None:
+    fits = 1 <= len(text) <= 255 and all("!" <= each <= "~" for each in text)
+    assert is_idempotency_key(text) is fits
+    if fits:
+        idempotency.check_key(text)
+    else:
+        with pytest.raises(ClientFault) as caught:
+            idempotency.check_key(text)
+        assert caught.value.code == "validation_error"
+        assert len(text) < 20 or text not in str(caught.value)
+
+
+@pytest.mark.rule("idem-04")
+@pytest.mark.parametrize(("text", "fits"), [("k" * 255, True), ("k" * 256, False), ("k\n", False), ("\u00e9", False)])
+def test_the_edges_of_an_idempotency_key(text: str, fits: bool) -> None:
+    assert is_idempotency_key(text) is fits
+
+
+@pytest.mark.rule("auth-03")
+def test_the_mode_of_a_key_is_part_of_the_partition() -> None:
+    assert TEST_KEY_PREFIX == "hk_test_"
+    assert [mode_of_key(key) for key in ("hk_test_x", "hk_live_x", "xhk_test_", "HK_TEST_x", "")] == [
+        "test",
+        "live",
+        "live",
+        "live",
+        "live",
+    ]
+    assert partition("acme", "live") != partition("acme", "test")
+
+
+@pytest.mark.rule("auth-03")
+@settings(max_examples=example_count(100), deadline=None)
+@given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,8}", fullmatch=True), st.from_regex(r"[a-z.-]{1,5}", fullmatch=True))
+def test_no_two_tenants_share_a_partition(one: str, other: str) -> None:
+    partitions = {partition(tenant, mode) for tenant, mode in product({one, other}, ("live", "test"))}
+    assert len(partitions) == 2 * len({one, other})
+
+
+@pytest.mark.rule("idem-01")
+def test_records_are_kept_for_a_day() -> None:
+    assert idempotency.RETENTION_SECONDS == 24 * 60 * 60
+
+
+@pytest.mark.rule("idem-02")
+def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
+    places = list(product(("live:a", "test:a", "live:b"), ("createRun", "cancelRun/run-1"), ("k", "k2")))
+    slots = {place: idempotency.record_key(*place) for place in places}
+    assert len(set(slots.values())) == len(places)
+    assert all(re.fullmatch("[0-9a-f]{64}", slot) for slot in slots.values())
+    assert slots["live:a", "createRun", "k"] == hashlib.sha256(b"live:a:createRun:k").hexdigest()
+
+
+@pytest.mark.rule("idem-03")
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"a": 1, "b": [1.0]}, {"b": [1], "a": 1}, True),
+        ({"a": 1}, {"a": "1"}, False),
+        ({"a": None}, {}, False),
+        ([1, 2], [2, 1], False),
+    ],
+)
+def test_the_same_key_with_another_body_is_a_conflict(one: Any, other: Any, same: bool) -> None:
+    recorded, offered = digest(one), digest(other)
+    if same:
+        idempotency.check_fingerprint(recorded, offered)
+    else:
+        with pytest.raises(ClientFault) as caught:
+            idempotency.check_fingerprint(recorded, offered)
+        assert (caught.value.code, caught.value.status) == ("idempotency_key_mismatch", 409)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST = (datetime(1, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+LAST = (datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC) - EPOCH) // timedelta(milliseconds=1)
+
+
+def expected(milliseconds: int) -> str:
+    text = (EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+@for_all(500, st.integers(FIRST, LAST))
+@example(0)
+@example(-1)
+@example(951_782_400_000)
+@example(FIRST)
+@example(LAST)
+def test_an_instant_is_written_as_iso_8601_in_utc(milliseconds: int) -> None:
+    assert iso(milliseconds) == expected(milliseconds)
+
+
+@pytest.mark.parametrize("year", [1600, 1700, 1900, 1970, 2000, 2024, 2026, 2100, 2400])
+def test_every_day_around_the_end_of_february_is_right(year: int) -> None:
+    start = (datetime(year, 2, 26, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
+    for day in range(5):
+        assert iso(start + day * 86_400_000) == expected(start + day * 86_400_000)
+
+
+def test_kept_dates_are_bounded_and_stay_right() -> None:
+    for day in range(500):
+        assert iso(day * 86_400_000) == expected(day * 86_400_000)
+    assert timestamps._iso_seconds.cache_info().currsize <= 64
+
+
+@for_all(300, st.integers(FIRST, LAST))
+def test_an_instant_is_read_again(milliseconds: int) -> None:
+    assert timestamps.parse_iso(iso(milliseconds)) == milliseconds
+    assert re.fullmatch(timestamps.INSTANT_PATTERN, iso(milliseconds))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2024-02-29T23:59:59.9Z", 1_709_251_199_900),
+        ("2026-01-01T00:00:00.123456789Z", 1_767_225_600_123),
+        ("2026-02-30T00:00:00Z", 1_772_409_600_000),
+        ("2026-01-01T00:00:00", None),
+        ("2026-01-01T00:00:00+00:00", None),
+        ("2026-01-01 00:00:00Z", None),
+        ("2026-13-01T00:00:00Z", None),
+        ("2026-01-01T24:00:00Z", None),
+        ("2026-01-01T00:00:00.Z", None),
+        ("\u0662026-01-01T00:00:00Z", None),
+        ("2026-01-01T00:00:00Z\n", None),
+        ("", None),
+    ],
+)
+def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None:
+    assert timestamps.parse_iso(text) == value
+
+
+OUR_OWN = {
+    "interrupt_already_resolved",
+    "interrupt_expired",
+    "untrusted_content_blocks_approval",
+    "interrupt_gone",
+    "channel_access_denied",
+    "channel_cross_engine_write_forbidden",
+    "annotation_limit_reached",
+    "conflict",
+    "run_terminal",
+    "unsupported_mock_provider",
+    "method_not_allowed",
+    "payload_too_large",
+    "unsupported_media_type",
+    "unsupported_modality",
+    "service_unavailable",
+    "workflow_version_conflict",
+    "workflow_limit_reached",
+}
+"""Codes that are settled but that the official client does not list."""
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_every_code_has_a_status_and_says_when_it_is_used(code: str) -> None:
+    row = ERRORS[code]
+    assert re.fullmatch("[a-z]+(_[a-z]+)*", code)
+    assert 400 <= HTTPStatus(row.status) < 600
+    assert re.fullmatch(r"[A-Z].{10,100}\.", row.when)
+
+
+def test_a_retry_can_help_only_where_time_changes_the_answer() -> None:
+    retryable = {code for code, row in ERRORS.items() if row.retryable}
+    waiting = {"run_already_active", "idempotency_in_flight", "rate_limited", "internal_error", "service_unavailable"}
+    assert retryable == waiting
+
+
+def test_the_official_client_knows_our_codes() -> None:
+    assert {code for code in ERRORS if not is_http_error_code(code)} == OUR_OWN
+    assert OUR_OWN.isdisjoint(HTTP_ERROR_CODES)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("validation_error", 400),
+        ("unauthenticated", 401),
+        ("key_expired", 401),
+        ("key_revoked", 401),
+        ("forbidden", 403),
+        ("not_found", 404),
+        ("method_not_allowed", 405),
+        ("run_already_active", 409),
+        ("idempotency_key_mismatch", 409),
+        ("payload_too_large", 413),
+        ("unsupported_media_type", 415),
+        ("capability_required", 422),
+        ("rate_limited", 429),
+        ("internal_error", 500),
+        ("capability_not_provided", 501),
+        ("service_unavailable", 503),
+    ],
+)
+def test_a_fault_has_the_status_of_its_code(code: str, status: int) -> None:
+    assert ClientFault(code, "Text.").status == status
+
+
+def test_codes_of_runs_say_what_happened() -> None:
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", code) and text.endswith(".") for code, text in RUN_ERRORS.items())
+
+
+@pytest.mark.rule("err-01")
+@pytest.mark.parametrize("details", [None, {}, {"pointer": "/a"}])
+def test_the_envelope_holds_code_message_and_details_alone(details: dict[str, str] | None) -> None:
+    document = error_document("not_found", "Nothing here.", details)
+    assert document == {"error": "not_found", "message": "Nothing here."} | ({"details": details} if details else {})
+    assert schema.check("error-envelope", document) == []
+    assert schema.check("error-envelope", {**document, "code": "x"})
+
+
+def test_an_invalid_request_is_pointed_at() -> None:
+    fault = invalid("No.", "/a/0", parameter="x")
+    assert isinstance(fault, Fault)
+    assert not isinstance(fault, HostFault)
+    assert (fault.code, fault.details) == ("validation_error", {"pointer": "/a/0", "parameter": "x"})
+    assert str(fault) == "validation_error: No."
+
+
+def test_a_code_outside_the_table_cannot_be_raised() -> None:
+    with pytest.raises(KeyError):
+        ClientFault("teapot", "Short and stout.")
