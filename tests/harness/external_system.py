@@ -25,6 +25,11 @@ class ExternalSystem:
         )
         """While set, whatever reaches the world does not come back before this is done."""
 
+    def unblock(self) -> None:
+        if self.blocked_until is not None:
+            self.blocked_until.set_result(None)
+            self.blocked_until = None
+
     async def call(self, key: str) -> Any:
         self.received_keys.append(key)
         if self.blocked_until is not None:

@@ -267,8 +267,7 @@ async def test_an_immediate_pause_waits_for_what_must_not_happen_twice(whole: bo
     await until(lambda: world.received_keys)
     await pause(bench, key, drainPolicy="immediate")
     assert await bench.status(key) == "running"
-    world.blocked_until.set_result(None)
-    world.blocked_until = None
+    world.unblock()
     assert await bench.settled_status(key) == "paused"
     assert len(world.received_keys) == 1
     await resume(bench, key)
@@ -284,8 +283,7 @@ async def test_a_host_that_goes_away_lets_an_effect_be_recorded() -> None:
     closing = asyncio.ensure_future(bench.close())
     await run_ready_tasks()
     assert not closing.done()
-    world.blocked_until.set_result(None)
-    world.blocked_until = None
+    world.unblock()
     await closing
     assert (await bench.event_types(key))[-1] == RECORDED
     after = await bench.take_over()

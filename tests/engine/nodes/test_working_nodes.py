@@ -265,8 +265,7 @@ async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> Non
     first, second = await bench.start(limited), await bench.start(limited)
     await until(lambda: world.received_keys)
     await bench.advance(49)
-    world.blocked_until.set_result(None)
-    world.blocked_until = None
+    world.unblock()
     await bench.run_to_end(first)
     await bench.run_to_end(second)
     assert [await bench.status(key) for key in (first, second)] == ["completed"] * 2
