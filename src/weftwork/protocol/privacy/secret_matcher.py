@@ -14,7 +14,7 @@ A streamed text is searched chunk by chunk, and a secret that spans two chunks w
 the end of a chunk that may be the beginning of a secret to the next chunk. Chunks change their length, never their
 number. The text is scanned as the redactor scans it, so that both agree on what is one secret.
 
-Sources: readings (What the log may hide, Text streaming), RFC 0021 (redaction), OpenWOP security invariant
+Sources: readings (What the log may hide), readings (Text streaming), RFC 0021 (redaction), OpenWOP security invariant
 envelope-redaction-sr-1-carry-forward.
 """
 

@@ -9,7 +9,7 @@ the sources of the back-edges, including the loops on the way. A round is over w
 either a back-edge fires and the body starts again, or the loop has ended. Edges that leave the body are settled when
 the loop has ended and not before, so nothing outside sees a value of a round that happened to be fast.
 
-Sources: OpenWOP workflow-definition, readings (Engine, Loops).
+Sources: OpenWOP workflow-definition, readings (Engine), readings (Loops).
 """
 
 import heapq
