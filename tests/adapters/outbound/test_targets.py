@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from tests.adapters.nodes.fake_context import outcome_of
 from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
 from tests.adapters.outbound.peer import listening_peer, open_client, run
 from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
@@ -62,7 +63,7 @@ async def test_the_node_reaches_no_trap() -> None:
         node = request_node(client)
 
         async def sink(url: str) -> str:
-            outcome = await node.run(call({"method": "POST"}, {"url": url}), FakeStepContext())
+            outcome = await outcome_of(node, call({"method": "POST"}, {"url": url}), FakeStepContext())
             assert isinstance(outcome, Failed)
             if outcome.code in ("ssrf_blocked", "node_input_missing"):
                 return "ssrf"

@@ -8,6 +8,7 @@ import weftwork
 from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run
+from weftwork.adapters.python.calls.fetch import FetchResponse
 from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import to_node_type
@@ -83,7 +84,7 @@ def test_a_request_that_nobody_answers_brings_nothing() -> None:
 def test_the_proof_goes_red_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     async def believed(self: Invocation, request: Any) -> Any:
         assert self.services.outbound is not None
-        return await self.services.outbound.fetch(request)
+        return FetchResponse(await self.services.outbound.fetch(request))
 
     monkeypatch.setattr(Invocation, "fetch", believed)
     assert story(asks)[-1] == ("run.completed", None)

@@ -96,7 +96,7 @@ class AssetRoutes:
     async def upload(self, request: Request) -> Response:
         """media-33 (host): refused by its declared length before it is read, or where it passes the cap."""
         request.check_encoding()
-        said = request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
+        said = _content_type(request)
         if said == "multipart/form-data":
             # What a form wraps around a file would become part of the asset, and nobody means that.
             raise ClientFault("unsupported_media_type", "Send the bytes themselves, not a form: --data-binary @FILE.")
@@ -116,6 +116,10 @@ async def _stream_bytes(request: Request, source: BlobSource, start: int, length
     async with aclosing(source.read(start, length)) as pieces:
         async for piece in pieces:
             await request.writer.write_part(piece)
+
+
+def _content_type(request: Request) -> str:
+    return request.headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
 
 
 async def _verified_chunks(request: Request, expected: set[str]) -> AsyncGenerator[bytes, None]:
