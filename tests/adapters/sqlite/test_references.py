@@ -13,17 +13,7 @@ from weftwork.adapters.sqlite.database.connection import load_migrations, migrat
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
 from weftwork.protocol.run.header import RunKey
-from weftwork.testing.storage.assets import (
-    NO_USAGE,
-    add_assets,
-    an_asset_stays_until_the_last_run_is_gone,
-    an_asset_that_a_run_names_stays,
-    asset,
-    digest,
-    page_keys,
-    reference_assets,
-    reference_count,
-)
+from weftwork.testing.storage import assets
 from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, prove
 
 COUNTED = """
@@ -53,12 +43,12 @@ def life_in_pieces(path: Path) -> None:
     names = [f"n{number}" for number in range(12)]
 
     async def check(store: SqliteStore) -> None:
-        await add_assets(store, *names)
-        await add_assets(store, *names, partition=OTHER)
+        await assets.add_assets(store, *names)
+        await assets.add_assets(store, *names, partition=OTHER)
         runs = [await make_run(store, f"run-{number}") for number in range(3)]
         for number, run in enumerate(runs):
-            await reference_assets(store, run, -1, *names[number:])
-            await reference_assets(store, run, 0, *names[number:], status="completed")
+            await assets.reference_assets(store, run, -1, *names[number:])
+            await assets.reference_assets(store, run, 0, *names[number:], status="completed")
             check_counts(path)
         for run in runs:
             assert await store.retention.delete(run, NOW) is True
@@ -70,7 +60,7 @@ def life_in_pieces(path: Path) -> None:
         while (await store.assets.tombstone_unreferenced(NOW, 5)).count:
             check_counts(path)
         for partition in (ACME, OTHER):
-            assert await store.assets.usage(partition) == NO_USAGE
+            assert await store.assets.usage(partition) == assets.NO_USAGE
         assert len(await store.assets.tombstones(100)) == 24
 
     prove(SqliteStore(path), check)
@@ -99,7 +89,9 @@ def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
     tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "PIECE_ROWS", pieces)
-    for number, check in enumerate((an_asset_that_a_run_names_stays, an_asset_stays_until_the_last_run_is_gone)):
+    for number, check in enumerate(
+        (assets.an_asset_that_a_run_names_stays, assets.an_asset_stays_until_the_last_run_is_gone)
+    ):
         prove(SqliteStore(tmp_path / f"{number}.db"), check)
 
 
@@ -112,11 +104,11 @@ def test_an_asset_without_references_is_tombstoned(tmp_path: Path, monkeypatch: 
 
 def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def check(store: SqliteStore) -> None:
-        await add_assets(store, "a")
+        await assets.add_assets(store, "a")
         run = await make_run(store)
-        await store.log.append(run, -1, replace(batch(run, -1, 3000, "completed"), assets=(digest("a"),)))
+        await store.log.append(run, -1, replace(batch(run, -1, 3000, "completed"), assets=(assets.digest("a"),)))
         await store.retention.delete(run, NOW)
-        assert await reference_count(store, "a") == 0
+        assert await assets.reference_count(store, "a") == 0
         assert await store.retention.purge() is True, "its events are there still"
 
     prove(SqliteStore(tmp_path / "store.db"), check)
@@ -131,12 +123,12 @@ def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path
     """The newest asset is doomed, and the next one gets its number; nobody refers to that one."""
 
     async def check(store: SqliteStore) -> None:
-        await add_assets(store, "a", "b")
+        await assets.add_assets(store, "a", "b")
         run = await make_run(store)
-        await reference_assets(store, run, -1, "b", status="completed")
+        await assets.reference_assets(store, run, -1, "b", status="completed")
         await store.retention.delete(run, NOW)
         assert (await store.assets.tombstone_unreferenced(NOW, 10)).count == 2
-        again = asset("c")
+        again = assets.asset("c")
         await store.assets.add(again)
         assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(again, 0)]
 
@@ -149,13 +141,13 @@ def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
     async def check(store: SqliteStore) -> None:
         run = await make_run(store)
         refused, done, _ = await asyncio.gather(
-            catch(store.assets.add(asset("a"), 9)),
+            catch(store.assets.add(assets.asset("a"), 9)),
             store.log.append(run, -1, batch(run, -1)),
-            store.assets.add(asset("b"), 10),
+            store.assets.add(assets.asset("b"), 10),
         )
         assert isinstance(refused, QuotaReached)
         assert done is None
-        assert await page_keys(store) == [asset("b").key]
+        assert await assets.page_keys(store) == [assets.asset("b").key]
 
     prove(SqliteStore(tmp_path / "store.db"), check)
 
@@ -179,18 +171,18 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
 
     async def check(store: SqliteStore) -> None:
         going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
-        assert (await page_keys(store), await store.assets.usage(ACME)) == ([], NO_USAGE)
-        await add_assets(store, "a", "b")
+        assert (await assets.page_keys(store), await store.assets.usage(ACME)) == ([], assets.NO_USAGE)
+        await assets.add_assets(store, "a", "b")
         for run in (going, ended):
-            assert await page_keys(store, run_id=run.run_id) == []
+            assert await assets.page_keys(store, run_id=run.run_id) == []
             stored = await store.log.read_run(run)
             assert stored is not None
             assert stored.header.assets == ()
-        await reference_assets(store, going, -1, "a")
+        await assets.reference_assets(store, going, -1, "a")
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
-        assert await page_keys(store, run_id=going.run_id) == [asset("a").key]
+        assert await assets.page_keys(store, run_id=going.run_id) == [assets.asset("a").key]
         assert await store.retention.delete(ended, NOW) is True
-        await reference_assets(store, going, 0, status="completed")
+        await assets.reference_assets(store, going, 0, status="completed")
         assert await store.retention.delete(going, NOW) is True
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
 

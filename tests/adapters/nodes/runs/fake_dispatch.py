@@ -8,21 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.fake_context import FakeContext, FakeScope, new_child
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
-from weftwork.ports.node_outcome import (
-    AppendLog,
-    AwaitsChildren,
-    CancelChild,
-    Completed,
-    EmitEvent,
-    Failed,
-    InterruptPending,
-    NewChild,
-    NodeEffect,
-    NodeOutcome,
-    SetVariable,
-    StartChild,
-    Suspended,
-)
+from weftwork.ports import node_outcome
 from weftwork.ports.nodes import NodeCall, WaitingNode
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json import schema
@@ -39,9 +25,9 @@ class DispatchContext(FakeContext):
 
     def __init__(self, scope: FakeScope) -> None:
         super().__init__(scope)
-        self.said: list[NodeEffect] = []
+        self.said: list[node_outcome.NodeEffect] = []
 
-    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: node_outcome.AppendLog | node_outcome.EmitEvent) -> None:
         self.said.append(effect)
 
     def new_event_id(self) -> str:
@@ -49,9 +35,9 @@ class DispatchContext(FakeContext):
 
     async def prepare_child(
         self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
-    ) -> NewChild | Failed:
+    ) -> node_outcome.NewChild | node_outcome.Failed:
         if workflow_id == UNKNOWN:
-            return Failed("unknown_child_workflow", "There is no such workflow.", retryable=False)
+            return node_outcome.Failed("unknown_child_workflow", "There is no such workflow.", retryable=False)
         return await super().prepare_child(key, workflow_id, mapping, inputs, **more)
 
 
@@ -69,13 +55,13 @@ class DispatchCall:
         self.variables: dict[str, Any] = {}
         self.children: dict[str, ChildState] = {}
         self.answers: dict[str, Resolution] = {}
-        self.events: list[NodeEffect] = []
-        self.outcome: NodeOutcome | None = None
+        self.events: list[node_outcome.NodeEffect] = []
+        self.outcome: node_outcome.NodeOutcome | None = None
         self.visit = 0
         self.reasons: set[str] = set()
         """Why children were cancelled."""
 
-    def peek(self) -> tuple[NodeOutcome, list[NodeEffect]]:
+    def peek(self) -> tuple[node_outcome.NodeOutcome, list[node_outcome.NodeEffect]]:
         """What the node answers as things stand, and what it says by the way. Nothing of it is committed."""
         scope = FakeScope({}, dict(self.variables))
         host = DispatchContext(scope)
@@ -93,36 +79,40 @@ class DispatchCall:
             decision=self.decided,
         )
 
-        async def work() -> NodeOutcome:
+        async def work() -> node_outcome.NodeOutcome:
             try:
                 return await self.type.run(call, host)
-            except InterruptPending as asking:
-                return Suspended(asking.interrupt)
+            except node_outcome.InterruptPending as asking:
+                return node_outcome.Suspended(asking.interrupt)
 
         return run(work), host.said
 
-    def call(self) -> NodeOutcome:
+    def call(self) -> node_outcome.NodeOutcome:
         return self.commit(*self.peek())
 
-    def commit(self, outcome: NodeOutcome, said: list[NodeEffect], late: bool = False) -> NodeOutcome:
+    def commit(
+        self, outcome: node_outcome.NodeOutcome, said: list[node_outcome.NodeEffect], late: bool = False
+    ) -> node_outcome.NodeOutcome:
         """`late`: there was word of a child since the look, which leads to another one instead."""
         self._add(said)
         match outcome:
-            case AwaitsChildren(effects) if not late:
-                started = [each.child.key for each in effects if isinstance(each, StartChild)]
+            case node_outcome.AwaitsChildren(effects) if not late:
+                started = [each.child.key for each in effects if isinstance(each, node_outcome.StartChild)]
                 assert not any(key in self.children for key in started), "a child was started twice"
                 assert started or self.open, "it would wait for ever"
-                assert started or all(isinstance(each, CancelChild) for each in effects), "this could be done twice"
+                assert started or all(isinstance(each, node_outcome.CancelChild) for each in effects), (
+                    "this could be done twice"
+                )
                 self._add(effects)
-            case Completed(_, effects):
+            case node_outcome.Completed(_, effects):
                 assert not self.open, "it left children behind"
                 self._add(effects)
                 self.outcome = outcome
-            case Failed():
+            case node_outcome.Failed():
                 assert not self.open, "it left children behind"
                 self._add(outcome.effects)
                 self.outcome = outcome
-            case Suspended(_, effects):
+            case node_outcome.Suspended(_, effects):
                 self._add(effects)
             case _:
                 pass
@@ -132,15 +122,15 @@ class DispatchCall:
         for each in effects:
             self.events.append(each)
             match each:
-                case StartChild(child):
+                case node_outcome.StartChild(child):
                     self.children[child.key] = ChildState(child.run_id, child.header.workflow_id)
-                case CancelChild(key, reason):
+                case node_outcome.CancelChild(key, reason):
                     self.reasons.add(reason)
                     if not self.children[key].has_ended:
                         self.children[key] = replace(self.children[key], status="cancelling")
-                case SetVariable(name, value):
+                case node_outcome.SetVariable(name, value):
                     self.variables[name] = value
-                case EmitEvent(kind, payload, cause):
+                case node_outcome.EmitEvent(kind, payload, cause):
                     assert kind in (
                         WorkflowChainEvent.event_type,
                         NodeDispatched.event_type,
@@ -174,22 +164,26 @@ class DispatchCall:
         told: list[str] = []
         for each in self.events:
             match each:
-                case EmitEvent(kind, payload) if kind == WorkflowChainEvent.event_type:
+                case node_outcome.EmitEvent(kind, payload) if kind == WorkflowChainEvent.event_type:
                     told.append(f"{payload['phase']} {payload['workerId']}")
-                case EmitEvent(kind, payload):
+                case node_outcome.EmitEvent(kind, payload):
                     told.append(f"{kind} {payload.get('childWorkflowId', '')}".strip())
-                case SetVariable(name, value):
+                case node_outcome.SetVariable(name, value):
                     told.append(f"{name} = {value}")
-                case StartChild(child):
+                case node_outcome.StartChild(child):
                     told.append(f"start {child.key}")
-                case CancelChild(key):
+                case node_outcome.CancelChild(key):
                     told.append(f"cancel {key}")
                 case _:
                     raise AssertionError(each)
         return told
 
     def inputs_of(self, index: int) -> dict[str, Any]:
-        (found,) = [each.child for each in self.events if isinstance(each, StartChild) and each.child.key == str(index)]
+        (found,) = [
+            each.child
+            for each in self.events
+            if isinstance(each, node_outcome.StartChild) and each.child.key == str(index)
+        ]
         return found.inputs
 
 

@@ -17,13 +17,8 @@ from weftwork.protocol.json.caller_schema import check_caller_schema, check_valu
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.run.payloads import ConfidenceEscalated
+from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.node_config import check_config
-from weftwork.protocol.workflow.orchestration import (
-    SUPERVISOR,
-    check_decision,
-    ratification_schema,
-    ratified_decision,
-)
 
 WORK = {"kind": "next-worker", "nextWorkerIds": ["a"]}
 ASK = {"kind": "ask-user", "prompt": "Which?"}
@@ -46,7 +41,7 @@ def tick(
     given_call = replace(node_call(config, inputs, scope, iteration=number), answers=host.resolved, **members)
     found: NodeOutcome
     try:
-        found = run_node(SUPERVISOR, given_call, host)
+        found = run_node(orchestration.SUPERVISOR, given_call, host)
     except InterruptPending as asking:
         found = Suspended(asking.interrupt)
     if isinstance(found, Completed):
@@ -155,13 +150,13 @@ def test_a_decision_of_low_confidence_is_not_decided_before_a_person_says_so() -
 @pytest.mark.rule("orch-03")
 def test_only_what_can_be_decided_is_taken_as_an_answer() -> None:
     wanted = asked(PENDING).resume_schema
-    assert wanted == ratification_schema()
+    assert wanted == orchestration.ratification_schema()
     assert check_caller_schema(wanted, "") == []
     answers: list[Any] = [WORK, {"action": "accept", "comment": "fine"}, {"action": "reject"}, {"decision": END}, True]
-    assert [check_value(ratification_schema(), each, "") for each in answers] == [[]] * 5
+    assert [check_value(orchestration.ratification_schema(), each, "") for each in answers] == [[]] * 5
     bad: list[Any] = [None, "yes", 1, {}, {"kind": "dance"}, {"action": "maybe"}, {"decision": "perhaps"}, [WORK]]
     for each in bad:
-        assert check_value(ratification_schema(), each, ""), each
+        assert check_value(orchestration.ratification_schema(), each, ""), each
 
 
 NAMES = ["action", "decision", "kind", "nextWorkerIds", "reason", "x"]
@@ -176,9 +171,9 @@ JSON = st.recursive(
 @settings(max_examples=example_count(300), deadline=None)
 @given(JSON)
 def test_an_answer_that_is_taken_is_a_decision_or_a_refusal(answer: Any) -> None:
-    if check_value(ratification_schema(), answer, "") == []:
-        found = ratified_decision(answer, WORK)
-        assert found is None or check_decision(found) == []
+    if check_value(orchestration.ratification_schema(), answer, "") == []:
+        found = orchestration.ratified_decision(answer, WORK)
+        assert found is None or orchestration.check_decision(found) == []
 
 
 def test_confidence_is_asked_for_by_an_expression_too() -> None:
@@ -215,7 +210,7 @@ def test_an_end_below_the_floor_is_asked_about_before_it_is_decided() -> None:
 
 
 def test_a_config_has_one_source() -> None:
-    declaration = TYPES[SUPERVISOR].declaration
+    declaration = TYPES[orchestration.SUPERVISOR].declaration
     for config, pointer in (
         ({"plan": [], "decision": "1"}, "/plan"),
         ({"plan": [], "mockDecisions": []}, "/mockDecisions"),

@@ -1,11 +1,15 @@
-"""Answers by kind and button, and what is refused: by the words of the form alone."""
+"""Forms: their body, answers by kind and button, what is refused, and that what is filled in is what the run gets."""
 
+import json
+import string
 from typing import Any
+from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.adapters.http.page.filled_form import answer, parse_form
-from tests.adapters.http.page.page_tree import parse
+from tests.adapters.http.page.page_tree import answer, parse, parse_form
 from tests.adapters.http.page.sample_questions import (
     ACTIONS,
     CLARIFICATION,
@@ -15,10 +19,12 @@ from tests.adapters.http.page.sample_questions import (
     clarification,
     interrupt_document,
 )
-from weftwork.adapters.http.page.form_answer import resume_value
-from weftwork.adapters.http.page.form_plan import plan_for
+from tests.harness.definitions import example_count
+from weftwork.adapters.http.page import form_answer
+from weftwork.adapters.http.page.form_plan import is_malformed, plan_for
 from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.people.answers import normalize_answer
 from weftwork.protocol.people.approvals import normalize_approval
 from weftwork.protocol.run.interrupts import InterruptState
@@ -62,7 +68,7 @@ def test_there_is_a_button_for_each_allowed_action(actions: list[str]) -> None:
     assert sorted(each.get("value") for each in tree.named("button")) == sorted(actions)
     for action in set(ACTIONS) - set(actions):
         with pytest.raises(ClientFault):
-            resume_value(approval(actions), [("action", action), ("comment", "")])
+            form_answer.resume_value(approval(actions), [("action", action), ("comment", "")])
 
 
 ANSWERS: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -163,7 +169,7 @@ def pairs(sent: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 def test_a_whole_form() -> None:
-    assert resume_value(CLARIFICATION, pairs(trip())) == {
+    assert form_answer.resume_value(CLARIFICATION, pairs(trip())) == {
         "answers": {
             "why": "Work",
             "day": "2026-04-01",
@@ -183,7 +189,7 @@ def test_a_whole_form() -> None:
 @pytest.mark.parametrize(("field", "text", "pointer"), WRONG)
 def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None:
     with pytest.raises(ClientFault) as refused:
-        resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
+        form_answer.resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
     assert refused.value.code == "validation_error"
     details = refused.value.details or {}
     assert (details["pointer"], details["field"]) == (pointer, field)
@@ -192,7 +198,7 @@ def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None
 
 def test_all_that_does_not_fit_is_named_at_once() -> None:
     with pytest.raises(ClientFault) as refused:
-        resume_value(CLARIFICATION, pairs({**trip(), "f0": [""], "f4": ["99"]}))
+        form_answer.resume_value(CLARIFICATION, pairs({**trip(), "f0": [""], "f4": ["99"]}))
     details = refused.value.details or {}
     assert [each["field"] for each in details["violations"]] == ["f0", "f4"]
 
@@ -215,7 +221,7 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
 )
 def test_what_the_page_does_not_send_is_refused(sent: list[tuple[str, str]]) -> None:
     with pytest.raises(ClientFault) as refused:
-        resume_value(approval(), sent)
+        form_answer.resume_value(approval(), sent)
     assert refused.value.code == "validation_error"
 
 
@@ -226,7 +232,7 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     tree = parse(render_question(question, "token"))
     assert tree.named("form", "button") == []
     with pytest.raises(ClientFault) as refused:
-        resume_value(question, [("action", "accept")])
+        form_answer.resume_value(question, [("action", "accept")])
     assert refused.value.code == "forbidden"
 
 
@@ -242,9 +248,9 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     ],
 )
 def test_the_decision_of_a_supervisor_can_be_refused(sent: list[tuple[str, str]], value: Any) -> None:
-    assert resume_value(KINDS["decision of a supervisor"], sent) == value
+    assert form_answer.resume_value(KINDS["decision of a supervisor"], sent) == value
     with pytest.raises(ClientFault):
-        resume_value(KINDS["low confidence"], [("action", "reject")])
+        form_answer.resume_value(KINDS["low confidence"], [("action", "reject")])
 
 
 MARKER = "[REDACTED:n.data]"
@@ -275,7 +281,7 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
     assert not [field for field in fields if MARKER in field.value]
     assert {"ratify", "edit-accept"}.isdisjoint(choice.action for choice in plan_for(question).buttons)
     assert MARKER in render_question(question, "token").decode()
-    assert resume_value(question, sent) == value
+    assert form_answer.resume_value(question, sent) == value
 
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,3 +289,205 @@ def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER_PREFIX", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)
+
+
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")
+
+NAMES = st.text(CHARACTERS, min_size=1, max_size=form_answer.MAX_NAME)
+
+PAIRS = st.lists(st.tuples(NAMES, st.text(CHARACTERS)), max_size=8)
+
+
+def code_of(body: bytes) -> str | None:
+    try:
+        form_answer.decode_form(body)
+    except ClientFault as fault:
+        return fault.code
+    return None
+
+
+def refused(body: bytes) -> bool:
+    code = code_of(body)
+    assert code in (None, "validation_error")
+    return code is not None
+
+
+@given(pairs=PAIRS, way=st.sampled_from([quote, quote_plus]))
+@settings(max_examples=example_count(200), deadline=None)
+def test_what_is_encoded_comes_back(pairs: list[tuple[str, str]], way: object) -> None:
+    assert form_answer.decode_form(urlencode(pairs, quote_via=way).encode()) == pairs  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@given(body=st.binary(max_size=200) | st.text("a=&%+0fFé;\n", max_size=60).map(str.encode))
+@settings(max_examples=example_count(500), deadline=None)
+def test_any_body_is_read_or_refused(body: bytes) -> None:
+    refused(body)
+
+
+def test_line_ends_are_line_feeds() -> None:
+    assert form_answer.decode_form(b"a=1%0D%0A2%0D3%0A4") == [("a", "1\n2\n3\n4")]
+
+
+def test_the_order_and_repetitions_are_kept() -> None:
+    assert form_answer.decode_form(b"b=1&a=2&b=3&c=") == [("b", "1"), ("a", "2"), ("b", "3"), ("c", "")]
+    assert form_answer.decode_form(b"") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a",
+        b"&",
+        b"a=1&",
+        b"=1",
+        b"a=1&&b=2",
+        b"a=%",
+        b"a=%4",
+        b"a=%zz",
+        b"a=%ff",
+        b"a=%c0%80",
+        b"a=%ed%a0%80",
+        b"a=%f4%90%80%80",
+        b"a=%00",
+        b"%00=a",
+        b"a=\xc3\xa9",
+        b"a=1 2",
+        b"a=1\n",
+        b'a="x"',
+        b"%ff=a",
+        b'{"resumeValue": 1}',
+        b"--boundary\r\ncontent-disposition: form-data",
+    ],
+)
+def test_what_is_no_form_is_refused(body: bytes) -> None:
+    assert refused(body)
+
+
+@pytest.mark.parametrize(
+    ("fits", "too_much"),
+    [
+        (b"&".join([b"a=1"] * form_answer.MAX_FIELDS), b"&".join([b"a=1"] * (form_answer.MAX_FIELDS + 1))),
+        (b"a" * form_answer.MAX_NAME + b"=1", b"a" * (form_answer.MAX_NAME + 1) + b"=1"),
+        (b"a=" + b"x" * form_answer.MAX_VALUE, b"a=" + b"x" * (form_answer.MAX_VALUE + 1)),
+        (b"a=" + b"%F0%9F%99%82" * form_answer.MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (form_answer.MAX_VALUE + 1)),
+        (b"a=1", b"a=1&" + b"b" * form_answer.MAX_FORM_BYTES),
+    ],
+)
+def test_bounds(fits: bytes, too_much: bytes) -> None:
+    assert not refused(fits)
+    assert refused(too_much)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1, max_size=40)
+
+TEXT = TEXT.filter(lambda text: bool(text.strip()))
+
+LINE = st.text(string.printable.strip() + "äß漢🙂", min_size=1, max_size=20)
+
+NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+SCALARS = st.none() | st.booleans() | NUMBERS | LINE
+
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LINE, inner, max_size=3))
+
+OPTIONS = st.lists(LINE | st.integers(-99, 99), min_size=1, max_size=12, unique_by=str)
+
+
+def exact(value: Any) -> str:
+    """JSON text in which 5.0 is 5, and true is not 1."""
+
+    def plain(each: Any) -> Any:
+        if isinstance(each, dict):
+            return {name: plain(inner) for name, inner in each.items()}
+        if isinstance(each, list):
+            return [plain(inner) for inner in each]
+        return int(each) if isinstance(each, float) and each.is_integer() else each
+
+    return json.dumps(plain(value), sort_keys=True)
+
+
+@st.composite
+def schema_and_value(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
+    match draw(st.integers(0, 11)):
+        case 0:
+            value = draw(TEXT)
+            return {"type": "string", "minLength": len(value)}, value
+        case 1:
+            value = draw(LINE)
+            return {"type": "string", "maxLength": len(value) + draw(st.integers(0, 50))}, value
+        case 2:
+            return {"type": "string", "pattern": "^[A-Z]+$"}, draw(st.text("ABC", min_size=1))
+        case 3:
+            options = draw(OPTIONS)
+            return {"enum": options}, draw(st.sampled_from(options))
+        case 4:
+            return {"type": "boolean"}, draw(st.booleans())
+        case 5:
+            value = draw(st.integers(-(2**53) + 1, 2**53 - 1))
+            return {"type": "integer", "minimum": value, "maximum": value}, value
+        case 6:
+            value = draw(st.floats(allow_nan=False, allow_infinity=False))
+            return {"type": "number", "minimum": value}, value
+        case 7:
+            options = draw(OPTIONS)
+            chosen = draw(st.lists(st.sampled_from(options), max_size=4, unique_by=str))
+            listed = [each for each in options if each in chosen]
+            return {"type": "array", "items": {"enum": options}, "uniqueItems": True}, listed
+        case 8:
+            return {"type": "string", "format": "date"}, draw(st.dates().map(str))
+        case 9:
+            return {"type": "string", "format": "email"}, "ann@example.org"
+        case 10:
+            return {"type": ["object", "array"]}, draw(st.dictionaries(LINE, JSON, max_size=3))
+        case _:
+            return {}, draw(JSON)
+
+
+@given(drawn=st.lists(schema_and_value(), min_size=1, max_size=6))
+@settings(max_examples=example_count(200), deadline=None)
+def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any], Any]]) -> None:
+    question = clarification(*((f"q/{place}~", f"Question {place}", schema) for place, (schema, _) in enumerate(drawn)))
+    assert not is_malformed(question)
+    form = parse_form(question)
+    assert len(form.names) == len(drawn)
+    for name, (_, value) in zip(form.names, drawn, strict=True):
+        form.fill(name, value)
+    found = answer(question, form)["answers"]
+    assert exact(found) == exact({f"q/{place}~": value for place, (_, value) in enumerate(drawn)})
+    for place, (schema, _) in enumerate(drawn):
+        assert check_value(schema, found[f"q/{place}~"], "") == []
+
+
+@given(drawn=st.lists(schema_and_value(), min_size=1, max_size=5), optional=st.sets(st.integers(0, 4)))
+@settings(max_examples=example_count(100), deadline=None)
+def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any], Any]], optional: set[int]) -> None:
+    properties = {f"m{place}": schema for place, (schema, _) in enumerate(drawn)}
+    required = [f"m{place}" for place in range(len(drawn)) if place not in optional]
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    question = interrupt_document("custom", {"customKind": "c"}, resumeSchema=schema)
+    form = parse_form(question)
+    expected: dict[str, Any] = {}
+    for place, (name, (_, value)) in enumerate(zip(form.names, drawn, strict=True)):
+        if place not in optional:
+            form.fill(name, value)
+            expected[f"m{place}"] = value
+    assert exact(answer(question, form)) == exact(expected)
+    assert check_value(schema, answer(question, form), "") == []
+
+
+@given(value=JSON | TEXT)
+@settings(max_examples=example_count(200), deadline=None)
+def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None:
+    question = approval(artifactData=value)
+    form = parse_form(question)
+    if value is None:
+        form.fill("edit", None)
+    assert exact(answer(question, form, "edit-accept")["editedArtifactData"]) == exact(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u202eb", "\ufeffx", "tab\there", "\u2028", "\r\n", "a\r\nb", "  ", "\n\nx\n", "\U000e0041"]
+)
+def test_hidden_characters_survive_an_edit(text: str) -> None:
+    question = approval(artifactData=text)
+    assert answer(question, parse_form(question), "edit-accept")["editedArtifactData"] == text

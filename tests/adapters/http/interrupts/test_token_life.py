@@ -1,20 +1,31 @@
-"""Tokens over time: they expire to the millisecond, outlast a renewed signing key, and die with a dropped one."""
+"""Tokens over time and where they stand: they expire to the millisecond, and only their reader is given them."""
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live import KEY, OTHER_KEY, Answer, InProcessHost, start_host, weftwork, write_workflows
-from tests.live.steering import error_code, flow, interrupt_node
-from tests.live.tokens import administer, answer_by_token, approval_workflow, created_link, get_interrupt, token_of
-from weftwork.app import Host
+from tests import live
+from tests.live.steering import cancel, error_code, flow, interrupt_node
+from tests.live.tokens import (
+    ACCEPT,
+    administer,
+    answer_by_token,
+    approval_workflow,
+    created_link,
+    get_interrupt,
+    token_of,
+)
+from weftwork.adapters.http import app
+from weftwork.app import Host as App
 from weftwork.engine import signer
 from weftwork.engine.api import interrupts
-from weftwork.engine.api.interrupts import InterruptLinks
+from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
+from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.people.interrupt_tokens import LEEWAY_MS, READ_TOKEN_MS, InterruptToken
@@ -22,15 +33,18 @@ from weftwork.settings import Settings
 from weftwork.testing.deterministic import ManualClock
 
 ASKS = flow("time-asks", [interrupt_node("ask")])
+
 DUE = approval_workflow("time-due", timeoutMs=60_000)
+
 TWO = approval_workflow("time-two", requiredApprovals=2)
+
 DAY = 86_400_000
 
 
-class Timed(InProcessHost):
+class Timed(live.InProcessHost):
     """A host whose time stands still."""
 
-    def __init__(self, host: Host, clock: ManualClock) -> None:
+    def __init__(self, host: App, clock: ManualClock) -> None:
         super().__init__(host)
         self.clock = clock
 
@@ -40,21 +54,21 @@ class Timed(InProcessHost):
     async def token(self, run_id: str) -> str:
         return (await self.call("GET", f"/v1/runs/{run_id}")).document["interrupt"]["interruptToken"]
 
-    async def look(self, token: str) -> Answer:
+    async def look(self, token: str) -> live.Answer:
         return await self.call("GET", f"/v1/interrupts/{token}")
 
-    async def send(self, token: str, value: Any = 1) -> Answer:
+    async def send(self, token: str, value: Any = 1) -> live.Answer:
         return await self.call("POST", f"/v1/interrupts/{token}", {"resumeValue": value})
 
 
 @contextlib.asynccontextmanager
 async def timed() -> AsyncIterator[Timed]:
     clock = ManualClock()
-    host = Host(Settings(store="memory"), clock=clock)
+    host = App(Settings(store="memory"), clock=clock)
     await host.open()
     try:
-        host.keyring.accept_for_process(KEY, "acme", None)
-        host.keyring.accept_for_process(OTHER_KEY, "other", None)
+        host.keyring.accept_for_process(live.KEY, "acme", None)
+        host.keyring.accept_for_process(live.OTHER_KEY, "other", None)
         for document in (ASKS, DUE, TWO):
             await host.register_fixture(document)
         yield Timed(host, clock)
@@ -230,14 +244,14 @@ def test_the_store_is_not_asked_about_a_token_that_is_not_ours(monkeypatch: pyte
 
 @pytest.mark.rule("tok-06")
 def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path) -> None:
-    folder = write_workflows(tmp_path / "flows", ASKS)
+    folder = live.write_workflows(tmp_path / "flows", ASKS)
 
     def signing(*args: str, status: int = 0) -> str:
-        done = weftwork(tmp_path, "signing", *args, "--data", host.data)
+        done = live.weftwork(tmp_path, "signing", *args, "--data", host.data)
         assert done.returncode == status, done.stderr
         return done.stdout if status == 0 else done.stderr
 
-    with start_host(tmp_path, "--workflows", folder) as host:
+    with live.start_host(tmp_path, "--workflows", folder) as host:
         run_id, second, third = (host.create("time-asks") for _ in "abc")
         old, link = token_of(host, run_id), created_link(host, run_id, node_id="ask")["token"]
         (first,) = administer(host, "signing.list")["keys"]
@@ -250,7 +264,7 @@ def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path
         assert [line.split()[0] for line in shown] == [first["kid"], made]
         assert (shown[0].count("verifies, retired"), shown[1].split()[-1]) == (1, "signs")
         host.kill()
-    with start_host(tmp_path, "--workflows", folder) as host:
+    with live.start_host(tmp_path, "--workflows", folder) as host:
         assert get_interrupt(host, old).status == 200
         young = token_of(host, run_id)
         signing("drop", first["kid"])
@@ -270,6 +284,112 @@ def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path
         assert '"kid"' in stored
         assert "secret" not in stored
         signing("rotate")
-    with start_host(tmp_path, "--workflows", folder) as host:
+    with live.start_host(tmp_path, "--workflows", folder) as host:
         assert get_interrupt(host, kept).status == 200, "renewed while the host was down, and still known"
         assert answer_by_token(host, token_of(host, third), 1).status == 200
+
+
+QUIET = flow("hush-asks", [interrupt_node("ask")])
+
+GATE = approval_workflow("hush-gate")
+
+
+def stream(host: live.Host, run_id: str, mode: str) -> bytes:
+    """All that a stream says until its run has ended."""
+    reader = host.stream(run_id, f"?streamMode={mode}")
+    if mode == "values":
+        reader.read_until(lambda body: b"waiting-input" in body)
+    cancel(host, run_id)
+    return reader.finish()
+
+
+@pytest.mark.rule("tok-07")
+def test_a_token_is_written_nowhere(tmp_path: Path) -> None:
+    folder = live.write_workflows(tmp_path / "flows", QUIET, GATE)
+    tokens: list[str] = []
+    told: list[bytes] = []
+    with live.start_host(tmp_path, "--workflows", folder, "--test-seams", "--log-level", "debug") as host:
+        run_id = host.create("hush-gate")
+        tokens += [
+            token_of(host, run_id),
+            created_link(host, run_id)["token"],
+            created_link(host, run_id, {"for": "ada"})["token"],
+        ]
+        for token in tokens:
+            for path in (f"/interrupts/{token}", f"/v1/interrupts/{token}/x", f"/v1/runs/{token}", f"/v1/{token}:x"):
+                told.append(host.call("GET", path).body)
+            for method in ("PUT", "DELETE", "OPTIONS"):
+                told.append(host.call(method, f"/v1/interrupts/{token}").body)
+            told.append(get_interrupt(host, token + "x").body)
+            told.append(get_interrupt(host, token[:-1]).body)
+            for value in ({"action": "maybe"}, None):
+                told.append(answer_by_token(host, token, value).body)
+            told.append(host.call("POST", f"/v1/interrupts/{token}", key=None, body=b"{").body)
+            told.append(host.call("GET", f"/v1/runs?cursor={token}").body)
+            told.append(host.call("GET", "/v1/runs", headers={"Idempotency-Key": token}).body)
+        told.append(answer_by_token(host, tokens[0], ACCEPT, **{"Idempotency-Key": "k"}).body)
+        told += [get_interrupt(host, token, Accept="text/html").body for token in tokens]
+        for mode in ("values", "updates", "debug", "messages"):
+            waiting = host.create("hush-asks")
+            tokens.append(token_of(host, waiting))
+            told.append(stream(host, waiting, mode))
+            told.append(host.call("GET", f"/v1/runs/{waiting}/events").body)
+            told.append(host.call("GET", f"/v1/runs/{waiting}/events/poll?timeout=1").body)
+            told.append(host.call("GET", f"/v1/host/sample/test/otel/spans?runId={waiting}").body)
+        told.append(host.call("GET", f"/v1/runs/{run_id}/events").body)
+        assert host.stop() == 0
+        told += [host.output.encode(), host.errors.encode()]
+    told += [file.read_bytes() for file in host.data.rglob("*") if file.is_file()]
+    assert len(tokens) == 7
+    assert any(b"hush-gate" in each for each in told)
+    for token in tokens:
+        payload, signature = (part.encode() for part in token.split("."))
+        assert not [each[:200] for each in told if signature in each or payload in each]
+
+
+def test_what_streams_say_would_be_seen(tmp_path: Path) -> None:
+    """The proof above looks at what it says it looks at."""
+    folder = live.write_workflows(tmp_path / "flows", QUIET)
+    with live.start_host(tmp_path, "--workflows", folder, store="memory") as host:
+        said = stream(host, host.create("hush-asks"), "values")
+        assert b"waiting-input" in said
+        assert b'"interrupts"' in said
+
+
+async def mishaps(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[str]]:
+    """The token, and what the log says of requests that end in a fault of the host."""
+    async with live.open_in_process(QUIET) as inside:
+        made = await inside.call("POST", "/v1/runs", {"workflowId": "hush-asks"})
+        shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
+        token = shown.document["interrupt"]["interruptToken"]
+
+        async def broken(*_: Any) -> Any:
+            raise RuntimeError("broken")
+
+        async def away(*_: Any) -> Any:
+            raise StoreUnavailable("away")
+
+        for fault, status in ((broken, 500), (away, 503)):
+            monkeypatch.setattr(Interrupts, "inspect", fault)
+            answer = await inside.call("GET", f"/v1/interrupts/{token}")
+            assert (answer.status, token in answer.body.decode()) == (status, False)
+            assert answer.document["error"] in ("internal_error", "service_unavailable")
+        paths = [str(getattr(record, "path", "")) for record in log.records]
+        return token, [*paths, log.text]
+
+
+@pytest.mark.rule("tok-07")
+async def test_a_request_that_fails_is_logged_without_its_token(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    token, said = await mishaps(caplog, monkeypatch)
+    assert said.count("/v1/interrupts/(token)") == 2
+    assert not [each for each in said if token[:30] in each or token[-43:] in each]
+
+
+@pytest.mark.rule("tok-07")
+async def test_unmasked_it_would_stand_there(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "mask_tokens", lambda text: text)
+    token, said = await mishaps(caplog, monkeypatch)
+    assert [each for each in said if token[:30] in each]
