@@ -20,7 +20,6 @@ from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.event_log import StoreUnavailable
 
 PIECE = 256 * 1024
-
 FORM = re.compile(r"[0-9a-f]{32}/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})-[0-9a-f]{24}")
 
 
@@ -272,9 +271,7 @@ async def test_a_closed_store_says_so(blob_stores: BlobStoreFactory) -> None:
 
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-
 COUNT = 100_000 if FULL else 3_000
-
 BITES = [
     "..",
     ".",
@@ -294,7 +291,6 @@ BITES = [
     "*",
     "a" * 300,
 ]
-
 NAMES = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink"}
 
 _watching: list[tuple[str, object]] | None = None
@@ -385,11 +381,8 @@ def test_a_partition_is_never_a_name(tmp_path: Path) -> None:
 
 
 SIZES = {"memory": 30_000_000, "local": 30_000_000, "object": 90_000_000}
-
 MOST = {"local": 10_000_000, "object": 60_000_000}
-
 """Two parts of five million bytes are sent to the storage at once, and the library has each of them several times."""
-
 ROOT = Path(__file__).parents[3]
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full, broken or read-only, and a process that is killed: no promise is broken, nothing stays behind."""
+"""A disk that is full, broken or read-only, and a process that is killed: promises are kept, nothing stays behind."""
 
 import errno
 import hashlib
@@ -149,13 +149,9 @@ def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
 
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-
 ROOT = Path(__file__).parents[3]
-
 NAMES = [name for name in POINTS if name.startswith("blob.")]
-
 TIMES = {"blob.deleted": 2}
-
 """How often a whole life passes the point; the others, as often as it keeps something."""
 
 

@@ -20,7 +20,6 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import parse_iso
 
 CAP = 200_000
-
 DAY = 86_400_000
 
 

@@ -36,9 +36,7 @@ from weftwork.protocol.run.projection import Projection
 from weftwork.wiring.data_folder import DATABASE_FILE
 
 NOBODY = "01zzzzzzzzzzzzzzzzzzzzzzzz"
-
 SECRET = "canary of the night 5e0f/+"
-
 ECHO: dict[str, Any] = {
     **workflow(
         [
@@ -311,13 +309,9 @@ def test_a_bundle_is_made_no_further_than_its_reader_takes_it(monkeypatch: pytes
 
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-
 EVENTS = 200_000 if FULL else 60_000
-
 PART = 5_000
-
 ALLOWED = 12 * 2**20
-
 """What the host may need for a bundle, less than two of them; a log of that length is many times more."""
 
 START = 1_790_000_000_000

@@ -27,7 +27,6 @@ from weftwork.adapters.http.routes.interrupts import prefers_html
 from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
-
 RACERS = 64
 
 CHAIN = flow(
@@ -35,9 +34,7 @@ CHAIN = flow(
     [node("first"), interrupt_node("ask"), node("last", "core.identity", outputRole="primary")],
     [edge("first", "ask"), edge("ask", "last", sourceOutput="output", targetInput="given")],
 )
-
 LONG = flow("ask-long", [interrupt_node("ask"), node("slow", "core.delay", config={"ms": 60_000})])
-
 """Goes on for long after the answer."""
 
 

@@ -28,9 +28,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.timestamps import iso, parse_iso
 
 TWO = flow("listed-two", [interrupt_node("one"), interrupt_node("two"), interrupt_node("last")], [edge("one", "last")])
-
 TIMED = flow("listed-timed", [approval_node("gate", timeoutMs=3_600_000)])
-
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 
 
@@ -200,17 +198,11 @@ def test_the_inbox_outlives_the_host(tmp_path: Path) -> None:
 
 
 PLAIN = approval_workflow("link-plain")
-
 NAMED = approval_workflow("link-named", approversList=["ada", "bob"], requiredApprovals=2)
-
 DUE = approval_workflow("link-due", timeoutMs=600_000)
-
 PAGE = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-
 FORM = {**PAGE, "Content-Type": "application/x-www-form-urlencoded"}
-
 DAY = 86_400_000
-
 RACERS = 24
 
 

@@ -33,11 +33,8 @@ from weftwork.settings import Settings
 from weftwork.testing.deterministic import ManualClock
 
 ASKS = flow("time-asks", [interrupt_node("ask")])
-
 DUE = approval_workflow("time-due", timeoutMs=60_000)
-
 TWO = approval_workflow("time-two", requiredApprovals=2)
-
 DAY = 86_400_000
 
 

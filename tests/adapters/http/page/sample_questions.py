@@ -340,9 +340,7 @@ FIXED = {
     "kind",
     "action",
 }
-
 """Members whose texts are words of the protocol or of JSON Schema: others would make it another question."""
-
 TextPath = tuple[str | int, ...]
 
 

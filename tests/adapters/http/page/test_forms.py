@@ -379,17 +379,11 @@ def test_bounds(fits: bytes, too_much: bytes) -> None:
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), min_size=1, max_size=40)
-
 TEXT = TEXT.filter(lambda text: bool(text.strip()))
-
 LINE = st.text(string.printable.strip() + "äß漢🙂", min_size=1, max_size=20)
-
 NUMBERS = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-
 SCALARS = st.none() | st.booleans() | NUMBERS | LINE
-
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LINE, inner, max_size=3))
-
 OPTIONS = st.lists(LINE | st.integers(-99, 99), min_size=1, max_size=12, unique_by=str)
 
 

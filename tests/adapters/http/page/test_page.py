@@ -47,13 +47,11 @@ ELEMENTS = set(
     "html head meta title style body header strong main h1 h2 p section div dl dt dd time bdi span ul li pre code form "
     "fieldset legend label input select option textarea button details summary a footer".split()
 )
-
 ATTRIBUTES = set(
     "lang dir charset name content class id for type value checked selected required autofocus rows step min max "
     "spellcheck autocapitalize autocomplete method action accept-charset datetime href open disabled role aria-label "
     "aria-describedby aria-invalid".split()
 )
-
 ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|#39|#96);)")
 
 
@@ -206,7 +204,6 @@ async def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
 
 
 HEADERS = {name.decode(): value.decode() for name, value in layout.HEADERS}
-
 PAGES = {
     **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
     "done": pages.render_done("running", None),
@@ -286,7 +283,6 @@ TEXTS = (
     "ink/ground ink/card ink/said ink/wrong soft/ground soft/card soft/said said-edge/said said-edge/ground "
     "accent/card go-ink/go stop/card stop/said"
 ).split()
-
 LINES = "edge/card edge/said accent/ground accent/card accent/said stop/wrong go/ground go/card".split()
 
 
@@ -303,9 +299,7 @@ def test_contrast_is_reckoned_as_wcag_does() -> None:
 
 
 LONG = 90
-
 WORDS = [[f"{which}-{place}" for place in range(LONG)] for which in range(20)]
-
 NUMBERS = [list(range(which, which + LONG)) for which in range(20)]
 
 

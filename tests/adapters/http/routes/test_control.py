@@ -32,11 +32,8 @@ from weftwork.protocol.run.events import PAUSE_REQUESTED
 from weftwork.testing.storage.harness import batch, make_run
 
 LONG = "conformance-cancellable"
-
 SHORT = "conformance-delay"
-
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
-
 NOW = {"drainPolicy": "immediate"}
 
 
@@ -261,9 +258,7 @@ def test_the_time_of_a_run_goes_on_while_it_is_paused(host: Host) -> None:
 
 
 DELAY = "conformance-cancellable"
-
 NOOP = "conformance-noop"
-
 END = b"\r\n0\r\n\r\n"
 
 

@@ -16,7 +16,6 @@ from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.protocol.json import schema
 
 BODY = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "a"}}
-
 REPLAY = "openwop-idempotent-replay"
 
 
@@ -205,7 +204,6 @@ VALUES: dict[str, Any] = {
     "object": {"a": 1},
     "array": [1],
 }
-
 TYPED = flow("opt-typed", [node("n")], None, [variable(f"a/{kind}", kind) for kind in VALUES])
 
 
@@ -276,7 +274,6 @@ def test_options_that_the_workflow_allows_are_kept(host: Host) -> None:
 
 
 ADDED = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
-
 ROUNDS = [variable("n", "number", defaultValue=0), variable("most", "number", defaultValue=1000)]
 
 

@@ -24,9 +24,7 @@ from weftwork.protocol.wire.v1.routes import ROUTES
 from weftwork.wiring.node_types import builtin_node_types
 
 DISCOVERY = "/.well-known/openwop"
-
 CACHED = (DISCOVERY, "/v1/openapi.json")
-
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -318,7 +316,6 @@ def test_a_key_needs_the_scope(tmp_path: Path) -> None:
 
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
-
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}
 
 

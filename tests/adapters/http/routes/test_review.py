@@ -27,7 +27,6 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS, MAX_TEXT
 
 WAITS = "conformance-cancellable"
-
 FLAG = {"signal": {"kind": "flag"}}
 
 

@@ -61,7 +61,6 @@ FULL = steering.flow(
     ],
     [variable("n", "number", defaultValue=0)],
 )
-
 """Makes nearly every type of event there is."""
 
 UPDATES = {
@@ -77,7 +76,6 @@ UPDATES = {
     "interrupt.resolved",
     "artifact.created",
 }
-
 DEBUG = {
     "node.started",
     "node.retried",
@@ -88,7 +86,6 @@ DEBUG = {
     MAP_ITEM,
     PAUSE_REQUESTED,
 }
-
 """Shown in no other mode."""
 
 

@@ -15,7 +15,6 @@ from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
 from weftwork.wiring.node_types import builtin_node_types
 
 LARGE = 1000
-
 """Nodes of a graph that must go through."""
 
 

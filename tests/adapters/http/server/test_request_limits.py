@@ -26,9 +26,7 @@ from weftwork.protocol.wire import idempotency, streams
 from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, split_path
 
 CAP = 1_048_576
-
 POSTS = ("/v1/runs", "/v1/runs/nowhere/cancel")
-
 MARK = "s3cr3t-value"
 
 
