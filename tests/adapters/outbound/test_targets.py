@@ -4,9 +4,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
-from tests.adapters.outbound.peer import listening_peer, open_client, run
-from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
+from tests.adapters.outbound.peer import (
+    LOOPBACK,
+    FakeStepContext,
+    call,
+    denied_urls,
+    listening_peer,
+    open_client,
+    request_node,
+    run,
+)
 from tests.live import open_in_process
 from weftwork.adapters.outbound import guard
 from weftwork.adapters.outbound.guard import AddressGuard

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, FakeScope, node_call, run_node
-from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
+from tests.adapters.nodes.runs.fake_runs import DispatchContext
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.interrupts import Resolution

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.nodes.runs.fake_dispatch import UNKNOWN, DispatchCall, workers
+from tests.adapters.nodes.runs.fake_runs import UNKNOWN, DispatchCall, workers
 from tests.harness.definitions import example_count
 from weftwork.adapters.nodes.runs import dispatch_workers
 from weftwork.adapters.nodes.runs.dispatch_workers import DispatchWorkers

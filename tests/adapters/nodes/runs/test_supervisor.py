@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, node_call, run_node
-from tests.adapters.nodes.runs.fake_dispatch import DispatchContext
+from tests.adapters.nodes.runs.fake_runs import DispatchContext
 from tests.harness.definitions import example_count
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
 from weftwork.protocol.json import schema
