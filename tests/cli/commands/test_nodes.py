@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.commands.test_runs_foreign import EVIL, VALUES, harmless
+from tests.cli.commands.test_runs import EVIL, VALUES, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.live import KEY as LIVE_KEY
 from tests.live import start_host, weftwork

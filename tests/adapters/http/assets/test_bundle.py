@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +17,7 @@ import pytest
 
 from tests import live
 from tests.harness.definitions import edge, node, variable, workflow
+from tests.live.fixtures import host_fixture
 from tests.live.listening_host import until
 from tests.protocol.review.test_credential_patterns import CREDENTIALS
 from tests.readers.process_stats import forget_peak, memory, peak
@@ -49,17 +49,8 @@ ECHO: dict[str, Any] = {
     ),
     "id": "bundle-echo",
 }
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[live.Host]:
-    """A host without seams."""
-    folder = tmp_path_factory.mktemp("plain")
-    with live.start_host(
-        folder, "--workflows", live.write_workflows(folder / "flows", ECHO), store="memory"
-    ) as running:
-        yield running
-        assert "raceback" not in running.errors
+plain = host_fixture(workflows=[ECHO], store="memory")
+"""A host without seams."""
 
 
 def finished(host: live.Host, workflow_id: str, **members: Any) -> str:
@@ -364,14 +355,7 @@ def test_the_bundle_of_a_long_run_takes_little_memory(tmp_path: Path) -> None:
 
 
 EXPORT = "/v1/host/sample/test/debug-bundle/export"
-
-
-@pytest.fixture(scope="module")
-def seamed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[live.Host]:
-    folder = tmp_path_factory.mktemp("seamed")
-    with live.start_host(folder, "--conformance", "--test-seams", store="memory") as running:
-        yield running
-        assert "raceback" not in running.errors
+seamed = host_fixture("--conformance", "--test-seams", store="memory")
 
 
 def media(bundle: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Runs as their readers see them: snapshots of steered runs, and of parents and children with their trees."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from tests.live.child_workflows import (
     child_workflows,
     tree_of,
 )
+from tests.live.fixtures import host_fixture
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import MAP_ITEM, PAUSE_REQUESTED
 from weftwork.protocol.wire import streams
@@ -244,15 +244,7 @@ def test_a_poll_waits_for_the_answer_and_not_for_the_end(host: Host) -> None:
 
 
 PLACE = "https://runs.example.com"
-
-
-@pytest.fixture(scope="module")
-def kin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("kin")
-    flows = write_workflows(folder / "flows", *child_workflows())
-    with start_host(folder, "--workflows", flows, env={"WEFTWORK_PUBLIC_URL": PLACE}) as running:
-        yield running
-        assert "Traceback" not in running.errors
+kin = host_fixture(workflows=child_workflows(), env={"WEFTWORK_PUBLIC_URL": PLACE})
 
 
 def waiting(host: Host) -> list[dict[str, Any]]:
