@@ -7,13 +7,8 @@ import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, is_output_chunk
 from openwop_client.types import RunEventDoc, is_terminal_run_status
 
-from tests.live import CHUNKS, KEY, SEEDED_RUN, Host
+from tests.live import CHUNKS, SEEDED_RUN, Host
 from tests.live.fixtures import QUICK_WORKFLOW
-
-
-@pytest.fixture
-def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=20)
 
 
 def polled(client: OpenwopClient, run_id: str) -> list[RunEventDoc]:

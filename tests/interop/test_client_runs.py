@@ -1,5 +1,6 @@
-"""Runs through the official client: discovery, creating, reading, cancelling, idempotency, errors."""
+"""Runs and workflows through the official client: discovery, creating, reading, streams, idempotency, errors."""
 
+import json
 import uuid
 from typing import Any
 
@@ -7,14 +8,12 @@ import pytest
 from openwop_client import CancelRunRequest, CreateRunRequest, OpenwopClient, RunConfigurable, WopError
 from openwop_client.types import RunEventDoc, RunSnapshot
 
-from tests.live import KEY, OTHER_KEY, Host
+from tests.interop.client_calls import refused
+from tests.live import KEY, OTHER_KEY, Host, delays, until
+from tests.live.child_workflows import PARENT, child_workflows
+from tests.live.steering import answer_over_http, register
 
 TRACE_LENGTH = 32
-
-
-@pytest.fixture
-def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=20)
 
 
 def finish(client: OpenwopClient, run_id: str) -> tuple[list[RunEventDoc], RunSnapshot]:
@@ -166,3 +165,38 @@ def test_another_tenant_sees_nothing(host: Host, client: OpenwopClient) -> None:
         assert error_of(call, run_id).status == 404
     assert client.runs_get(run_id).status == "running"
     client.runs_cancel(run_id)
+
+
+def test_the_client_reads_and_starts_what_was_registered(host: Host) -> None:
+    client, other = (OpenwopClient(host.address, key, timeout=20) for key in (KEY, OTHER_KEY))
+    for version in ("1", "2"):
+        document = {**delays("for-the-client", 0), "version": version, "metadata": {"author": "Zoë"}}
+        assert host.call("POST", "/v1/workflows", document).status == 201
+        assert client.workflows_get("for-the-client") == document
+    run_id = client.runs_create(CreateRunRequest("for-the-client")).runId
+    assert host.log(run_id)[-1]["type"] == "run.completed"
+    with refused(404, "not_found") as raised:
+        other.workflows_get("for-the-client")
+    assert json.loads(raised.value.raw_text)["message"]
+
+
+@pytest.mark.rule("kin-09", "kin-10")
+def test_parent_and_child_are_read(host: Host) -> None:
+    for document in child_workflows():
+        register(host, document)
+    client = OpenwopClient(host.address, KEY, timeout=20)
+    top = client.runs_create(CreateRunRequest(PARENT)).runId
+    until(lambda: client.runs_get(top).status == "waiting-input", "the child to ask")
+    (named,) = host.snapshot(top)["childRuns"]
+    parent, child = client.runs_get(top), client.runs_get(named["runId"])
+    assert (parent.status, child.status, child.currentNodeId) == ("waiting-input", "waiting-input", "ask")
+    above, below = client.runs_ancestry(top), client.runs_ancestry(named["runId"])
+    assert above is not None
+    assert below is not None
+    assert below.parent is not None
+    assert (above.parent, below.parent.runId, below.parent.cause) == (None, top, "core.subWorkflow")
+    assert above.hostId == below.hostId == below.parent.hostId
+    assert answer_over_http(host, named["runId"], "ask", 1).status == 200
+    frames = list(client.runs_events(top, stream_mode="values"))
+    assert frames
+    assert client.runs_get(top).status == "completed"

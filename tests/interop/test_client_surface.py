@@ -7,6 +7,7 @@ import pytest
 from openwop_client import OpenwopClient, WopError, is_http_error_code
 from openwop_client import types as t
 
+from tests.interop.client_calls import refused
 from tests.live import KEY, Host
 
 GONE = ("not_found", 404)
@@ -143,3 +144,73 @@ def test_the_client_understands_a_refused_key(host: Host, ended: str, name: str)
 def test_the_client_understands_a_run_that_is_not_there(host: Host, name: str) -> None:
     got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, cases("nowhere")[name])
     assert got in (None, GONE, UNOFFERED)
+
+
+def finished(host: Host, workflow_id: str) -> str:
+    run_id = host.create(workflow_id)
+    host.log(run_id)
+    return run_id
+
+
+def test_the_client_says_something_and_finds_it_again(host: Host, client: OpenwopClient) -> None:
+    run_id = finished(host, "conformance-multi-node")
+    event = host.log(run_id)[1]
+    requests = [
+        t.CreateAnnotationRequest({"kind": "rating", "rating": 5}),
+        t.CreateAnnotationRequest({"kind": "correction", "correction": "four"}, target={"eventId": event["eventId"]}),
+        t.CreateAnnotationRequest({"kind": "label", "label": "good"}, target={"nodeId": event["nodeId"]}, note="well"),
+        t.CreateAnnotationRequest({"kind": "flag"}),
+    ]
+    said = [client.create_annotation(run_id, each) for each in requests]
+    assert [each.signal for each in said] == [each.signal for each in requests]
+    assert [each.note for each in said] == [None, None, "well", None]
+    assert said[1].target == {"runId": run_id, "eventId": event["eventId"]}
+    assert client.list_annotations(run_id) == said
+    again = [client.create_annotation(run_id, requests[0], idempotency_key="once") for _ in range(2)]
+    assert again[0] == again[1]
+    assert client.list_annotations(run_id) == [*said, again[0]]
+
+
+def test_the_client_is_told_while_it_reads(host: Host, client: OpenwopClient) -> None:
+    run_id = host.create("conformance-cancellable")
+    events = client.runs_events(run_id)
+    assert next(events).type == "run.started"
+    said = client.create_annotation(run_id, t.CreateAnnotationRequest({"kind": "flag"}, note="now"))
+    noticed = next(events)
+    assert (noticed.type, noticed.payload["annotationId"]) == ("run.annotated", said.annotationId)
+    client.runs_cancel(run_id)
+    assert [event.type for event in events][-1] == "run.cancelled"
+
+
+def test_the_client_sees_what_is_refused(host: Host, client: OpenwopClient) -> None:
+    run_id = finished(host, "conformance-noop")
+    with refused(400, "validation_error"):
+        client.create_annotation(run_id, t.CreateAnnotationRequest({"kind": "rating"}))
+    assert client.list_annotations("nowhere") is None
+    assert client.runs_diff(run_id, "nowhere") is None
+
+
+def test_the_client_compares_runs(host: Host, client: OpenwopClient) -> None:
+    flows = ("conformance-multi-node", "conformance-multi-node", "conformance-noop")
+    a, b, c = (finished(host, flow) for flow in flows)
+    same, other = client.runs_diff(a, b), client.runs_diff(a, c)
+    assert same is not None
+    assert (same.a, same.b, same.divergedAtSeq, same.eventDiffs, same.stateDiff) == (a, b, None, [], {})
+    assert other is not None
+    assert other.divergedAtSeq == 0
+    assert {each.op for each in other.eventDiffs} == {"changed", "removed"}
+    assert all((each.bEvent is None) is (each.op == "removed") for each in other.eventDiffs)
+    assert not other.truncated
+
+
+def test_the_client_reads_a_bundle(host: Host, client: OpenwopClient) -> None:
+    run_id = finished(host, "conformance-multi-node")
+    bundle = client.runs_debug_bundle(run_id)
+    assert bundle is not None
+    assert (bundle.bundleVersion, bundle.redactionApplied, bundle.redactionMode) == ("1.0", True, "mask")
+    assert bundle.events == host.log(run_id)
+    assert (bundle.run["status"], bundle.truncated, bundle.truncatedReason) == ("completed", False, None)
+    cut = client.runs_debug_bundle(run_id, max_events=2)
+    assert cut is not None
+    assert (len(cut.events), cut.truncated, cut.truncatedReason) == (2, True, "events_truncated_to_size_cap")
+    assert client.runs_debug_bundle("nowhere") is None
