@@ -1,8 +1,9 @@
 """Stores to test, and the few things that tests do with them."""
 
 import asyncio
+import contextlib
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,18 +38,22 @@ class BlobStoreFactory:
             return LocalBlobs(self.folder, self.clock, RandomIds())
         return ObjectBlobs(BUCKET, self._prefix, RandomIds(), None, allow_http=True)
 
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[Blobs]:
+        """A store that is open within and closed afterwards."""
+        blobs = self.make()
+        await blobs.open()
+        try:
+            yield blobs
+        finally:
+            await blobs.close()
+
+    async def use(self, work: Callable[[Blobs], Awaitable[T]]) -> T:
+        async with self.open() as blobs:
+            return await work(blobs)
+
     def run(self, work: Callable[[Blobs], Awaitable[T]]) -> T:
-        """Open a store, let it be used, close it."""
-
-        async def used() -> T:
-            blobs = self.make()
-            await blobs.open()
-            try:
-                return await work(blobs)
-            finally:
-                await blobs.close()
-
-        return asyncio.run(used())
+        return asyncio.run(self.use(work))
 
 
 async def write_blob(blobs: Blobs, data: bytes, partition: str = "acme", piece: int = 100_000) -> Blob:

@@ -40,23 +40,20 @@ def test_what_is_kept_is_read_again_by_the_next_store(blob_stores: BlobStoreFact
     assert blob_stores.run(blob_keys) == [blob.key]
 
 
-def test_nothing_is_there_before_it_is_kept(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        sink = await blobs.sink("acme")
-        await sink.write(pattern(2 * PIECE))
-        assert sink.size == 2 * PIECE
-        assert await blob_keys(blobs) == []
-        blob = await sink.commit()
-        assert await blob_keys(blobs) == [blob.key]
-        await sink.discard()
-        assert await read_blob(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
-
-    blob_stores.run(work)
+async def test_nothing_is_there_before_it_is_kept(blobs: Blobs) -> None:
+    sink = await blobs.sink("acme")
+    await sink.write(pattern(2 * PIECE))
+    assert sink.size == 2 * PIECE
+    assert await blob_keys(blobs) == []
+    blob = await sink.commit()
+    assert await blob_keys(blobs) == [blob.key]
+    await sink.discard()
+    assert await read_blob(blobs, blob.key) == pattern(2 * PIECE), "drop does nothing after keep"
 
 
 @pytest.mark.parametrize("size", [0, 10, 2 * PIECE])
-def test_what_is_dropped_leaves_nothing(blob_stores: BlobStoreFactory, size: int) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_what_is_dropped_leaves_nothing(blob_stores: BlobStoreFactory, size: int) -> None:
+    async with blob_stores.open() as blobs:
         sink = await blobs.sink("acme")
         await sink.write(pattern(size))
         await sink.discard()
@@ -66,57 +63,46 @@ def test_what_is_dropped_leaves_nothing(blob_stores: BlobStoreFactory, size: int
             await sink.write(b"more")
         with pytest.raises(StoreUnavailable, match="closed"):
             await sink.commit()
-
-    blob_stores.run(work)
     assert blob_stores.kind != "local" or files_below(blob_stores.folder) == {}
 
 
-def test_a_sink_is_closed_once_it_is_kept(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        sink = await blobs.sink("acme")
-        await sink.write(b"once")
+async def test_a_sink_is_closed_once_it_is_kept(blobs: Blobs) -> None:
+    sink = await blobs.sink("acme")
+    await sink.write(b"once")
+    await sink.commit()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await sink.write(b"more")
+    with pytest.raises(StoreUnavailable, match="closed"):
         await sink.commit()
-        with pytest.raises(StoreUnavailable, match="closed"):
-            await sink.write(b"more")
-        with pytest.raises(StoreUnavailable, match="closed"):
-            await sink.commit()
-        assert len(await blob_keys(blobs)) == 1
-
-    blob_stores.run(work)
+    assert len(await blob_keys(blobs)) == 1
 
 
-def test_every_writing_has_a_key_of_its_own(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        made = await asyncio.gather(*(write_blob(blobs, b"the same") for _ in range(8)))
-        assert len({blob.key for blob in made}) == 8
-        assert len({blob.sha256 for blob in made}) == 1
-        await blobs.delete(made[0].key)
-        assert await read_blob(blobs, made[0].key) is None
-        for blob in made[1:]:
-            assert await read_blob(blobs, blob.key) == b"the same"
-        await blobs.delete(made[0].key)
-        assert await blob_keys(blobs) == sorted(blob.key for blob in made[1:])
-
-    blob_stores.run(work)
+async def test_every_writing_has_a_key_of_its_own(blobs: Blobs) -> None:
+    made = await asyncio.gather(*(write_blob(blobs, b"the same") for _ in range(8)))
+    assert len({blob.key for blob in made}) == 8
+    assert len({blob.sha256 for blob in made}) == 1
+    await blobs.delete(made[0].key)
+    assert await read_blob(blobs, made[0].key) is None
+    for blob in made[1:]:
+        assert await read_blob(blobs, blob.key) == b"the same"
+    await blobs.delete(made[0].key)
+    assert await blob_keys(blobs) == sorted(blob.key for blob in made[1:])
 
 
-def test_tenants_share_no_folder(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        names = ["acme", "acm", "Acme", "../acme", "a/b", "", "\0", "ü", "x" * 10_000]
-        made = [await write_blob(blobs, b"the same", name) for name in names]
-        folders = [blob.key.split("/")[0] for blob in made]
-        assert len(set(folders)) == len(names)
-        again = await write_blob(blobs, b"other", "acme")
-        assert again.key.split("/")[0] == folders[0]
-
-    blob_stores.run(work)
+async def test_tenants_share_no_folder(blobs: Blobs) -> None:
+    names = ["acme", "acm", "Acme", "../acme", "a/b", "", "\0", "ü", "x" * 10_000]
+    made = [await write_blob(blobs, b"the same", name) for name in names]
+    folders = [blob.key.split("/")[0] for blob in made]
+    assert len(set(folders)) == len(names)
+    again = await write_blob(blobs, b"other", "acme")
+    assert again.key.split("/")[0] == folders[0]
 
 
-def test_stretches(blob_stores: BlobStoreFactory) -> None:
+async def test_stretches(blob_stores: BlobStoreFactory) -> None:
     data = pattern(3 * PIECE + 17)
     edges = [0, 1, PIECE - 1, PIECE, PIECE + 1, len(data) - 1, len(data)]
 
-    async def work(blobs: Blobs) -> None:
+    async with blob_stores.open() as blobs:
         source = await blobs.source((await write_blob(blobs, data)).key)
         assert source is not None
         assert source.size == len(data)
@@ -128,13 +114,11 @@ def test_stretches(blob_stores: BlobStoreFactory) -> None:
         assert both == [data, data[5 : 5 + PIECE]]
         await source.close()
 
-    blob_stores.run(work)
 
-
-def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
+async def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
-    async def work(blobs: Blobs) -> None:
+    async with blob_stores.open() as blobs:
         blob = await write_blob(blobs, data, piece=len(data))
         source = await blobs.source(blob.key)
         assert source is not None
@@ -143,28 +127,23 @@ def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
         assert max(len(piece) for piece in pieces) <= 1024 * 1024
         assert b"".join(pieces) == data
 
-    blob_stores.run(work)
+
+async def test_a_reader_who_goes_away_leaves_nothing_open(blobs: Blobs) -> None:
+    blob = await write_blob(blobs, pattern(3 * PIECE))
+    for _ in range(20):
+        source = await blobs.source(blob.key)
+        assert source is not None
+        reading = source.read(0, source.size)
+        assert await anext(reading)
+        await reading.aclose()
+        await source.close()
+        await source.close()
 
 
-def test_a_reader_who_goes_away_leaves_nothing_open(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        blob = await write_blob(blobs, pattern(3 * PIECE))
-        for _ in range(20):
-            source = await blobs.source(blob.key)
-            assert source is not None
-            reading = source.read(0, source.size)
-            assert await anext(reading)
-            await reading.aclose()
-            await source.close()
-            await source.close()
-
-    blob_stores.run(work)
-
-
-def test_a_blob_deleted_while_it_is_read(blob_stores: BlobStoreFactory) -> None:
+async def test_a_blob_deleted_while_it_is_read(blob_stores: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
 
-    async def work(blobs: Blobs) -> None:
+    async with blob_stores.open() as blobs:
         blob = await write_blob(blobs, data)
         source = await blobs.source(blob.key)
         assert source is not None
@@ -180,34 +159,26 @@ def test_a_blob_deleted_while_it_is_read(blob_stores: BlobStoreFactory) -> None:
         await source.close()
         assert await blobs.source(blob.key) is None
 
-    blob_stores.run(work)
+
+async def test_what_is_no_key_is_not_there(blobs: Blobs) -> None:
+    key = (await write_blob(blobs, b"mine")).key
+    tenant, first, second, name = key.split("/")
+    strange = ["", "/", ".", "..", "partial", key + "/", "/" + key, key + "\n", key + "\0", key.upper(), key[:-1]]
+    strange += [f"{tenant}/{first}/{second}", f"{tenant}/../{tenant}/{first}/{second}/{name}", f"./{key}"]
+    strange += [key.replace("-", "_"), key.replace("/", "\\"), f"{tenant}//{first}/{second}/{name}", "\ud800"]
+    strange += [f"{tenant}/{second}/{first}/{name}" if first != second else "", f"{'0' * 32}/{key[33:]}"]
+    for each in strange:
+        assert await blobs.source(each) is None, each
+        await blobs.delete(each)
+    assert await read_blob(blobs, key) == b"mine"
 
 
-def test_what_is_no_key_is_not_there(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        key = (await write_blob(blobs, b"mine")).key
-        tenant, first, second, name = key.split("/")
-        strange = ["", "/", ".", "..", "partial", key + "/", "/" + key, key + "\n", key + "\0", key.upper(), key[:-1]]
-        strange += [f"{tenant}/{first}/{second}", f"{tenant}/../{tenant}/{first}/{second}/{name}", f"./{key}"]
-        strange += [key.replace("-", "_"), key.replace("/", "\\"), f"{tenant}//{first}/{second}/{name}", "\ud800"]
-        strange += [f"{tenant}/{second}/{first}/{name}" if first != second else "", f"{'0' * 32}/{key[33:]}"]
-        for each in strange:
-            assert await blobs.source(each) is None, each
-            await blobs.delete(each)
-        assert await read_blob(blobs, key) == b"mine"
-
-    blob_stores.run(work)
-
-
-def test_keys_by_the_time_of_their_writing(blob_stores: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
-        key = (await write_blob(blobs, b"x")).key
-        now = blob_stores.clock.now()
-        assert await blob_keys(blobs, now - 60_000) == []
-        assert await blob_keys(blobs, now + 60_000) == [key]
-        assert await blob_keys(blobs, 0) == []
-
-    blob_stores.run(work)
+async def test_keys_by_the_time_of_their_writing(blob_stores: BlobStoreFactory, blobs: Blobs) -> None:
+    key = (await write_blob(blobs, b"x")).key
+    now = blob_stores.clock.now()
+    assert await blob_keys(blobs, now - 60_000) == []
+    assert await blob_keys(blobs, now + 60_000) == [key]
+    assert await blob_keys(blobs, 0) == []
 
 
 def test_a_cancelled_writer_leaves_nothing(blob_stores: BlobStoreFactory) -> None:
@@ -369,13 +340,11 @@ def test_without_the_form_of_a_key_they_would(tmp_path: Path, outside: Path, mon
     assert ground.run(lambda blobs: read_blob(blobs, hidden)) is None
 
 
-def test_a_partition_is_never_a_name(tmp_path: Path) -> None:
+async def test_a_partition_is_never_a_name(tmp_path: Path) -> None:
     ground = BlobStoreFactory("local", tmp_path)
 
-    async def work(blobs: Blobs) -> None:
+    async with ground.open() as blobs:
         await asyncio.gather(*(write_blob(blobs, b"x", name) for name in ["../../up", "/etc", "a\0b", "canary-tenant"]))
-
-    ground.run(work)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["assets"]
     assert not [name for name in files_below(tmp_path) if "canary" in name or "up" in name]
 

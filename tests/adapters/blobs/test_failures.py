@@ -73,15 +73,13 @@ def test_any_sync_may_fail(tmp_path: Path, nth: int) -> None:
     assert goes_on(tmp_path, "fsync", errno.EIO, nth) == nth
 
 
-def test_a_disk_that_takes_a_part_of_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_that_takes_a_part_of_each_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[: max(1, len(data) // 3)]))
     data = os.urandom(50_000)
 
-    async def work(blobs: Blobs) -> None:
+    async with BlobStoreFactory("local", tmp_path).open() as blobs:
         assert await read_blob(blobs, (await write_blob(blobs, data)).key) == data
-
-    BlobStoreFactory("local", tmp_path).run(work)
 
 
 def test_without_clearing_up_something_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +89,7 @@ def test_without_clearing_up_something_stays(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", ["blob.partial", "blob.synced", "blob.renamed"])
-def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise StoreUnavailable("armed")
 
@@ -99,43 +97,37 @@ def test_a_fault_at_a_point_leaves_nothing(tmp_path: Path, name: str, monkeypatc
     monkeypatch.setattr(fault_points, "_pass_counts", {})
     ground = BlobStoreFactory("local", tmp_path)
 
-    async def work(blobs: Blobs) -> None:
+    async with ground.open() as blobs:
         with pytest.raises(StoreUnavailable, match="armed"):
             await write_blob(blobs, bytes(600_000))
         assert files_below(ground.folder) == {}
         await write_blob(blobs, bytes(600_000))
         assert len(files_below(ground.folder)) == 1
 
-    ground.run(work)
-
 
 @pytest.mark.parametrize("name", ["unlink", "fsync", "open"])
-def test_a_blob_that_cannot_be_deleted(tmp_path: Path, name: str) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_a_blob_that_cannot_be_deleted(tmp_path: Path, name: str) -> None:
+    async with BlobStoreFactory("local", tmp_path).open() as blobs:
         blob = await write_blob(blobs, b"x")
         with failing(name, errno.EIO), pytest.raises(StoreUnavailable):
             await blobs.delete(blob.key)
         await blobs.delete(blob.key)
         assert await blob_keys(blobs) == []
 
-    BlobStoreFactory("local", tmp_path).run(work)
-
 
 @pytest.mark.parametrize("name", ["open", "pread"])
-def test_a_blob_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_a_blob_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    async with BlobStoreFactory("local", tmp_path).open() as blobs:
         blob = await write_blob(blobs, b"x")
         with failing(name, errno.EIO), pytest.raises(StoreUnavailable):
             await read_blob(blobs, blob.key)
         assert await read_blob(blobs, blob.key) == b"x"
 
-    BlobStoreFactory("local", tmp_path).run(work)
 
-
-def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
+async def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
     ground = BlobStoreFactory("local", tmp_path)
 
-    async def work(blobs: Blobs) -> None:
+    async with ground.open() as blobs:
         blob = await write_blob(blobs, bytes(600_000))
         source = await blobs.source(blob.key)
         assert source is not None
@@ -144,8 +136,6 @@ def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
             async for _ in source.read(0, source.size):
                 pass
         await source.close()
-
-    ground.run(work)
 
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"

@@ -36,8 +36,8 @@ def _open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_open_umask")
-def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         await write_blob(blobs, b"x")
         sink = await blobs.sink("acme")
         await sink.write(bytes(300_000))
@@ -46,8 +46,6 @@ def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
         await sink.discard()
         assert (modes, made) == ({0o600}, {0o700})
         assert len(list(local.folder.rglob("*"))) == 5
-
-    local.run(work)
 
 
 def opened(folder: Path) -> list[int]:
@@ -63,8 +61,8 @@ def opened(folder: Path) -> list[int]:
     return found
 
 
-def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         blob = await write_blob(blobs, bytes(300_000))
         source = await blobs.source(blob.key)
         sink = await blobs.sink("acme")
@@ -76,11 +74,9 @@ def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
         assert source is not None
         await source.close()
 
-    local.run(work)
 
-
-def test_nothing_stays_open(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_nothing_stays_open(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         for number in range(20):
             blob = await write_blob(blobs, bytes(300_000), f"tenant-{number}")
             assert await read_blob(blobs, blob.key) == bytes(300_000)
@@ -88,8 +84,6 @@ def test_nothing_stays_open(local: BlobStoreFactory) -> None:
             await blobs.delete(blob.key)
             assert await blob_keys(blobs) == []
         assert len(opened(local.folder)) == 1, "the root"
-
-    local.run(work)
     assert opened(local.folder) == []
 
 
@@ -133,11 +127,11 @@ def test_leftovers_are_cleared_away_at_the_start(local: BlobStoreFactory) -> Non
     assert sorted(files_below(local.folder)) == [kept.key]
 
 
-def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
+async def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
     clock = ManualClock()
     local = BlobStoreFactory("local", tmp_path, clock)
 
-    async def work(blobs: Blobs) -> None:
+    async with local.open() as blobs:
         first = await write_blob(blobs, b"1")
         clock.advance(1000)
         second = await write_blob(blobs, b"2")
@@ -146,11 +140,9 @@ def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
         assert await blob_keys(blobs, clock.now()) == [first.key]
         assert await blob_keys(blobs, clock.now() + 1) == sorted([first.key, second.key])
 
-    local.run(work)
 
-
-def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
-    kept = local.run(lambda blobs: write_blob(blobs, b"kept"))
+async def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
+    kept = await local.use(lambda blobs: write_blob(blobs, b"kept"))
     folder = (local.folder / kept.key).parent
     (folder / "README").write_text("x")
     (folder / (kept.sha256 + "-" + "0" * 24)).mkdir()
@@ -159,12 +151,10 @@ def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
     (local.folder / "notes").mkdir()
     (local.folder / "notes" / "x").write_text("x")
 
-    async def work(blobs: Blobs) -> None:
+    async with local.open() as blobs:
         assert await blob_keys(blobs) == [kept.key]
         for digit in "012":
             assert await blobs.source(f"{kept.key[:-24]}{digit * 24}") is None
-
-    local.run(work)
 
 
 def swapped(local: BlobStoreFactory, elsewhere: Path, step: int) -> tuple[str, Path]:
@@ -339,14 +329,12 @@ def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
         assert not BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
 
 
-def test_bytes_are_durable_before_they_have_a_name(tmp_path: Path) -> None:
-    async def work(blobs: Blobs) -> None:
-        await write_blob(blobs, b"first")
-        disk.begin()
-        await write_blob(blobs, b"first")
-
+async def test_bytes_are_durable_before_they_have_a_name(tmp_path: Path) -> None:
     with Disk(tmp_path / "assets").heard() as disk:
-        BlobStoreFactory("local", tmp_path).run(work)
+        async with BlobStoreFactory("local", tmp_path).open() as blobs:
+            await write_blob(blobs, b"first")
+            disk.begin()
+            await write_blob(blobs, b"first")
     assert disk.calls == ["fsync a file", "rename", "fsync a folder"], "the folders above are known by now"
 
 

@@ -46,48 +46,44 @@ async def refused(blobs: Blobs, key: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ground = BlobStoreFactory("object", tmp_path)
-
-    async def work(blobs: Blobs) -> None:
-        kept = await write_blob(blobs, bytes(700_000))
-        source = await blobs.source(kept.key)
-        assert source is not None
-        await asyncio.to_thread(s3.stop)
-        said = await refused(blobs, kept.key)
-        assert {text.partition(": ")[0] for text in said} == {"the object storage fails"}
-        assert not [text for text in said if "127.0.0.1" in text or SECRET in text or BUCKET in text]
-        with pytest.raises(StoreUnavailable):
-            async for _ in source.read(0, source.size):
-                pass
-        other = ground.make()
-        await other.open()
-        assert [record.message for record in caplog.records] == ["the object storage does not answer"]
-        await asyncio.to_thread(s3.start)
-        for each in (blobs, other):
-            assert await read_blob(each, kept.key) == bytes(700_000)
-            again = await write_blob(each, b"again")
-            assert again.key in await blob_keys(each)
-            await each.delete(again.key)
-        await other.close()
 
     try:
         with caplog.at_level(logging.WARNING):
-            ground.run(work)
+            async with ground.open() as blobs:
+                kept = await write_blob(blobs, bytes(700_000))
+                source = await blobs.source(kept.key)
+                assert source is not None
+                await asyncio.to_thread(s3.stop)
+                said = await refused(blobs, kept.key)
+                assert {text.partition(": ")[0] for text in said} == {"the object storage fails"}
+                assert not [text for text in said if "127.0.0.1" in text or SECRET in text or BUCKET in text]
+                with pytest.raises(StoreUnavailable):
+                    async for _ in source.read(0, source.size):
+                        pass
+                other = ground.make()
+                await other.open()
+                assert [record.message for record in caplog.records] == ["the object storage does not answer"]
+                await asyncio.to_thread(s3.start)
+                for each in (blobs, other):
+                    assert await read_blob(each, kept.key) == bytes(700_000)
+                    again = await write_blob(each, b"again")
+                    assert again.key in await blob_keys(each)
+                    await each.delete(again.key)
+                await other.close()
     finally:
         s3.start()
 
 
 @pytest.mark.slow
-def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-a-wrong-key")
 
-    async def work(blobs: Blobs) -> None:
+    async with BlobStoreFactory("object", tmp_path).open() as blobs:
         for text in await refused(blobs, KEY):
             assert text.startswith("the object storage fails: ")
             assert "canary" not in text
-
-    BlobStoreFactory("object", tmp_path).run(work)
 
 
 @pytest.mark.slow
@@ -121,8 +117,8 @@ async def test_storage_that_takes_a_request_and_says_nothing(s3: S3Server, monke
 
 
 @pytest.mark.slow
-def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
+    async with BlobStoreFactory("object", tmp_path).open() as blobs:
         assert isinstance(blobs, ObjectBlobs)
         await blobs._store.put_async("notes/readme.txt", b"x")
         await blobs._store.put_async(f"{KEY}.old", b"x")
@@ -131,8 +127,6 @@ def test_foreign_objects_are_no_blobs(s3: S3Server, tmp_path: Path) -> None:
         assert await blobs.source("notes/readme.txt") is None
         await blobs.delete("notes/readme.txt")
         assert (await blobs._store.head_async("notes/readme.txt"))["size"] == 1
-
-    BlobStoreFactory("object", tmp_path).run(work)
 
 
 @pytest.mark.slow
@@ -146,30 +140,26 @@ def test_hosts_with_prefixes_of_their_own_do_not_meet(s3: S3Server, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_module, "LIST_PAGE_SIZE", 3)
 
-    async def work(blobs: Blobs) -> None:
+    async with BlobStoreFactory("object", tmp_path).open() as blobs:
         made = [(await write_blob(blobs, bytes([number]))).key for number in range(10)]
         assert await blob_keys(blobs) == sorted(made)
 
-    BlobStoreFactory("object", tmp_path).run(work)
-
 
 @pytest.mark.slow
-def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_room_to_gather(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**named: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "canary-path")
 
-    async def work(blobs: Blobs) -> None:
+    async with BlobStoreFactory("object", tmp_path).open() as blobs:
         with monkeypatch.context() as patch:
             patch.setattr(spool.tempfile, "TemporaryFile", full)
             assert (await write_blob(blobs, b"small")).size == 5, "a few bytes need none"
             with pytest.raises(StoreUnavailable, match=r"No space left on device$"):
                 await write_blob(blobs, bytes(700_000))
         assert (await write_blob(blobs, bytes(700_000))).key in await blob_keys(blobs)
-
-    BlobStoreFactory("object", tmp_path).run(work)
 
 
 @pytest.mark.slow

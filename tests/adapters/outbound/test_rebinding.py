@@ -11,7 +11,6 @@ from tests.adapters.outbound.peer import (
     listening_peer,
     open_client,
     patched_guard,
-    run,
 )
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.response import SendProgress
@@ -67,22 +66,19 @@ async def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: 
 
 @pytest.mark.rule("out-05")
 @pytest.mark.parametrize("answer", [[PUBLIC, INSIDE], [INSIDE, PUBLIC], [PUBLIC] * 9 + ["10.0.0.1"], [PUBLIC, "::1"]])
-def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     names = FakeResolver(mixed_test=[answer])
 
-    async def work() -> None:
-        async with (
-            listening_peer(*BOTH) as peer,
-            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
-        ):
-            with pytest.raises(FetchRefused):
-                await client.fetch(OutboundRequest(f"http://mixed.test:{peer.port}/"))
-            assert peer.connections == 0
-
-    run(work)
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        with pytest.raises(FetchRefused):
+            await client.fetch(OutboundRequest(f"http://mixed.test:{peer.port}/"))
+        assert peer.connections == 0
 
 
-def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = AddressGuard.check
 
     def first_only(self: AddressGuard, text: str) -> object:
@@ -90,7 +86,7 @@ def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest
 
     monkeypatch.setattr(AddressGuard, "check", first_only)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_one_inside_address_is_enough([PUBLIC, INSIDE], monkeypatch)
+        await test_one_inside_address_is_enough([PUBLIC, INSIDE], monkeypatch)
 
 
 @pytest.mark.parametrize(("host", "answers"), [("empty.test", [[]]), ("gone.test", None)])
@@ -114,7 +110,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: p
 
 
 @pytest.mark.rule("out-05")
-def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that led elsewhere than it was meant to carries nothing."""
     names = FakeResolver(api_test=[[PUBLIC]])
     connect = httpcore2.AnyIOBackend.connect_tcp  # type: ignore[attr-defined]
@@ -125,22 +121,19 @@ def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", astray)
 
-    async def work() -> None:
-        async with (
-            listening_peer(*BOTH) as peer,
-            open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
-        ):
-            with pytest.raises(FetchRefused):
-                await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
-            assert peer.requests == []
-
-    run(work)
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        with pytest.raises(FetchRefused):
+            await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
+        assert peer.requests == []
 
 
-def test_without_the_second_look_the_request_goes_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_second_look_the_request_goes_astray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_the_other_end_is_looked_at_again(monkeypatch)
+        await test_the_other_end_is_looked_at_again(monkeypatch)
 
 
 async def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

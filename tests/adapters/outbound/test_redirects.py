@@ -13,7 +13,6 @@ from tests.adapters.outbound.peer import (
     listening_peer,
     open_client,
     patched_guard,
-    run,
 )
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import AddressGuard
@@ -141,23 +140,22 @@ async def test_three_redirects_are_followed_and_no_fourth() -> None:
 @pytest.mark.rule("out-04")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("place", ["http://trap.test:PORT/", "http://127.0.0.2:PORT/", "http://2130706434:PORT/"])
-def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = FakeResolver(api_test=[[PUBLIC]], trap_test=[[INSIDE]])
     names.table |= {"127.0.0.2": [[INSIDE]], "2130706434": [[INSIDE]]}
 
-    async def work() -> None:
-        async with listening_peer(PUBLIC, INSIDE) as peer:
-            policy = OutboundPolicy(frozenset({peer.port}), http=True)
-            async with open_client(policy, guard=patched_guard(names, monkeypatch)) as client:
-                route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
-                with pytest.raises(FetchRefused):
-                    await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
-                assert (peer.connections, len(peer.requests)) == (1, 1)
-
-    run(work)
+    async with listening_peer(PUBLIC, INSIDE) as peer:
+        policy = OutboundPolicy(frozenset({peer.port}), http=True)
+        async with open_client(policy, guard=patched_guard(names, monkeypatch)) as client:
+            route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
+            with pytest.raises(FetchRefused):
+                await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
+            assert (peer.connections, len(peer.requests)) == (1, 1)
 
 
-def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = AddressGuard.check
     judged: list[str] = []
 
@@ -168,7 +166,7 @@ def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monke
 
     monkeypatch.setattr(AddressGuard, "check", first)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
+        await test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
 
 
 @pytest.mark.parametrize(("place", "path"), [("/grün", b"/gr%C3%BCn"), ("/a%2Fb?c=ö", b"/a%2Fb?c=%C3%B6")])
@@ -180,20 +178,17 @@ async def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
         assert (await client.fetch(OutboundRequest(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
 
 
-def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
-    async def work() -> None:
-        async with listening_peer() as first, listening_peer() as second, open_client(PRIVATE_ALLOWED) as client:
-            first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
-            sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
-            assert (await client.fetch(sent)).status == 200
-            assert b"secret" not in "\r\n".join(second.requests[0].lines).encode()
-            assert (second.requests[0].method, second.requests[0].body) == ("POST", b"{}")
-            assert "\r\n".join(first.requests[0].lines).count("secret") == len(SECRETS)
-
-    run(work)
+async def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
+    async with listening_peer() as first, listening_peer() as second, open_client(PRIVATE_ALLOWED) as client:
+        first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
+        sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
+        assert (await client.fetch(sent)).status == 200
+        assert b"secret" not in "\r\n".join(second.requests[0].lines).encode()
+        assert (second.requests[0].method, second.requests[0].body) == ("POST", b"{}")
+        assert "\r\n".join(first.requests[0].lines).count("secret") == len(SECRETS)
 
 
-def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(
         sent: CheckedRequest, status: int, location: str | None, policy: OutboundPolicy
     ) -> CheckedRequest | None:
@@ -202,4 +197,4 @@ def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client_module, "follow_redirect", careless)
     with pytest.raises(AssertionError, match="secret"):
-        test_secrets_do_not_reach_another_origin_on_the_wire()
+        await test_secrets_do_not_reach_another_origin_on_the_wire()

@@ -301,25 +301,22 @@ async def test_the_seam_tells_what_became_of_a_request() -> None:
 
 @pytest.mark.rule("out-05")
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:7f00:1", "no address"])
-def test_a_name_that_moves_is_blocked(address: str) -> None:
-    async def work() -> None:
-        async with listening_peer() as trap:
-            settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
-            async with open_in_process(**settings) as inside:
-                body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
-                answer = await inside.call("POST", SEAM, body)
-                assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
-            assert trap.connections == 0
-
-    run(work)
+async def test_a_name_that_moves_is_blocked(address: str) -> None:
+    async with listening_peer() as trap:
+        settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
+        async with open_in_process(**settings) as inside:
+            body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
+            answer = await inside.call("POST", SEAM, body)
+            assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
+        assert trap.connections == 0
 
 
-def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     from weftwork.protocol.net.address import parse_address
 
     monkeypatch.setattr(AddressGuard, "check", lambda self, text: parse_address(text))
     with pytest.raises(AssertionError, match="fetched"):
-        test_a_name_that_moves_is_blocked("127.0.0.1")
+        await test_a_name_that_moves_is_blocked("127.0.0.1")
 
 
 async def test_the_seam_needs_a_key_and_a_url() -> None:

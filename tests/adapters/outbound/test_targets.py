@@ -12,7 +12,6 @@ from tests.adapters.outbound.peer import (
     listening_peer,
     open_client,
     request_node,
-    run,
 )
 from tests.live import open_in_process
 from weftwork.adapters.outbound import guard
@@ -110,19 +109,16 @@ async def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.Monke
             assert trap.connections == len(LOOPBACK)
 
 
-def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
-    async def work() -> None:
-        async with listening_peer() as trap:
-            strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
-            async with open_client(lenient(trap.port), guard=strict) as client:
-                with pytest.raises(FetchRefused):
-                    await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
-            assert trap.connections == 0
-
-    run(work)
+async def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
+    async with listening_peer() as trap:
+        strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
+        async with open_client(lenient(trap.port), guard=strict) as client:
+            with pytest.raises(FetchRefused):
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
+        assert trap.connections == 0
 
 
-def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_an_address_of_this_machine_is_refused_even_if_it_were_public()
+        await test_an_address_of_this_machine_is_refused_even_if_it_were_public()

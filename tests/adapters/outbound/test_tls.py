@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.outbound.peer import AUTHORITY, PRIVATE_ALLOWED, FakeResolver, listening_peer, open_client, run
+from tests.adapters.outbound.peer import AUTHORITY, PRIVATE_ALLOWED, FakeResolver, listening_peer, open_client
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.ports.outbound import FetchFailed, OutboundRequest
 
@@ -37,13 +37,10 @@ async def refused(client: GuardedClient, url: str) -> None:
 
 
 @pytest.mark.usefixtures("trusted")
-def test_a_certificate_for_another_name_is_not() -> None:
-    async def work() -> None:
-        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
-            await refused(client, f"https://other.test:{peer.port}/")
-            assert (peer.requests, peer.names) == ([], ["other.test"])
-
-    run(work)
+async def test_a_certificate_for_another_name_is_not() -> None:
+    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        await refused(client, f"https://other.test:{peer.port}/")
+        assert (peer.requests, peer.names) == ([], ["other.test"])
 
 
 async def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> None:
@@ -53,7 +50,7 @@ async def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("trusted")
-def test_without_the_check_of_names_it_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_check_of_names_it_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     from weftwork.adapters.outbound import exchange
 
     make = exchange.ssl.create_default_context
@@ -65,7 +62,7 @@ def test_without_the_check_of_names_it_would_do(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(exchange.ssl, "create_default_context", careless)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_a_certificate_for_another_name_is_not()
+        await test_a_certificate_for_another_name_is_not()
 
 
 @pytest.mark.usefixtures("trusted")

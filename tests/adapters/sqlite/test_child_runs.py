@@ -27,7 +27,7 @@ from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_messages import parent_with_children, report_result
 from weftwork.testing.storage.child_runs import child, create_children
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, prove
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, opened, prove
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
@@ -207,10 +207,10 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     assert len(child_runs.list_cancel_requests(None, 1000, listening)) == count
 
 
-def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
+async def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
     """The id is looked at before anything is written, so the others who write at that moment are not held up."""
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         parent, other = await make_run(store), await make_run(store, "run-b")
         good = child(parent, "new")
         for expected, bad in enumerate(((good, child(parent, "run-b")), (good, good)), -1):
@@ -221,8 +221,6 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
             assert isinstance(refused, HostFault)
             assert str(refused) == f"the run id {bad[1].header.run_id} is in use"
 
-    prove(SqliteStore(tmp_path / "store.db"), check)
-
 
 @pytest.mark.parametrize(
     ("module", "name", "without"),
@@ -231,16 +229,16 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
         (transactions, "_RUN_ID_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
     ],
 )
-def test_a_child_that_is_refused_late_is_seen(
+async def test_a_child_that_is_refused_late_is_seen(
     tmp_path: Path, module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(module, name, without)
     with pytest.raises(AssertionError, match="after it had written"):
-        test_a_refused_child_harms_nobody_else(tmp_path)
+        await test_a_refused_child_harms_nobody_else(tmp_path)
 
 
-def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
+async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
     """Its runs have no kin; they may start runs, and everything else goes on."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
@@ -259,7 +257,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
         )
     old.close()
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
@@ -286,8 +284,6 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
                 await store.child_runs.child_results(None, 10),
                 await store.child_runs.cancel_requests(None, 10),
             ) == ([], [])
-
-    prove(SqliteStore(path), check)
 
 
 STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")

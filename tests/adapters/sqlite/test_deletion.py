@@ -27,7 +27,7 @@ from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage import assets
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.child_messages import parent_with_children, report_result
-from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, prove, state_of
+from weftwork.testing.storage.harness import ACME, NOW, OTHER, batch, catch, header, make_run, opened, prove, state_of
 from weftwork.testing.storage.interrupt_queries import interrupt
 
 EVENTS, ROWS = 3000, 1200
@@ -81,10 +81,10 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
     assert of_runs == {*retention.RUN_TABLES, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
-def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
+async def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
@@ -105,25 +105,23 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         assert left_of(path, 1) == {}
         assert await state_of(store, kept) == before
 
-    prove(SqliteStore(path), check)
-
 
 @pytest.mark.parametrize("table", [name for name in retention.RUN_TABLES if name != "events"])
-def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the tests above."""
     others = {name: rows for name, rows in retention.RUN_TABLES.items() if name != table}
     monkeypatch.setattr(retention, "RUN_TABLES", others)
     with pytest.raises(AssertionError):
         test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
     with pytest.raises(AssertionError):
-        test_nothing_is_left_of_a_deleted_run(tmp_path)
+        await test_nothing_is_left_of_a_deleted_run(tmp_path)
 
 
-def test_no_child_messages_are_left(tmp_path: Path) -> None:
+async def test_no_child_messages_are_left(tmp_path: Path) -> None:
     """Of a family that was told, told again, ordered and cancelled there are no news and no orders when it is over."""
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         parent, runs = await parent_with_children(store)
         for run in runs:
             await report_result(store, parent, run, -1)
@@ -141,27 +139,25 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
         for run_no in range(1, 5):
             assert left_of(path, run_no) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
-
 
 @pytest.mark.parametrize(
     ("module", "name"),
     [(child_runs, "_DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "_DELETE_CHILD")],
 )
-def test_child_messages_that_are_left_are_seen(
+async def test_child_messages_that_are_left_are_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(module, name, "SELECT ?")
     with pytest.raises((AssertionError, StillLive)):
-        test_no_child_messages_are_left(tmp_path)
+        await test_no_child_messages_are_left(tmp_path)
 
 
-def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
+async def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     large = retention.PIECE_BYTES // 4
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await make_run(store)
         last = batch(run, -1, 40, "completed")
         events = tuple(replace(event, payload=b"x" * large) for event in last.events)
@@ -174,11 +170,13 @@ def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
         assert all(before - after <= 4 for before, after in pairwise(counts))
         assert counts[-1] == 0
 
-    prove(SqliteStore(path), check)
 
+async def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
+    async def purge(store: SqliteStore) -> None:
+        while await store.retention.purge():
+            pass
 
-def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await full_run(store, events=20_000)
         other = await make_run(store, "run-b", status="running")
         await store.retention.delete(run, NOW)
@@ -189,12 +187,6 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
             expected += 1
         assert not purging.done(), "nobody waited for all of it"
         await purging
-
-    async def purge(store: SqliteStore) -> None:
-        while await store.retention.purge():
-            pass
-
-    prove(SqliteStore(tmp_path / "store.db"), check)
 
 
 KILLED = """
@@ -218,18 +210,16 @@ asyncio.run(work(sys.argv[1], int(sys.argv[2])))
 
 @pytest.mark.rule("run-08")
 @pytest.mark.parametrize("pieces", [0, 1, 5])
-def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
+async def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
     path = tmp_path / "store.db"
 
-    async def fill(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         await full_run(store)
-
-    prove(SqliteStore(path), fill)
     line = [sys.executable, "-c", KILLED, str(path), str(pieces)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "deleted\n"), done.stderr
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = RunKey(ACME, "run-a")
         assert await state_of(store, run) == (None, [], [])
         assert await store.annotations.page(run, None, 10, 1000) is None
@@ -241,13 +231,13 @@ def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_pat
         assert count > 3
         assert left_of(path, 1) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
 
-
-def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_piece_that_cannot_be_written_is_taken_away_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         await store.retention.delete(run, NOW)
         before = left_of(path, 1)
@@ -266,14 +256,12 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
             pass
         assert left_of(path, 1) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
 
-
-def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
+async def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
     """The file does not shrink, and does not grow either while as much is deleted as is added."""
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         sizes: list[int] = []
         for number in range(4):
             run = await full_run(store, f"run-{number}")
@@ -282,8 +270,6 @@ def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
                 pass
             sizes.append(pages(path))
         assert max(sizes[1:]) <= sizes[0] * 1.1, sizes
-
-    prove(SqliteStore(path), check)
 
 
 def pages(path: Path) -> int:
@@ -397,10 +383,10 @@ def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytes
         prove(SqliteStore(tmp_path / "another.db"), check)
 
 
-def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path: Path) -> None:
+async def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path: Path) -> None:
     """The newest asset is doomed, and the next one gets its number; nobody refers to that one."""
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         await assets.add_assets(store, "a", "b")
         run = await make_run(store)
         await assets.reference_assets(store, run, -1, "b", status="completed")
@@ -410,13 +396,11 @@ def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path
         await store.assets.add(again)
         assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(again, 0)]
 
-    prove(SqliteStore(tmp_path / "store.db"), check)
 
-
-def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
+async def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
     """Who is refused has written nothing, so the others of that moment are committed with one transaction."""
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await make_run(store)
         refused, done, _ = await asyncio.gather(
             catch(store.assets.add(assets.asset("a"), 9)),
@@ -427,10 +411,8 @@ def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
         assert done is None
         assert await assets.page_keys(store) == [assets.asset("b").key]
 
-    prove(SqliteStore(tmp_path / "store.db"), check)
 
-
-def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
+async def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
     """Its runs refer to nothing; they may name assets, and everything else goes on."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
@@ -447,7 +429,7 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
         )
     old.close()
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
         assert (await assets.page_keys(store), await store.assets.usage(ACME)) == ([], assets.NO_USAGE)
         await assets.add_assets(store, "a", "b")
@@ -463,6 +445,4 @@ def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
         await assets.reference_assets(store, going, 0, status="completed")
         assert await store.retention.delete(going, NOW) is True
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
-
-    prove(SqliteStore(path), check)
     check_counts(path)

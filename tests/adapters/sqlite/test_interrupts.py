@@ -20,7 +20,7 @@ from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
-from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, prove
+from weftwork.testing.storage.harness import ACME, NOW, batch, make_run, opened, prove
 from weftwork.testing.storage.interrupt_queries import (
     NONE_OPEN,
     append_rows,
@@ -180,7 +180,7 @@ def test_no_cursor_is_an_error(stores: tuple[Path, Path], after: str) -> None:
         assert page == NONE_OPEN
 
 
-def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
+async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
     """Its runs are recovered, those that wait, too, and what they ask is listed."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
@@ -202,7 +202,7 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         )
     old.close()
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == [runs[0], runs[2]]
         assert (await store.queries.next_wake(), await store.queries.due_runs(2**60, 10)) == (None, [])
@@ -221,5 +221,3 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         assert await store.queries.unfinished_runs(None, 10) == [runs[2]]
         assert await store.queries.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []
-
-    prove(SqliteStore(path), check)

@@ -82,8 +82,8 @@ def inside(work: Callable[[Timed], Awaitable[Any]]) -> Any:
 
 
 @pytest.mark.rule("tok-03", "tok-04")
-def test_a_token_expires_and_says_so() -> None:
-    async def work(host: Timed) -> None:
+async def test_a_token_expires_and_says_so() -> None:
+    async with timed() as host:
         run_id = await host.waiting()
         token = await host.token(run_id)
         host.clock.advance(READ_TOKEN_MS + LEEWAY_MS - 1)
@@ -97,12 +97,10 @@ def test_a_token_expires_and_says_so() -> None:
             "time is judged before what became of it"
         )
 
-    inside(work)
-
 
 @pytest.mark.rule("tok-03", "int-06")
-def test_when_the_question_is_over_its_links_are() -> None:
-    async def work(host: Timed) -> None:
+async def test_when_the_question_is_over_its_links_are() -> None:
+    async with timed() as host:
         run_id = await host.waiting("time-due")
         token = await host.token(run_id)
         host.clock.advance(60_000)
@@ -111,12 +109,10 @@ def test_when_the_question_is_over_its_links_are() -> None:
         host.clock.advance(LEEWAY_MS)
         assert error_code(await host.send(token, {"action": "accept"})) == (410, "interrupt_expired")
 
-    inside(work)
-
 
 @pytest.mark.rule("tok-03")
-def test_a_link_lasts_its_days() -> None:
-    async def work(host: Timed) -> None:
+async def test_a_link_lasts_its_days() -> None:
+    async with timed() as host:
         run_id = await host.waiting()
         path = f"/v1/host/weftwork/runs/{run_id}/interrupts/ask/links"
         week = (await host.call("POST", path)).document["token"]
@@ -127,8 +123,6 @@ def test_a_link_lasts_its_days() -> None:
         assert (await host.look(week)).status == 200
         host.clock.advance(1)
         assert error_code(await host.send(week)) == (410, "interrupt_expired")
-
-    inside(work)
 
 
 async def stale(host: Timed) -> int:

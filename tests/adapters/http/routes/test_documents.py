@@ -1,8 +1,9 @@
 """The documents a host serves: discovery, OpenAPI, definitions, schemas, node types and kinds of envelopes."""
 
-import asyncio
+import contextlib
 import json
 import re
+from collections.abc import AsyncIterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -360,18 +361,16 @@ def failure(event: dict[str, Any]) -> str:
     return code
 
 
-def told(test: Any, **settings: Any) -> None:
-    async def story() -> None:
-        async with open_in_process(**settings) as inside:
-            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
-            await test(inside)
-
-    asyncio.run(story())
+@contextlib.asynccontextmanager
+async def told(**settings: Any) -> AsyncIterator[InProcessHost]:
+    async with open_in_process(**settings) as inside:
+        inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
+        yield inside
 
 
 @pytest.mark.rule("env-41", "env-44")
-def test_a_kind_of_a_file(files: str) -> None:
-    async def story(inside: InProcessHost) -> None:
+async def test_a_kind_of_a_file(files: str) -> None:
+    async with told(envelope_kinds=(files,)) as inside:
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
         assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
         assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
@@ -385,14 +384,12 @@ def test_a_kind_of_a_file(files: str) -> None:
         assert result(await ran(inside, document, "vendor.acme.plan", BAD)) == "envelope_invalid"
         assert result(await ran(inside, document, "vendor.acme.plans", GOOD)) == "envelope_contract_violation"
 
-    told(story, envelope_kinds=(files,))
-
 
 @pytest.mark.rule("env-43")
-def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
+async def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
     own = {"local.plan": {"schema": STEPS}}
 
-    async def story(inside: InProcessHost) -> None:
+    async with told(envelope_kinds=(files,)) as inside:
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", GOOD)) == GOOD
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", BAD)) == "envelope_invalid"
         elsewhere = wanting("local.plan", "other")
@@ -411,11 +408,9 @@ def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
         theirs = wanting("vendor.acme.plan", "theirs")
         assert result(await ran(inside, theirs, "vendor.acme.plan", BAD)) == "envelope_invalid"
 
-    told(story, envelope_kinds=(files,))
-
 
 @pytest.mark.rule("env-42")
-def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And its highest version counts, beside that of a file."""
     tree = {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#"}}}, "required": ["name"]}
     text = f"import weftwork\ntree = weftwork.EnvelopeKind('vendor.acme.tree', version=2, schema={tree!r})\n"
@@ -424,25 +419,21 @@ def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytes
     file.write_text("{}")
     monkeypatch.syspath_prepend(tmp_path)
 
-    async def story(inside: InProcessHost) -> None:
+    async with told(nodes=("acme_trees",), envelope_kinds=(str(file),)) as inside:
         document = wanting("vendor.acme.tree")
         deep: dict[str, Any] = {"name": "root", "below": [{"name": "a", "below": [{"name": "b"}]}]}
         assert result(await ran(inside, document, "vendor.acme.tree", deep, 2)) == deep
         del deep["below"][0]["below"][0]["name"]
         assert result(await ran(inside, document, "vendor.acme.tree", deep, 2)) == "envelope_invalid"
 
-    told(story, nodes=("acme_trees",), envelope_kinds=(str(file),))
-
 
 @pytest.mark.rule("env-43")
-def test_a_workflow_with_a_wrong_kind_is_refused() -> None:
-    async def story(inside: InProcessHost) -> None:
+async def test_a_workflow_with_a_wrong_kind_is_refused() -> None:
+    async with told() as inside:
         for own in ({"media.image": {"schema": {}}}, {"local.x": {"schema": {"items": {"$ref": "#"}}}}):
             refused = await inside.call("POST", "/v1/workflows", wanting("local.x", own=own))
             assert refused.status == 400, refused.body
             assert "/metadata/envelopeKinds/" in refused.body.decode()
-
-    told(story)
 
 
 @pytest.mark.rule("env-42")

@@ -110,8 +110,8 @@ def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogC
     quiet(caplog.records)
 
 
-def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(served: ListeningHost) -> None:
+async def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_listening(echoes("large", 40)) as served:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
         with connection:
@@ -119,8 +119,6 @@ def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.Log
             served.stop()
             await served.server
             await listening_host.until(lambda: served.readers == 0, "the reader to be gone")
-
-    serve(work, echoes("large", 40))
     quiet(caplog.records)
 
 
@@ -146,13 +144,13 @@ async def test_connections_that_are_left_are_broken_off() -> None:
     assert left.said == ["shutdown", "abort"]
 
 
-def test_a_client_that_stops_reading_is_let_go(
+async def test_a_client_that_stops_reading_is_let_go(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
     caplog.set_level("INFO", "weftwork.http")
 
-    async def work(served: ListeningHost) -> None:
+    async with open_listening(echoes("large", 40), {**echoes("wide", 40), "edges": []}) as served:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         wide_id = await served.create("wide", inputs={"text": "x" * 400_000})
         await served.in_process.call("GET", f"/v1/runs/{wide_id}/events?streamMode=messages")
@@ -166,8 +164,6 @@ def test_a_client_that_stops_reading_is_let_go(
                 length = int(stream.headers.get("content-length", 10**9))
                 assert len(stream.raw) + len(received) < length
                 assert not received.endswith(b"0\r\n\r\n")
-
-    serve(work, echoes("large", 40), {**echoes("wide", 40), "edges": []})
     quiet(caplog.records)
 
 
