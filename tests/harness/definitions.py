@@ -12,9 +12,9 @@ NODE_TYPES = builtin_node_types()
 TYPES = declarations_by_type(NODE_TYPES)
 
 
-def example_count(count: int) -> int:
-    """How many cases a property tries; many more where the full proof is asked for."""
-    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count
+def example_count(count: int, short: int | None = None) -> int:
+    """How many cases a property tries: `short` or `count`, and many more where the full proof is asked for."""
+    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else short or count
 
 
 def node(node_id: str, type_id: str = "core.noop", **more: Any) -> dict[str, Any]:

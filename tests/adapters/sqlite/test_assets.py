@@ -313,24 +313,15 @@ class Assets(Pair):
                     self.ask("page", partition, AssetQuery(f"run-{number}"))
 
 
-def explore(examples: int) -> None:
+def test_the_stores_agree_on_assets() -> None:
     chosen = settings(
-        max_examples=examples,
+        max_examples=example_count(12, short=4),
         stateful_step_count=40,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     run_state_machine_as_test(Assets, settings=chosen)
-
-
-def test_the_stores_agree_on_assets() -> None:
-    explore(8)
-
-
-@pytest.mark.slow
-def test_the_stores_agree_on_assets_for_long() -> None:
-    explore(example_count(12))
 
 
 def short_life() -> None:

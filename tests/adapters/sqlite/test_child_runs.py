@@ -415,27 +415,10 @@ def name_of(number: int) -> str:
     return f"at {number}"
 
 
-def explore(examples: int, steps: int = 60) -> None:
-    @settings(max_examples=examples, deadline=None, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def alike(seed: int) -> None:
-        Families(random.Random(seed)).live(steps)
-
-    alike()
-
-
-def test_the_stores_agree_on_families() -> None:
-    explore(8)
-
-
-@pytest.mark.slow
-def test_the_stores_agree_on_families_for_long() -> None:
-    explore(example_count(30))
-
-
-def walk_often(times: int) -> None:
-    for seed in range(times):
-        Families(random.Random(seed)).live(60)
+@settings(max_examples=example_count(30, short=10), deadline=None, database=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_stores_agree_on_families(seed: int) -> None:
+    Families(random.Random(seed)).live(60)
 
 
 SABOTAGES: list[tuple[Any, str, Any]] = [
@@ -459,4 +442,4 @@ def test_a_store_that_loses_child_runs_is_seen(
     """The sabotage: walks of the same kind tell a store without one of these from the model."""
     monkeypatch.setattr(module, name, without)
     with pytest.raises(AssertionError):
-        walk_often(40)
+        [Families(random.Random(seed)).live(60) for seed in range(40)]

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import html
 import http.client
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import caller_schema
 
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 ELEMENTS = set(
     "html head meta title style body header strong main h1 h2 p section div dl dt dd time bdi span ul li pre code form "
     "fieldset legend label input select option textarea button details summary a footer".split()
@@ -95,7 +97,9 @@ def test_each_place_takes_text_only(name: str, payload: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_all_places_take_text_only(name: str) -> None:
-    for payload in PAYLOADS:
+    """Of the short proof, each kind takes its share of the texts."""
+    step = 1 if FULL else 8
+    for payload in PAYLOADS[list(KINDS).index(name) % step :: step]:
         tree = check(render(with_text_everywhere(KINDS[name], payload)))
         assert shape(tree) == shape(check(render(with_text_everywhere(KINDS[name], stand_in(payload))))), payload
 

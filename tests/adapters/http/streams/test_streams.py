@@ -257,8 +257,8 @@ def test_the_json_form_of_a_live_run_does_not_wait(host: Host) -> None:
 RESUMED_MODES = ("updates", "debug", "messages", "updates,messages")
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-EXAMPLES = 5000 if FULL else 400
-LIVE_RUNS = 200 if FULL else 16
+EXAMPLES = 5000 if FULL else 60
+LIVE_RUNS = 200 if FULL else 8
 
 
 class Reader:
