@@ -38,10 +38,12 @@ def answer(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> str:
 
 
 @contextlib.contextmanager
-def refused(status: int, code: str, details: dict[str, Any] | None = None) -> Iterator[pytest.ExceptionInfo[WopError]]:
-    """A call that the host refuses so."""
+def refused(status: int, code: str, expected: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """A call that the host refuses so. What it yields holds the details of the error afterwards."""
+    details: dict[str, Any] = {}
     with pytest.raises(WopError) as caught:
-        yield caught
+        yield details
     assert caught.value.envelope is not None, caught.value.raw_text
     assert (caught.value.status, caught.value.envelope.error) == (status, code)
-    assert details is None or caught.value.envelope.details == details
+    details.update(caught.value.envelope.details or {})
+    assert expected is None or details == expected

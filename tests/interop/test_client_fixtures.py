@@ -8,6 +8,7 @@ from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
 
 from tests.interop import test_client_agents, test_client_interrupts, test_client_models
+from tests.interop.client_calls import refused
 from tests.live import Host
 from weftwork.protocol.json import schema
 
@@ -132,12 +133,11 @@ def test_capability_missing(client: OpenwopClient) -> None:
 
 @pytest.mark.rule("opt-04")
 def test_configurable_schema(client: OpenwopClient) -> None:
-    refused: list[dict[str, Any]] = [{"recursionLimit": "many"}, {"recursionLimit": 0}, {"tags": [1]}, {"more": True}]
-    for configurable in refused:
-        with refused(400, "validation_error") as caught:
+    wrong: list[dict[str, Any]] = [{"recursionLimit": "many"}, {"recursionLimit": 0}, {"tags": [1]}, {"more": True}]
+    for configurable in wrong:
+        with refused(400, "validation_error") as details:
             client.runs_create(CreateRunRequest("conformance-configurable-schema", configurable=configurable))
-        assert caught.value.envelope.details is not None
-        assert caught.value.envelope.details["pointer"].startswith("/configurable")
+        assert details["pointer"].startswith("/configurable")
     for configurable in ({"recursionLimit": 1}, {"tags": ["a"]}, {}, RunConfigurable(recursionLimit=1)):
         events, snapshot = run(client, "conformance-configurable-schema", configurable=configurable)
         assert types(events) == ["run.started", "node.started", "node.completed", "run.completed"]

@@ -8,7 +8,6 @@ import pytest
 from openwop_client import CancelRunRequest, CreateRunRequest, OpenwopClient, RunConfigurable, WopError
 from openwop_client.types import RunEventDoc, RunSnapshot
 
-from tests.interop.client_calls import refused
 from tests.live import KEY, OTHER_KEY, Host, delays, until
 from tests.live.child_workflows import PARENT, child_workflows
 from tests.live.steering import answer_over_http, register
@@ -175,9 +174,9 @@ def test_the_client_reads_and_starts_what_was_registered(host: Host) -> None:
         assert client.workflows_get("for-the-client") == document
     run_id = client.runs_create(CreateRunRequest("for-the-client")).runId
     assert host.log(run_id)[-1]["type"] == "run.completed"
-    with refused(404, "not_found") as raised:
-        other.workflows_get("for-the-client")
-    assert json.loads(raised.value.raw_text)["message"]
+    error = error_of(other.workflows_get, "for-the-client")
+    assert (error.status, json.loads(error.raw_text)["error"]) == (404, "not_found")
+    assert json.loads(error.raw_text)["message"]
 
 
 @pytest.mark.rule("kin-09", "kin-10")

