@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import BlobStoreFactory
-from tests.adapters.blobs.s3_server import S3Server
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, S3Server
 from weftwork.ports.storage.blobs import Blobs
 
 

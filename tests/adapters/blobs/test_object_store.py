@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, read_blob, write_blob
-from tests.adapters.blobs.s3_server import BUCKET, SECRET, S3Server
+from tests.adapters.blobs.blob_stores import (
+    BUCKET,
+    SECRET,
+    BlobStoreFactory,
+    S3Server,
+    blob_keys,
+    read_blob,
+    write_blob,
+)
 from weftwork.adapters.blobs import object_storage as object_module
 from weftwork.adapters.blobs import spool
 from weftwork.adapters.blobs.local import LocalBlobs

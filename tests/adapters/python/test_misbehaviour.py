@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
 from tests.live import start_host, write_workflows
 from weftwork.adapters.python import loopwatch, node_tasks
 from weftwork.adapters.python.calls.invocation import Invocation

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
 from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run

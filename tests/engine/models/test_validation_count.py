@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.engine.sdk import generation
 from weftwork.protocol.envelopes import validator

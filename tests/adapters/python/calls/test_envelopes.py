@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from weftwork.adapters.python.node_tasks import TaskPath
 from weftwork.protocol.limits import Limits
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node, run_workflow

@@ -10,7 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.calls.media_nodes import PNG, WAV
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
 from weftwork.adapters.python.calls.model_calls import ModelCalls
 from weftwork.testing import Asset, Crash, RunResult, crash_everywhere, run_workflow

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from weftwork.ports.models import Message
 from weftwork.testing import Crash, FakeModel, ManualClock, run_node, run_workflow
 from weftwork.testing.result import NodeResult

@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
 from tests.live import Host, start_host, write_workflows
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls import steps
