@@ -205,7 +205,7 @@ ASKING: dict[str, Any] = {
     "edges": [{"id": "e", "sourceNodeId": "ask", "targetNodeId": "keep"}],
 }
 runs_host = host_fixture(
-    "--conformance", workflows=[ASKING, delays("long", 60000), delays("two", 1, 60000)], store="memory"
+    "--conformance", workflows=[ASKING, delays("long", 60_000), delays("two", 1, 60_000)], store="memory"
 )
 
 
@@ -229,7 +229,7 @@ def test_runs_are_listed_newest_first(runs_host: Host) -> None:
     found = listed(runs_host, "--workflow", "conformance-noop", "--limit", "3")
     assert found == made[::-1]
     assert json.loads(runs(runs_host, "ls", "--json", "--limit", "1", "--status", "failed").stdout) == {
-        "runs": host.call("GET", "/v1/runs?status=failed&limit=1").document["runs"]
+        "runs": runs_host.call("GET", "/v1/runs?status=failed&limit=1").document["runs"]
     }
     assert set(made) < set(listed(runs_host, "--all"))
     head, *rows = runs(runs_host, "ls", "--limit", "4").stdout.splitlines()
@@ -315,7 +315,7 @@ def test_runs_of_others_are_not_there(runs_host: Host) -> None:
 def test_the_process_says_the_same(runs_host: Host, tmp_path: Path) -> None:
     run_id = runs_host.create("conformance-noop")
     runs_host.log(run_id)
-    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    env = {"WEFTWORK_URL": runs_host.address, "WEFTWORK_KEY": KEY}
     done = weftwork(tmp_path, "runs", "show", run_id, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == runs(runs_host, "show", run_id).stdout
@@ -336,7 +336,7 @@ def test_somebody_at_a_terminal_gets_colours_and_whole_ids(
         monkeypatch.setenv(name, value)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    line = ("runs", "ls", "--url", host.address, "--key", KEY, "--status", "failed")
+    line = ("runs", "ls", "--url", runs_host.address, "--key", KEY, "--status", "failed")
     code, shown = run_at_terminal(tmp_path, b"", *line)
     assert code == 0
     assert run_id in shown
