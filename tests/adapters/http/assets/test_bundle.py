@@ -17,6 +17,7 @@ import pytest
 
 from tests import live
 from tests.harness.definitions import edge, node, variable, workflow
+from tests.live import assets
 from tests.live.fixtures import host_fixture
 from tests.live.listening_host import until
 from tests.protocol.review.test_credential_patterns import CREDENTIALS
@@ -373,7 +374,7 @@ def test_every_medium_of_a_bundle_opens_by_its_url(seamed: live.Host) -> None:
     assert [name for each in logged for name in ("base64", "url") if name in each].count("base64") == 1
     for shown, before in zip(media(answer.document), logged, strict=True):
         assert {**before, "base64": None, "url": None} == {**shown, "base64": None, "url": None}
-        served = live.assets.fetch(seamed, shown["url"])
+        served = assets.fetch(seamed, shown["url"])
         assert (served.status, len(served.body)) == (200, shown["bytes"])
     for body in (answer.body, exported.body):
         assert b'"base64"' not in body
