@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.adapters.http.page.injection_payloads import CANARY, PAYLOADS, POLYGLOTS
-from tests.adapters.http.page.sample_questions import KINDS, approval
-from tests.adapters.http.page.text_places import with_text_everywhere
+from tests.adapters.http.page.sample_questions import CANARY, KINDS, PAYLOADS, POLYGLOTS, approval, with_text_everywhere
 from tests.browser.chromium import Chromium
 from tests.browser.open_page import made_no_requests, open_question
 from tests.browser.question_server import QuestionServer

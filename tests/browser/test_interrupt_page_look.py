@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.adapters.http.page.sample_questions import KINDS, approval
-from tests.adapters.http.page.text_places import with_text_everywhere
+from tests.adapters.http.page.sample_questions import KINDS, approval, with_text_everywhere
 from tests.browser.chromium import Chromium
 from tests.browser.open_page import open_question
 from tests.browser.question_server import QuestionServer

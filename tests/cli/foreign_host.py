@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from click.testing import CliRunner, Result
 
+from tests import live
+from tests.live import Host
 from weftwork.cli.main import main
 
 KEY = "key-of-somebody"
@@ -70,6 +72,13 @@ def run_command(url: str, *args: str, key: str | None = KEY, given: bytes | None
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert key is None or key not in result.output
     return result
+
+
+def run_on(host: Host, *args: str, code: int = 0, key: str = live.KEY, given: bytes | None = None) -> Result:
+    """A command in this process against a host of our own; it ends with `code`."""
+    done = run_command(host.address, *args, key=key, given=given)
+    assert done.exit_code == code, done.output
+    return done
 
 
 @contextlib.contextmanager

@@ -15,9 +15,9 @@ NODE_TYPES = builtin_node_types()
 TYPES = declarations_by_type(NODE_TYPES)
 
 
-def example_count(count: int, share: int = 1) -> int:
-    """How many cases a property tries: a share of them every day, many more where the full proof is asked for."""
-    return count * 20 if os.environ.get("WEFTWORK_PROOF") == "full" else count // share
+def example_count(count: int, share: int = 1, full: int | None = None) -> int:
+    """How many cases a property tries: a share of them every day, `full` or many more for the full proof."""
+    return (full or count * 20) if os.environ.get("WEFTWORK_PROOF") == "full" else count // share
 
 
 def for_all(count: int, *strategies: Any, share: int = 1, **named: Any) -> Callable[[Callable[..., Any]], Any]:

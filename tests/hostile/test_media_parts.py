@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
-from tests.adapters.outbound.peer import listening_peer, run
+from tests.adapters.outbound.peer import LOOPBACK, denied_urls, listening_peer, run
 from tests.adapters.outbound.test_targets import EVERYWHERE, LEAST
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import KEY, InProcessHost, open_in_process

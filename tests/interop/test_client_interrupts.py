@@ -1,4 +1,4 @@
-"""The conformance workflows that people and other systems answer, seen through the official client."""
+"""The conformance workflows that people, other systems or other runs answer, seen through the official client."""
 
 import json
 from typing import Any
@@ -7,13 +7,8 @@ import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import ResolveInterruptRequest
 
-from tests.live import KEY, Host, start_host, weftwork
-from weftwork.protocol.json import schema
-
-
-@pytest.fixture
-def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=20)
+from tests.interop.client_calls import answer, completed, ended, refused
+from tests.live import OTHER_KEY, Host, start_host, until, weftwork
 
 
 def start(client: OpenwopClient, workflow: str, status: str, node_id: str) -> str:
@@ -24,13 +19,6 @@ def start(client: OpenwopClient, workflow: str, status: str, node_id: str) -> st
     return run_id
 
 
-def answer(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> str:
-    """How the run stands after the answer."""
-    resolved = client.interrupts_resolve_by_run(run_id, node_id, ResolveInterruptRequest(value))
-    assert (resolved.runId, resolved.nodeId) == (run_id, node_id)
-    return resolved.status
-
-
 def refusal(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> tuple[int, str]:
     with pytest.raises(WopError) as caught:
         answer(client, run_id, node_id, value)
@@ -38,15 +26,9 @@ def refusal(client: OpenwopClient, run_id: str, node_id: str, value: Any) -> tup
     return caught.value.status, caught.value.envelope.error
 
 
-def ended(client: OpenwopClient, run_id: str, status: str) -> list[str]:
-    """The types of all events of a run that ends so; every payload is checked on the way."""
-    events = list(client.runs_events(run_id, stream_mode="debug"))
-    for event in events:
-        assert schema.check_payload(event.type, event.payload) == []
-    types = [event.type for event in events if not event.type.startswith("weftwork.")]
-    assert types[-1] == f"run.{status}"
-    assert client.runs_get(run_id).status == status
-    return types
+def ended_with(client: OpenwopClient, run_id: str, status: str) -> list[str]:
+    """The types of all events of a run that ends so, without our own."""
+    return [event.type for event in ended(client, run_id, status) if not event.type.startswith("weftwork.")]
 
 
 def token_of(host: Host, run_id: str) -> str:
@@ -62,7 +44,7 @@ def test_approval(client: OpenwopClient) -> None:
     assert refusal(client, run_id, "no-such-node", {"action": "accept"})[0] == 404
     assert client.runs_get(run_id).status == "waiting-approval"
     assert answer(client, run_id, "gate", {"action": "accept"}) == "completed"
-    assert ended(client, run_id, "completed") == [
+    assert ended_with(client, run_id, "completed") == [
         *("run.started", "node.started", "interrupt.requested", "approval.requested", "node.suspended"),
         *("interrupt.resolved", "approval.received", "node.resumed", "node.completed", "run.completed"),
     ]
@@ -79,7 +61,7 @@ def test_clarification(client: OpenwopClient) -> None:
         run_id = start(client, "conformance-clarification", "waiting-input", "ask")
         assert refusal(client, run_id, "ask", {"answers": {}})[0] == 400
         assert answer(client, run_id, "ask", {"answers": answers}) == "completed"
-        types = ended(client, run_id, "completed")
+        types = ended_with(client, run_id, "completed")
         assert [each for each in types if each.startswith("clarification.")] == [
             "clarification.requested",
             "clarification.resolved",
@@ -94,11 +76,11 @@ def test_interrupt_quorum(client: OpenwopClient) -> None:
     for voter in ("ada", "ada", "bob"):
         assert answer(client, run_id, "gate", {"action": "accept", "voter": voter}) == "waiting-approval"
     assert answer(client, run_id, "gate", {"action": "accept", "voter": "eve"}) == "completed"
-    assert ended(client, run_id, "completed").count("approval.granted") == 3
+    assert ended_with(client, run_id, "completed").count("approval.granted") == 3
     rejected = start(client, "conformance-interrupt-quorum", "waiting-approval", "gate")
     assert answer(client, rejected, "gate", {"action": "reject", "voter": "ada"}) == "waiting-approval"
     assert answer(client, rejected, "gate", {"action": "reject", "voter": "bob"}) == "failed"
-    assert ended(client, rejected, "failed").count("approval.rejected") == 2
+    assert ended_with(client, rejected, "failed").count("approval.rejected") == 2
 
 
 def test_interrupt_auth_required(client: OpenwopClient, host: Host) -> None:
@@ -125,13 +107,11 @@ def test_interrupt_external_event(client: OpenwopClient, host: Host) -> None:
     assert (seen.kind, seen.timeoutMs) == ("external-event", 60_000)
     event = {"orderId": "fixture-order-1", "status": "completed", "amount": 3}
     for other in ({**event, "orderId": "fixture-order-2"}, {"orderId": "fixture-order-1"}, {}):
-        with pytest.raises(WopError) as caught:
+        with refused(422, "validation_error"):
             client.interrupts_resolve_by_token(token, ResolveInterruptRequest(other))
-        assert caught.value.envelope is not None
-        assert (caught.value.status, caught.value.envelope.error) == (422, "validation_error")
         assert client.runs_get(run_id).status == "waiting-external"
     client.interrupts_resolve_by_token(token, ResolveInterruptRequest(event))
-    ended(client, run_id, "completed")
+    ended_with(client, run_id, "completed")
     (told,) = [each for each in client.runs_events(run_id) if each.type == "run.completed"]
     assert told.payload["outputs"] == {"wait-for-external": {"output": event}}
     again = host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": event}, key=None)
@@ -140,7 +120,7 @@ def test_interrupt_external_event(client: OpenwopClient, host: Host) -> None:
 
 def talked(client: OpenwopClient, workflow: str, turns: int) -> str:
     run_id = client.runs_create(CreateRunRequest(workflow)).runId
-    types = ended(client, run_id, "completed")
+    types = ended_with(client, run_id, "completed")
     assert [each for each in types if each.startswith(("conversation.", "clarification."))] == [
         *("conversation.opened", *["conversation.exchanged"] * turns, "conversation.closed")
     ]
@@ -190,3 +170,137 @@ def test_a_host_without_conversations_neither_shows_nor_takes_them(host: Host, t
         created = other.call("POST", "/v1/runs", {"workflowId": "conformance-conversation-lifecycle"})
         assert created.status == 400
     assert host.call("POST", "/v1/workflows", flow).status == 201
+
+
+CHILD = "conformance-subworkflow-child"
+GATED = "conformance-interrupt-parent-child-cancel"
+MUTATED = "conformance-subworkflow-mid-run-mutation"
+
+
+def child_of(host: Host, run_id: str, node_id: str, status: str) -> dict[str, Any]:
+    """The snapshot of the only child; both sides agree on who belongs to whom."""
+    (told,) = host.snapshot(run_id)["childRuns"]
+    child = host.snapshot(told["runId"])
+    assert told == {"runId": child["runId"], "workflowId": child["workflowId"], "nodeId": node_id, "status": status}
+    assert (child["parentRunId"], child["parentNodeId"], child["status"]) == (run_id, node_id, status)
+    return child
+
+
+def waiting_parent(host: Host, workflow: str, node_id: str) -> tuple[str, dict[str, Any]]:
+    """A parent that waits because its child does, and that child."""
+    run_id = host.create(workflow)
+    until(lambda: host.snapshot(run_id)["status"] == "waiting-approval", "the parent to wait with its child")
+    assert host.snapshot(run_id)["currentNodeId"] == node_id
+    child = child_of(host, run_id, node_id, "waiting-approval")
+    assert child["currentNodeId"] == "child-gate"
+    return run_id, child
+
+
+def accept(client: OpenwopClient, run_id: str, node_id: str = "child-gate") -> str:
+    return client.interrupts_resolve_by_run(run_id, node_id, ResolveInterruptRequest({"action": "accept"})).status
+
+
+@pytest.mark.rule("kin-14", "kin-10")
+def test_subworkflow_parent(client: OpenwopClient, host: Host) -> None:
+    run_id, events = completed(client, "conformance-subworkflow-parent")
+    child = child_of(host, run_id, "subwf-call", "completed")
+    assert child["workflowId"] == CHILD
+    assert host.snapshot(run_id)["variables"] == {"childOutcome": "child-completed"}
+    (done,) = [each for each in events if each.type == "node.completed" and each.nodeId == "subwf-call"]
+    assert (done.payload["outputs"]["childRunId"], done.payload["outputs"]["childStatus"]) == (
+        child["runId"],
+        "completed",
+    )
+    started = [each.nodeId for each in events if each.type == "node.started"]
+    assert started == ["parent-start", "subwf-call", "parent-end"]
+
+
+def test_subworkflow_child(client: OpenwopClient, host: Host) -> None:
+    """On its own it is a run like any other; as a child it has a log of its own."""
+    alone, events = completed(client, CHILD)
+    assert not {"parentRunId", "parentNodeId", "childRuns"} & host.snapshot(alone).keys()
+    parent, _ = completed(client, "conformance-subworkflow-parent")
+    child = child_of(host, parent, "subwf-call", "completed")
+    assert [each.type for each in ended(client, child["runId"], "completed")] == [each.type for each in events]
+    assert child["owner"] == host.snapshot(parent)["owner"]
+    assert host.call("GET", f"/v1/runs/{child['runId']}", key=OTHER_KEY).status == 404
+
+
+@pytest.mark.rule("kin-01")
+def test_subworkflow_input_mapping(client: OpenwopClient, host: Host) -> None:
+    for inputs, received in (({}, "prd-1"), ({"currentPrdId": "prd-2"}, "prd-2")):
+        run_id, _ = completed(client, "conformance-subworkflow-input-mapping", inputs=inputs)
+        assert child_of(host, run_id, "subwf-call", "completed")["variables"] == {"receivedPrdId": received}
+
+
+def test_subworkflow_input_mapping_child(client: OpenwopClient, host: Host) -> None:
+    run_id, _ = completed(client, "conformance-subworkflow-input-mapping-child")
+    assert host.snapshot(run_id)["variables"] == {"receivedPrdId": "baked-in"}
+
+
+@pytest.mark.rule("kin-01")
+def test_subworkflow_input_mapping_no_default(client: OpenwopClient, host: Host) -> None:
+    run_id, _ = completed(client, "conformance-subworkflow-input-mapping-no-default")
+    child = child_of(host, run_id, "subwf-call", "completed")
+    assert (child["variables"], child["inputs"]) == ({"receivedPrdId": "baked-in"}, {})
+    assert host.snapshot(run_id)["variables"] == {}
+
+
+@pytest.mark.rule("kin-03", "seam-01")
+def test_subworkflow_mid_run_mutation(client: OpenwopClient, host: Host) -> None:
+    run_id, child = waiting_parent(host, MUTATED, "subwf-call")
+    assert child["variables"] == {"receivedPrdId": "seeded-id"}
+    changed = {"variables": {"currentPrdId": "mutated-id"}}
+    assert host.call("POST", f"/v1/host/sample/test/runs/{run_id}/variables", changed).status == 200
+    assert host.snapshot(run_id)["variables"] == {"currentPrdId": "mutated-id"}
+    assert accept(client, child["runId"]) in ("running", "completed")
+    ended(client, run_id, "completed")
+    assert child_of(host, run_id, "subwf-call", "completed")["variables"] == {"receivedPrdId": "seeded-id"}
+
+
+def test_subworkflow_mid_run_mutation_child(client: OpenwopClient) -> None:
+    run_id = client.runs_create(CreateRunRequest(f"{MUTATED}-child")).runId
+    assert accept(client, run_id) == "completed"
+    assert client.runs_get(run_id).variables == {"receivedPrdId": "baked-in"}
+
+
+@pytest.mark.rule("kin-06")
+def test_interrupt_parent_child_cancel(client: OpenwopClient, host: Host) -> None:
+    run_id, child = waiting_parent(host, GATED, "spawn-child")
+    token = child["interrupt"]["interruptToken"]
+    assert client.runs_cancel(run_id).status in ("cancelling", "cancelled")
+    assert "parentRunId" not in ended(client, run_id, "cancelled")[-1].payload
+    told = ended(client, child["runId"], "cancelled")[-1].payload
+    assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", run_id)
+    child_of(host, run_id, "spawn-child", "cancelled")
+    with refused(410, "interrupt_gone"):
+        accept(client, child["runId"])
+    late = host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": {"action": "accept"}}, key=None)
+    assert (late.status, late.document["error"]) == (410, "interrupt_gone")
+    with pytest.raises(WopError) as caught:
+        accept(client, run_id, "spawn-child")
+    assert caught.value.status in (404, 410)
+
+
+@pytest.mark.rule("kin-06")
+def test_a_child_that_somebody_cancels_names_no_parent(client: OpenwopClient, host: Host) -> None:
+    run_id, child = waiting_parent(host, GATED, "spawn-child")
+    assert client.runs_cancel(child["runId"]).status in ("cancelling", "cancelled")
+    told = ended(client, child["runId"], "cancelled")[-1].payload
+    assert "parentRunId" not in told
+    assert told.get("reason") != "parent-cancelled"
+    ended(client, run_id, "failed")
+    error = client.runs_get(run_id).error
+    assert error is not None
+    assert error.code == "child_run_cancelled"
+    assert error.details is not None
+    assert error.details["childRunId"] == child["runId"]
+
+
+def test_interrupt_parent_child_cancel_child(client: OpenwopClient, host: Host) -> None:
+    run_id, child = waiting_parent(host, GATED, "spawn-child")
+    assert accept(client, child["runId"]) in ("running", "completed")
+    ended(client, run_id, "completed")
+    child_of(host, run_id, "spawn-child", "completed")
+    alone = client.runs_create(CreateRunRequest(f"{GATED}-child")).runId
+    assert accept(client, alone) == "completed"

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from openwop_client import CreateRunRequest, OpenwopClient, WopError
+from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import RunEventDoc
 
-from tests.interop.test_client_supervised import ended, payloads
-from tests.live import KEY, TEST_KEY, Host
+from tests.interop.client_calls import ended, payloads, refused
+from tests.live import TEST_KEY, Host
 
 NODE = "structured-call"
 CANARY = "response-canary-7f3a"
@@ -17,11 +17,6 @@ CUT = {"stopReason": "max_tokens", "content": '{"partial'}
 TOKENS = ["One", " two", " three", " four"]
 STREAM = "conformance-stream-text"
 REASONS = {"schema-violation", "parse-error"}
-
-
-@pytest.fixture
-def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=20)
 
 
 @pytest.fixture
@@ -148,10 +143,8 @@ def test_stream_text_says_what_it_is_configured_to(
 
 
 def test_a_mock_provider_is_for_test_keys(client: OpenwopClient) -> None:
-    with pytest.raises(WopError) as caught:
+    with refused(403, "mock_provider_forbidden"):
         client.runs_create(stream(tokens=TOKENS))
-    assert caught.value.envelope is not None
-    assert (caught.value.status, caught.value.envelope.error) == (403, "mock_provider_forbidden")
 
 
 @pytest.mark.rule("ai-05")

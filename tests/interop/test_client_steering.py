@@ -1,15 +1,18 @@
-"""Pausing, resuming, answering and fetching artifacts through the official client."""
+"""Steering through the official client: pausing, cancelling many, answers and tokens."""
 
 import uuid
 from typing import Any
 
 import pytest
-from openwop_client import CreateRunRequest, OpenwopClient, WopError
+from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client import types as t
+from openwop_client.types import BulkCancelRunsRequest
 
 from tests.harness.definitions import edge, node
-from tests.live import KEY, OTHER_KEY, Host, until
+from tests.interop.client_calls import refused
+from tests.live import OTHER_KEY, Host, until
 from tests.live.steering import QUESTION, flow, interrupt_node, register
+from tests.live.tokens import created_link, token_of
 from weftwork.protocol.run.events import PAUSE_REQUESTED
 
 ASKS = flow(
@@ -17,17 +20,6 @@ ASKS = flow(
 )
 NAMES = ["a:b", "b.c", "d_e~f", "..-", "(x)"]
 """What the client pastes into a path as it is."""
-
-
-@pytest.fixture
-def client(host: Host) -> OpenwopClient:
-    return OpenwopClient(host.address, KEY, timeout=20)
-
-
-def refusal(caught: pytest.ExceptionInfo[WopError]) -> tuple[int, str, dict[str, Any]]:
-    envelope = caught.value.envelope
-    assert envelope is not None, caught.value.raw_text
-    return caught.value.status, envelope.error, envelope.details or {}
 
 
 def types(client: OpenwopClient, run_id: str) -> list[str]:
@@ -73,22 +65,18 @@ def test_the_last_node_ends_before_the_pause(client: OpenwopClient, body: Any) -
 @pytest.mark.rule("run-12", "run-13", "idem-03")
 def test_a_run_that_cannot_be_steered_says_how_it_stands(client: OpenwopClient) -> None:
     run_id = client.runs_create(CreateRunRequest("conformance-cancellable")).runId
-    with pytest.raises(WopError) as caught:
+    with refused(409, "conflict", {"runStatus": "running"}):
         client.runs_resume(run_id)
-    assert refusal(caught) == (409, "conflict", {"runStatus": "running"})
     key, body = str(uuid.uuid4()), t.PauseRunRequest("why not", "immediate")
     first = client.runs_pause(run_id, body, idempotency_key=key)
     assert client.runs_pause(run_id, body, idempotency_key=key) == first
-    with pytest.raises(WopError) as caught:
+    with refused(409, "conflict") as details:
         client.runs_pause(run_id, body)
-    status, code, details = refusal(caught)
-    assert (status, code, details["runStatus"]) == (409, "conflict", "paused")
-    assert isinstance(details["pausedAt"], str)
+    assert (details["runStatus"], type(details["pausedAt"])) == ("paused", str)
     assert client.runs_cancel(run_id).status == "cancelled"
     for steer in (client.runs_pause, client.runs_resume):
-        with pytest.raises(WopError) as caught:
+        with refused(409, "conflict", {"runStatus": "cancelled"}):
             steer(run_id)
-        assert refusal(caught) == (409, "conflict", {"runStatus": "cancelled"})
 
 
 @pytest.mark.rule("int-06", "int-07")
@@ -105,25 +93,21 @@ def test_a_question_is_answered(host: Host, client: OpenwopClient) -> None:
     assert client.interrupts_resolve_by_run(run_id, "ask", answer, idempotency_key=key) == done
     events = list(client.runs_events(run_id))
     assert events[-1].payload["outputs"] == {"last": {"given": {"chosen": 2}}}
-    with pytest.raises(WopError) as caught:
+    with refused(409, "interrupt_already_resolved"):
         client.interrupts_resolve_by_run(run_id, "ask", answer)
-    assert refusal(caught)[:2] == (409, "interrupt_already_resolved")
 
 
 @pytest.mark.rule("int-06")
 def test_a_question_that_is_not_there_is_told_apart(host: Host, client: OpenwopClient) -> None:
     run_id = client.runs_create(CreateRunRequest(register(host, ASKS))).runId
     answer = t.ResolveInterruptRequest(None)
-    with pytest.raises(WopError) as caught:
+    with refused(404, "interrupt_not_found"):
         client.interrupts_resolve_by_run(run_id, "no-such-node", answer)
-    assert refusal(caught)[:2] == (404, "interrupt_not_found")
-    with pytest.raises(WopError) as caught:
+    with refused(404, "not_found"):
         OpenwopClient(host.address, OTHER_KEY, timeout=60).interrupts_resolve_by_run(run_id, "ask", answer)
-    assert refusal(caught)[:2] == (404, "not_found")
     assert client.runs_cancel(run_id).status == "cancelled"
-    with pytest.raises(WopError) as caught:
+    with refused(410, "interrupt_gone"):
         client.interrupts_resolve_by_run(run_id, "ask", answer)
-    assert refusal(caught)[:2] == (410, "interrupt_gone")
 
 
 @pytest.mark.rule("wire-03")
@@ -143,3 +127,66 @@ def test_an_artifact_is_fetched(host: Host, client: OpenwopClient) -> None:
     assert (found["artifactId"], found["artifactType"], found["data"]) == ("made", "report", {"rows": [1]})
     assert client.runs_get_artifact(run_id, "other/one") is None
     assert OpenwopClient(host.address, OTHER_KEY, timeout=60).runs_get_artifact(run_id, "made") is None
+
+
+@pytest.mark.rule("run-10")
+def test_many_runs_are_cancelled_and_each_is_answered(host: Host, client: OpenwopClient) -> None:
+    flow = CreateRunRequest("conformance-cancellable")
+    live = [client.runs_create(flow).runId for _ in range(3)]
+    ended = client.runs_create(CreateRunRequest("conformance-noop")).runId
+    theirs = OpenwopClient(host.address, OTHER_KEY, timeout=60).runs_create(flow).runId
+    body = BulkCancelRunsRequest([*live, ended, "nowhere", theirs, live[0]], reason="enough")
+    key = str(uuid.uuid4())
+    found = client.runs_bulk_cancel(body, idempotency_key=key).results
+    assert [entry.runId for entry in found] == body.runIds
+    assert [entry.ok for entry in found] == [True, True, True, False, False, False, True]
+    assert {entry.status for entry in found if entry.ok} <= {"cancelling", "cancelled"}
+    codes = [entry.error["code"] for entry in found if entry.error is not None]
+    assert codes == ["run_terminal", "not_found", "not_found"]
+    for run_id in live:
+        until(lambda run_id=run_id: client.runs_get(run_id).status == "cancelled", "the run to be cancelled", 5)
+    assert client.runs_bulk_cancel(body, idempotency_key=key).results == found
+    again = client.runs_bulk_cancel(BulkCancelRunsRequest(live)).results
+    assert [(entry.ok, entry.status) for entry in again] == [(True, "cancelled")] * 3
+
+
+@pytest.mark.rule("run-09")
+def test_too_many_runs_are_refused_with_the_bound(client: OpenwopClient) -> None:
+    with refused(400, "validation_error") as details:
+        client.runs_bulk_cancel(BulkCancelRunsRequest(["r"] * 101))
+    assert details["maxRunIds"] == 100
+
+
+LINKED = flow("client-links", [interrupt_node("ask")])
+
+
+@pytest.mark.rule("tok-01", "int-06")
+def test_a_question_is_read_and_answered_by_token(host: Host, client: OpenwopClient) -> None:
+    run_id = client.runs_create(CreateRunRequest(register(host, LINKED))).runId
+    for token in (token_of(host, run_id), created_link(host, run_id, node_id="ask")["token"]):
+        seen = client.interrupts_inspect_by_token(token)
+        assert (seen.kind, seen.key, seen.data) == (QUESTION["kind"], "ask", QUESTION["data"])
+        assert (seen.resumeSchema, seen.timeoutMs) == (None, None)
+    key, answer = str(uuid.uuid4()), t.ResolveInterruptRequest({"chosen": 2})
+    done = client.interrupts_resolve_by_token(token, answer, idempotency_key=key)
+    assert done == {"runId": run_id, "nodeId": "ask", "status": "completed"}
+    assert client.interrupts_resolve_by_token(token, answer, idempotency_key=key) == done
+    with refused(409, "interrupt_already_resolved"):
+        client.interrupts_resolve_by_token(token, answer)
+    with refused(409, "interrupt_already_resolved"):
+        client.interrupts_inspect_by_token(token)
+
+
+@pytest.mark.rule("tok-04")
+def test_a_token_that_is_none_is_told_apart(host: Host, client: OpenwopClient) -> None:
+    run_id = client.runs_create(CreateRunRequest(register(host, LINKED))).runId
+    token = token_of(host, run_id)
+    with refused(404, "interrupt_not_found"):
+        client.interrupts_inspect_by_token(token[:-1])
+    assert client.runs_cancel(run_id).status == "cancelled"
+    for call in (
+        lambda: client.interrupts_inspect_by_token(token),
+        lambda: client.interrupts_resolve_by_token(token, t.ResolveInterruptRequest(1)),
+    ):
+        with refused(410, "interrupt_gone"):
+            call()

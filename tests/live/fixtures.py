@@ -1,6 +1,7 @@
 """The host that tests share when none of them stops it. A conftest imports it by name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -23,3 +24,19 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     with start_host(folder, *args, env=KEEPALIVE_SETTINGS) as running:
         yield running
         assert running.process.poll() is None, running.errors
+
+
+def host_fixture(
+    *args: str, workflows: Iterable[Any] = (), store: str = "sqlite", env: Mapping[str, str] | None = None
+) -> Any:
+    """A host for the tests of one module, as a fixture of the name that it is assigned to."""
+
+    @pytest.fixture(scope="module")
+    def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+        folder = tmp_path_factory.mktemp("host")
+        files = ("--workflows", write_workflows(folder / "workflows", *workflows)) if workflows else ()
+        with start_host(folder, *args, *files, store=store, env=env) as host:
+            yield host
+            assert "raceback" not in host.errors
+
+    return running

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import run_ready_tasks
 from weftwork.conformance.nodes.media_emit import sample_media

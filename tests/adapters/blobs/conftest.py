@@ -1,13 +1,13 @@
 """A store of each kind, and a real S3 server for the one that needs it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.adapters.blobs.blob_stores import BlobStoreFactory
-from tests.adapters.blobs.s3_server import S3Server
+from tests.adapters.blobs.blob_stores import BlobStoreFactory, S3Server
+from weftwork.ports.storage.blobs import Blobs
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +48,9 @@ def blob_stores(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStoreFact
     if request.param == "object":
         request.getfixturevalue("s3")
     return BlobStoreFactory(request.param, tmp_path)
+
+
+@pytest.fixture
+async def blobs(blob_stores: BlobStoreFactory) -> AsyncIterator[Blobs]:
+    async with blob_stores.open() as blobs:
+        yield blobs

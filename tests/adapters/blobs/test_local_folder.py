@@ -1,11 +1,14 @@
-"""The folder: who may read it, links in it, and the order in which things become durable."""
+"""The folder: who may read it, links in it, and that a blob is durable before it is said to be kept."""
 
 import asyncio
 import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ import pytest
 from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
 from weftwork.adapters.blobs import folder_tree
 from weftwork.adapters.blobs import local as local_module
-from weftwork.ports.storage.blobs import Blobs
+from weftwork.adapters.blobs.folder_tree import FolderTree
+from weftwork.ports.storage.blobs import Blob, Blobs
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.testing.deterministic import ManualClock
 
@@ -32,8 +36,8 @@ def _open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_open_umask")
-def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         await write_blob(blobs, b"x")
         sink = await blobs.sink("acme")
         await sink.write(bytes(300_000))
@@ -42,8 +46,6 @@ def test_nobody_else_may_look(local: BlobStoreFactory) -> None:
         await sink.discard()
         assert (modes, made) == ({0o600}, {0o700})
         assert len(list(local.folder.rglob("*"))) == 5
-
-    local.run(work)
 
 
 def opened(folder: Path) -> list[int]:
@@ -59,8 +61,8 @@ def opened(folder: Path) -> list[int]:
     return found
 
 
-def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         blob = await write_blob(blobs, bytes(300_000))
         source = await blobs.source(blob.key)
         sink = await blobs.sink("acme")
@@ -72,11 +74,9 @@ def test_descriptors_are_not_inherited(local: BlobStoreFactory) -> None:
         assert source is not None
         await source.close()
 
-    local.run(work)
 
-
-def test_nothing_stays_open(local: BlobStoreFactory) -> None:
-    async def work(blobs: Blobs) -> None:
+async def test_nothing_stays_open(local: BlobStoreFactory) -> None:
+    async with local.open() as blobs:
         for number in range(20):
             blob = await write_blob(blobs, bytes(300_000), f"tenant-{number}")
             assert await read_blob(blobs, blob.key) == bytes(300_000)
@@ -84,8 +84,6 @@ def test_nothing_stays_open(local: BlobStoreFactory) -> None:
             await blobs.delete(blob.key)
             assert await blob_keys(blobs) == []
         assert len(opened(local.folder)) == 1, "the root"
-
-    local.run(work)
     assert opened(local.folder) == []
 
 
@@ -129,11 +127,11 @@ def test_leftovers_are_cleared_away_at_the_start(local: BlobStoreFactory) -> Non
     assert sorted(files_below(local.folder)) == [kept.key]
 
 
-def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
+async def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
     clock = ManualClock()
     local = BlobStoreFactory("local", tmp_path, clock)
 
-    async def work(blobs: Blobs) -> None:
+    async with local.open() as blobs:
         first = await write_blob(blobs, b"1")
         clock.advance(1000)
         second = await write_blob(blobs, b"2")
@@ -142,11 +140,9 @@ def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
         assert await blob_keys(blobs, clock.now()) == [first.key]
         assert await blob_keys(blobs, clock.now() + 1) == sorted([first.key, second.key])
 
-    local.run(work)
 
-
-def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
-    kept = local.run(lambda blobs: write_blob(blobs, b"kept"))
+async def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
+    kept = await local.use(lambda blobs: write_blob(blobs, b"kept"))
     folder = (local.folder / kept.key).parent
     (folder / "README").write_text("x")
     (folder / (kept.sha256 + "-" + "0" * 24)).mkdir()
@@ -155,12 +151,10 @@ def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
     (local.folder / "notes").mkdir()
     (local.folder / "notes" / "x").write_text("x")
 
-    async def work(blobs: Blobs) -> None:
+    async with local.open() as blobs:
         assert await blob_keys(blobs) == [kept.key]
         for digit in "012":
             assert await blobs.source(f"{kept.key[:-24]}{digit * 24}") is None
-
-    local.run(work)
 
 
 def swapped(local: BlobStoreFactory, elsewhere: Path, step: int) -> tuple[str, Path]:
@@ -241,3 +235,129 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "assets").write_text("a file")
     with pytest.raises(StoreUnavailable, match="File exists"):
         BlobStoreFactory("local", tmp_path).run(blob_keys)
+
+
+class Disk:
+    """What is on it after the power has gone. `forgets` says which syncs it only pretends to make, by their number."""
+
+    def __init__(self, root: Path, forgets: frozenset[int] = frozenset()) -> None:
+        self.calls: list[str] = []
+        self.entries: set[str] = set()
+        """Paths whose folder was synced while they were in it."""
+        self.sizes: dict[int, int] = {}
+        """Of files, by their number on the disk, when they were synced."""
+        self._root = root
+        self._forgets = forgets
+        self._syncs = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def heard(self) -> Iterator["Disk"]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, hear in (("fsync", self._fsync), ("rename", self._rename)):
+                patch.setattr(os, name, partial(hear, getattr(os, name)))
+            yield self
+
+    def survives(self, blob: Blob) -> bool:
+        file = self._root / blob.key
+        way = [file, *list(file.parents)[: len(blob.key.split("/"))]]
+        named = all(each.as_posix() in self.entries for each in way)
+        return named and self.sizes.get(file.stat().st_ino) == blob.size
+
+    def begin(self) -> None:
+        """Forget what was called by now, but not what is durable."""
+        self.calls.clear()
+        self._syncs = 0
+
+    def _fsync(self, real: Callable[[int], None], descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        # What comes while it is synced need not be on the disk.
+        there = {each.as_posix() for each in path.iterdir()} if path.is_dir() else set[str]()
+        real(descriptor)
+        with self._lock:
+            self.calls.append("fsync a folder" if path.is_dir() else "fsync a file")
+            self._syncs += 1
+            if self._syncs in self._forgets:
+                return
+            if path.is_dir():
+                gone = {each for each in self.entries if Path(each).parent == path and not os.path.lexists(each)}
+                self.entries = (self.entries | there) - gone
+            else:
+                self.sizes[path.stat().st_ino] = path.stat().st_size
+
+    def _rename(self, real: Callable[..., None], *args: Any, **named: Any) -> None:
+        real(*args, **named)
+        with self._lock:
+            self.calls.append("rename")
+
+
+async def keep_some(blobs: Blobs, disk: Disk) -> bool:
+    """Whether each of some blobs survives as soon as it is said to be kept; some are written at once."""
+
+    async def one(number: int) -> bool:
+        return disk.survives(await write_blob(blobs, bytes([number % 3]) * 300_000, f"tenant-{number % 2}"))
+
+    verdicts = [await one(number) for number in range(4)]
+    return all([*verdicts, *await asyncio.gather(*(one(number) for number in range(12)))])
+
+
+def test_what_is_kept_survives(tmp_path: Path) -> None:
+    with Disk(tmp_path / "assets").heard() as disk:
+        assert BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+
+
+def test_folders_that_a_dead_process_made_are_synced_again(tmp_path: Path) -> None:
+    BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
+    with Disk(tmp_path / "assets").heard() as disk:
+        assert BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+
+
+def test_taking_a_folder_for_durable_because_it_is_there_would_lose_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(self: FolderTree, path: tuple[str, ...]) -> None:
+        with self.enter(path[:-1]) as above:
+            try:
+                os.mkdir(path[-1], 0o700, dir_fd=above)
+                os.fsync(above)
+            except FileExistsError:
+                pass
+
+    monkeypatch.setattr(FolderTree, "_make", make)
+    BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, Disk(tmp_path / "assets")))
+    with Disk(tmp_path / "assets").heard() as disk:
+        assert not BlobStoreFactory("local", tmp_path).run(lambda blobs: keep_some(blobs, disk))
+
+
+async def test_bytes_are_durable_before_they_have_a_name(tmp_path: Path) -> None:
+    with Disk(tmp_path / "assets").heard() as disk:
+        async with BlobStoreFactory("local", tmp_path).open() as blobs:
+            await write_blob(blobs, b"first")
+            disk.begin()
+            await write_blob(blobs, b"first")
+    assert disk.calls == ["fsync a file", "rename", "fsync a folder"], "the folders above are known by now"
+
+
+@pytest.mark.parametrize("forgotten", [1, 2, 3, 4, 5])
+def test_every_sync_is_needed(tmp_path: Path, forgotten: int) -> None:
+    """Those of a first blob: its bytes, the root, the folder of the tenant, the one below it, the last one."""
+
+    async def work(blobs: Blobs) -> bool:
+        disk.begin()
+        return disk.survives(await write_blob(blobs, b"x"))
+
+    with Disk(tmp_path / "assets", frozenset({forgotten})).heard() as disk:
+        assert not BlobStoreFactory("local", tmp_path).run(work)
+    assert [each for each in disk.calls if each != "rename"] == ["fsync a file", *["fsync a folder"] * 4]
+
+
+def test_a_deleted_blob_stays_away(tmp_path: Path) -> None:
+    async def work(blobs: Blobs) -> str:
+        blob = await write_blob(blobs, b"x")
+        assert (tmp_path / "assets" / blob.key).as_posix() in disk.entries
+        await blobs.delete(blob.key)
+        return blob.key
+
+    with Disk(tmp_path / "assets").heard() as disk:
+        key = BlobStoreFactory("local", tmp_path).run(work)
+    assert (tmp_path / "assets" / key).as_posix() not in disk.entries

@@ -1,5 +1,6 @@
 """Redirects: each one is judged like the first URL, and secrets stay where they were given."""
 
+import httpcore2
 import pytest
 
 from tests.adapters.outbound.peer import (
@@ -13,10 +14,10 @@ from tests.adapters.outbound.peer import (
     listening_peer,
     open_client,
     patched_guard,
-    run,
 )
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.guard import AddressGuard
+from weftwork.adapters.outbound.response import SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net.address import Address, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, follow_redirect
@@ -141,23 +142,22 @@ async def test_three_redirects_are_followed_and_no_fourth() -> None:
 @pytest.mark.rule("out-04")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("place", ["http://trap.test:PORT/", "http://127.0.0.2:PORT/", "http://2130706434:PORT/"])
-def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_redirect_inside_is_refused(place: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = FakeResolver(api_test=[[PUBLIC]], trap_test=[[INSIDE]])
     names.table |= {"127.0.0.2": [[INSIDE]], "2130706434": [[INSIDE]]}
 
-    async def work() -> None:
-        async with listening_peer(PUBLIC, INSIDE) as peer:
-            policy = OutboundPolicy(frozenset({peer.port}), http=True)
-            async with open_client(policy, guard=patched_guard(names, monkeypatch)) as client:
-                route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
-                with pytest.raises(FetchRefused):
-                    await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
-                assert (peer.connections, len(peer.requests)) == (1, 1)
-
-    run(work)
+    async with listening_peer(PUBLIC, INSIDE) as peer:
+        policy = OutboundPolicy(frozenset({peer.port}), http=True)
+        async with open_client(policy, guard=patched_guard(names, monkeypatch)) as client:
+            route(peer, {"/start": moved(place.replace("PORT", str(peer.port)), status)})
+            with pytest.raises(FetchRefused):
+                await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/start", "POST", content=b"x"))
+            assert (peer.connections, len(peer.requests)) == (1, 1)
 
 
-def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = AddressGuard.check
     judged: list[str] = []
 
@@ -168,7 +168,7 @@ def test_a_guard_that_judges_the_first_connection_only_would_be_led_inside(monke
 
     monkeypatch.setattr(AddressGuard, "check", first)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
+        await test_a_redirect_inside_is_refused("http://trap.test:PORT/", 302, monkeypatch)
 
 
 @pytest.mark.parametrize(("place", "path"), [("/grün", b"/gr%C3%BCn"), ("/a%2Fb?c=ö", b"/a%2Fb?c=%C3%B6")])
@@ -180,20 +180,17 @@ async def test_a_place_beyond_ascii_is_utf_8(place: str, path: bytes) -> None:
         assert (await client.fetch(OutboundRequest(f"{base}/bad"))).url == f"{base}/%EF%BF%BD"
 
 
-def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
-    async def work() -> None:
-        async with listening_peer() as first, listening_peer() as second, open_client(PRIVATE_ALLOWED) as client:
-            first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
-            sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
-            assert (await client.fetch(sent)).status == 200
-            assert b"secret" not in "\r\n".join(second.requests[0].lines).encode()
-            assert (second.requests[0].method, second.requests[0].body) == ("POST", b"{}")
-            assert "\r\n".join(first.requests[0].lines).count("secret") == len(SECRETS)
-
-    run(work)
+async def test_secrets_do_not_reach_another_origin_on_the_wire() -> None:
+    async with listening_peer() as first, listening_peer() as second, open_client(PRIVATE_ALLOWED) as client:
+        first.answer = moved(f"http://127.0.0.1:{second.port}/", 307)
+        sent = OutboundRequest(f"http://127.0.0.1:{first.port}/", "POST", (*SECRETS, *KEPT), b"{}")
+        assert (await client.fetch(sent)).status == 200
+        assert b"secret" not in "\r\n".join(second.requests[0].lines).encode()
+        assert (second.requests[0].method, second.requests[0].body) == ("POST", b"{}")
+        assert "\r\n".join(first.requests[0].lines).count("secret") == len(SECRETS)
 
 
-def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(
         sent: CheckedRequest, status: int, location: str | None, policy: OutboundPolicy
     ) -> CheckedRequest | None:
@@ -202,4 +199,131 @@ def test_without_the_rule_they_would(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client_module, "follow_redirect", careless)
     with pytest.raises(AssertionError, match="secret"):
-        test_secrets_do_not_reach_another_origin_on_the_wire()
+        await test_secrets_do_not_reach_another_origin_on_the_wire()
+
+
+BOTH = (PUBLIC, INSIDE)
+
+
+def lenient(port: int) -> OutboundPolicy:
+    return OutboundPolicy(frozenset({port}), http=True)
+
+
+@pytest.mark.rule("out-05")
+@pytest.mark.parametrize("inside", [INSIDE, "10.0.0.1", "169.254.169.254", "::1", "64:ff9b::7f00:1", "fe80::1%eth0"])
+async def test_a_name_that_moves_inside_is_not_followed(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even on the connection of the request before, which is gone."""
+    names = FakeResolver(moving_test=[[PUBLIC], [inside]])
+
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        url = f"http://moving.test:{peer.port}/"
+        assert (await client.fetch(OutboundRequest(url))).content == b"ok"
+        with pytest.raises(FetchRefused) as refused:
+            await client.fetch(OutboundRequest(url))
+        assert refused.value.blocked == "ssrf"
+        assert (peer.connections, len(names.asked)) == (1, 2)
+
+
+async def test_a_client_that_keeps_connections_would_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the rule is for: a pool over the same guard goes on talking to where the name was."""
+    names = FakeResolver(moving_test=[[PUBLIC], [INSIDE]])
+
+    from weftwork.adapters.outbound import exchange
+
+    async with listening_peer(*BOTH) as peer:
+
+        async def stay(heard: object, reader: object, writer: object) -> None:
+            for _ in range(2):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")  # type: ignore[attr-defined]
+                await reader.readuntil(b"\r\n\r\n")  # type: ignore[attr-defined]
+
+        peer.answer = stay
+        network = exchange._PinnedBackend(patched_guard(names, monkeypatch), SendProgress())
+        async with httpcore2.AsyncConnectionPool(network_backend=network) as pool:
+            for _ in range(2):
+                answer = await pool.request("GET", f"http://moving.test:{peer.port}/")
+                assert answer.status == 200
+        assert (peer.connections, len(names.asked)) == (1, 1)
+
+
+@pytest.mark.rule("out-05")
+@pytest.mark.parametrize("answer", [[PUBLIC, INSIDE], [INSIDE, PUBLIC], [PUBLIC] * 9 + ["10.0.0.1"], [PUBLIC, "::1"]])
+async def test_one_inside_address_is_enough(answer: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = FakeResolver(mixed_test=[answer])
+
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        with pytest.raises(FetchRefused):
+            await client.fetch(OutboundRequest(f"http://mixed.test:{peer.port}/"))
+        assert peer.connections == 0
+
+
+async def test_judging_only_the_first_address_would_let_it_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = AddressGuard.check
+
+    def first_only(self: AddressGuard, text: str) -> object:
+        return whole(self, PUBLIC)
+
+    monkeypatch.setattr(AddressGuard, "check", first_only)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        await test_one_inside_address_is_enough([PUBLIC, INSIDE], monkeypatch)
+
+
+@pytest.mark.parametrize(("host", "answers"), [("empty.test", [[]]), ("gone.test", None)])
+async def test_a_name_without_address_is_a_failure_that_sent_nothing(
+    host: str, answers: list[list[str]] | None
+) -> None:
+    names = FakeResolver() if answers is None else FakeResolver(**{host.replace(".", "_"): answers})
+
+    async with open_client(PRIVATE_ALLOWED, names) as client:
+        with pytest.raises(FetchFailed, match="The name of the host") as failed:
+            await client.fetch(OutboundRequest(f"http://{host}/"))
+        assert failed.value.sent is False
+
+
+async def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = FakeResolver(several_test=[["127.0.0.3", "127.0.0.4", PUBLIC]])
+
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, names) as client:
+        assert (await client.fetch(OutboundRequest(f"http://several.test:{peer.port}/"))).status == 200
+        assert peer.connections == 1
+
+
+@pytest.mark.rule("out-05")
+async def test_the_other_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that led elsewhere than it was meant to carries nothing."""
+    names = FakeResolver(api_test=[[PUBLIC]])
+    connect = httpcore2.AnyIOBackend.connect_tcp  # type: ignore[attr-defined]
+
+    async def astray(self: httpcore2.AnyIOBackend, host: str, *rest: object) -> object:
+        assert host == PUBLIC
+        return await connect(self, INSIDE, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(httpcore2.AnyIOBackend, "connect_tcp", astray)
+
+    async with (
+        listening_peer(*BOTH) as peer,
+        open_client(lenient(peer.port), guard=patched_guard(names, monkeypatch)) as client,
+    ):
+        with pytest.raises(FetchRefused):
+            await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
+        assert peer.requests == []
+
+
+async def test_without_the_second_look_the_request_goes_astray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        await test_the_other_end_is_looked_at_again(monkeypatch)
+
+
+async def test_no_unix_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weftwork.adapters.outbound import exchange
+
+    network = exchange._PinnedBackend(patched_guard(FakeResolver(), monkeypatch), SendProgress())
+    with pytest.raises(FetchRefused):
+        await network.connect_unix_socket("admin.sock")

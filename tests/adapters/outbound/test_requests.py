@@ -1,15 +1,26 @@
-"""What goes out is what was asked for, and nothing that steers the connection, the proxies or the log."""
+"""Requests and their limits: sizes, times, hints and bodies."""
 
 import asyncio
+import gzip
 import logging
 import subprocess
 import sys
+import zlib
 
 import pytest
 
-from tests.adapters.outbound.peer import PRIVATE_ALLOWED, CountingPeer, listening_peer, open_client, run
+from tests.adapters.outbound.peer import (
+    PRIVATE_ALLOWED,
+    CountingPeer,
+    FakeResolver,
+    ReceivedRequest,
+    listening_peer,
+    open_client,
+    run,
+)
+from weftwork.adapters.outbound import exchange
 from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
-from weftwork.ports.outbound import FetchRefused, OutboundRequest
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
 from weftwork.protocol.net.outbound import METHODS, check_request
 from weftwork.protocol.net.target import OutboundRefused
@@ -168,3 +179,208 @@ async def test_a_crowd_waits_for_its_turn() -> None:
 def test_a_host_that_sends_nothing_does_not_load_what_sending_takes() -> None:
     script = "import sys, weftwork.app; sys.exit(any(n in sys.modules for n in ('httpcore2', 'h11', 'anyio')))"
     assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
+
+
+MOST = 100_000
+
+
+def answer(body: bytes, *headers: str, chunked: bool = False) -> bytes:
+    lines = ["HTTP/1.1 200 OK", *headers]
+    if chunked:
+        lines.append("Transfer-Encoding: chunked")
+        pieces = [body[at : at + 4096] for at in range(0, len(body), 4096)]
+        body = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+    else:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def fetched(raw: bytes, **members: object) -> bytes:
+    async def work() -> bytes:
+        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, max_bytes=MOST) as client:
+            peer.answer = raw
+            return (await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", **members))).content  # type: ignore[arg-type]
+
+    return run(work)
+
+
+GZIP = "Content-Encoding: gzip"
+
+
+@pytest.mark.rule("out-06")
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_answer_may_be_as_large_as_the_cap(chunked: bool) -> None:
+    body = bytes(range(256)) * (MOST // 256) + b"x" * (MOST % 256)
+    assert fetched(answer(body, chunked=chunked)) == body
+    assert fetched(answer(gzip.compress(body, mtime=0), GZIP, chunked=chunked)) == body
+
+
+@pytest.mark.rule("out-06")
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("packed", [False, True])
+def test_and_no_larger(chunked: bool, packed: bool) -> None:
+    body = b"x" * (MOST + 1)
+    raw = answer(gzip.compress(body, mtime=0), GZIP, chunked=chunked) if packed else answer(body, chunked=chunked)
+    with pytest.raises(FetchFailed, match=f"larger than {MOST} bytes") as failed:
+        fetched(raw)
+    assert failed.value.sent is True
+    with pytest.raises(FetchFailed, match="larger than 10 bytes"):
+        fetched(answer(b"x" * 11, chunked=chunked), max_bytes=10)
+    with pytest.raises(FetchFailed, match=f"larger than {MOST} bytes"):
+        fetched(raw, max_bytes=10 * MOST)
+
+
+BOMB = gzip.compress(b"\0" * 50_000_000, mtime=0)
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest = 0
+
+    class Kept(bytearray):
+        def __iadd__(self, more: object) -> "Kept":
+            nonlocal largest
+            self.extend(more)  # type: ignore[arg-type]
+            largest = max(largest, len(self))
+            return self
+
+    monkeypatch.setattr(exchange, "bytearray", Kept, raising=False)
+    for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
+        with pytest.raises(FetchFailed, match="larger than"):
+            fetched(raw)
+    assert MOST < largest <= MOST + exchange._DECODE_STEP_BYTES
+
+
+def test_without_the_step_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "_DECODE_STEP_BYTES", 0)
+    with pytest.raises(AssertionError):
+        test_a_bomb_is_not_unpacked(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (answer(gzip.compress(b"hello", mtime=0)[:-3], GZIP), "not whole"),
+        (answer(b"hello", GZIP), "not what its encoding says"),
+        (answer(zlib.compress(b"hello"), "Content-Encoding: deflate"), "encoding that is not read"),
+        (answer(b"hello", "Content-Encoding: br"), "encoding that is not read"),
+        (
+            answer(gzip.compress(gzip.compress(b"hello", mtime=0), mtime=0), "Content-Encoding: gzip, gzip"),
+            "encoding that is not read",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "does not speak HTTP"),
+        (b"220 mail.example.com ESMTP\r\n", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhello", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X-Large: y\r\n" * 20_000 + b"\r\n", "does not speak HTTP"),
+        (b"", "does not speak HTTP"),
+    ],
+)
+def test_what_is_no_whole_answer_is_a_failure_in_our_words(raw: bytes, said: str) -> None:
+    with pytest.raises(FetchFailed, match=said) as failed:
+        fetched(raw)
+    assert failed.value.sent is True
+    assert failed.value.__cause__ is None
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP"])
+def test_gzip_in_several_members_is_read(encoding: str) -> None:
+    packed = gzip.compress(b"hel", mtime=0) + gzip.compress(b"lo", mtime=0)
+    assert fetched(answer(packed, f"Content-Encoding: {encoding}")) == b"hello"
+    assert fetched(answer(b"", f"Content-Encoding: {encoding}")) == b""
+    assert fetched(answer(b"hello", "Content-Encoding: identity")) == b"hello"
+
+
+def test_the_answer_to_head_has_no_body() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\nContent-Encoding: gzip\r\n\r\n"
+    assert fetched(head, method="HEAD") == b""
+    assert fetched(b"HTTP/1.1 204 None\r\n\r\n") == b""
+
+
+async def drip(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One byte at a time, each in good time."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while not reader.at_eof():
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def stall(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+
+
+async def endless_hints(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while not reader.at_eof():
+        writer.write(b"HTTP/1.1 103 Early\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+async def turning(heard: ReceivedRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Each answer comes soon enough, all of them together do not."""
+    if heard.path == "/":
+        writer.write(b"HTTP/1.1 302 Moved\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
+    else:
+        await stall(heard, reader, writer)
+
+
+@pytest.mark.rule("out-06")
+@pytest.mark.parametrize("reply", [drip, stall, endless_hints, turning])
+async def test_the_whole_exchange_has_its_time(reply: object) -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED, timeout_ms=1000) as client:
+        peer.answer = reply  # type: ignore[assignment]
+        # Long enough to be connected before it is over, on a busy machine too.
+        for timeout_ms in (0, 700, 60_000) if reply is stall else (60_000,):
+            limit = 700 if timeout_ms == 700 else 1000
+            with pytest.raises(FetchFailed, match=f"within {limit} ms") as failed:
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", timeout_ms=timeout_ms))
+            assert failed.value.sent is True
+
+
+async def test_a_slow_name_server_counts_too() -> None:
+    class Slow(FakeResolver):
+        async def resolve(self, host: str, port: int) -> list[str]:
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    async with open_client(PRIVATE_ALLOWED, Slow(), timeout_ms=100) as client:
+        with pytest.raises(FetchFailed, match="within 100 ms") as failed:
+            await client.fetch(OutboundRequest("http://api.test/"))
+        assert failed.value.sent is False
+
+
+@pytest.mark.rule("out-06")
+def test_an_upgrade_by_the_other_side_is_refused() -> None:
+    with pytest.raises(FetchRefused, match="upgrade") as refused:
+        fetched(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+    assert refused.value.blocked == "upgrade"
+
+
+async def test_nobody_listening_is_a_failure_that_sent_nothing() -> None:
+    async with listening_peer() as peer:
+        port = peer.port
+    async with open_client(PRIVATE_ALLOWED) as client:
+        with pytest.raises(FetchFailed, match="No connection") as failed:
+            await client.fetch(OutboundRequest(f"http://127.0.0.1:{port}/"))
+        assert failed.value.sent is False
+
+
+async def test_a_closed_client_sends_nothing() -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        await client.close()
+        with pytest.raises(FetchFailed) as failed:
+            await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/"))
+        assert (failed.value.sent, peer.connections) == (False, 0)
+
+
+async def test_a_request_that_is_cancelled_lets_its_connection_go() -> None:
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        peer.answer = stall
+        task = asyncio.create_task(client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/")))
+        while not peer.requests:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not peer.closed_connections:
+            await asyncio.sleep(0.001)

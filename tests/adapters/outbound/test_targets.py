@@ -1,15 +1,32 @@
-"""No spelling of an inside address gets a connection: by the client, by the node, by the seam; and 0 means 0."""
+"""Connections that end elsewhere than the name said: other targets, moved names, resolvers and certificates."""
 
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.adapters.nodes.fake_context import outcome_of
-from tests.adapters.outbound.blocked_targets import LOOPBACK, denied_urls
-from tests.adapters.outbound.peer import listening_peer, open_client, run
-from tests.adapters.outbound.request_node import FakeStepContext, call, request_node
+from tests.adapters.outbound.peer import (
+    AUTHORITY,
+    LOOPBACK,
+    PRIVATE_ALLOWED,
+    FakeResolver,
+    FakeStepContext,
+    call,
+    denied_urls,
+    listening_peer,
+    open_client,
+    request_node,
+)
 from tests.live import open_in_process
-from weftwork.adapters.outbound import guard
+from weftwork.adapters.outbound import guard, resolver
+from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
@@ -104,19 +121,145 @@ async def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.Monke
             assert trap.connections == len(LOOPBACK)
 
 
-def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
-    async def work() -> None:
-        async with listening_peer() as trap:
-            strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
-            async with open_client(lenient(trap.port), guard=strict) as client:
-                with pytest.raises(FetchRefused):
-                    await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
-            assert trap.connections == 0
-
-    run(work)
+async def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
+    async with listening_peer() as trap:
+        strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
+        async with open_client(lenient(trap.port), guard=strict) as client:
+            with pytest.raises(FetchRefused):
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
+        assert trap.connections == 0
 
 
-def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_an_address_of_this_machine_is_refused_even_if_it_were_public()
+        await test_an_address_of_this_machine_is_refused_even_if_it_were_public()
+
+
+HANGS = """
+import asyncio, socket, threading
+from weftwork.adapters.outbound.resolver import SystemResolver
+socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
+
+async def work():
+    try:
+        await asyncio.wait_for(SystemResolver().resolve("hangs.example", 443), 0.05)
+    except TimeoutError:
+        print("left")
+
+asyncio.run(work())
+"""
+
+
+def test_a_process_does_not_wait_for_a_lookup() -> None:
+    ended = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "left\n")
+
+
+async def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolver, "MAX_CONCURRENT_LOOKUPS", 2)
+    begun = 0
+    gate = threading.Event()
+
+    def slow(*_: Any, **__: Any) -> list[Any]:
+        nonlocal begun
+        begun += 1
+        gate.wait(20)
+        return [(0, 0, 0, "", ("192.0.2.1", 443))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+
+    made = SystemResolver()
+    tasks = [asyncio.create_task(made.resolve("slow.example", 443)) for _ in range(3)]
+    while begun < 2:
+        await asyncio.sleep(0.001)
+    for task in tasks[:2]:
+        task.cancel()
+    await asyncio.wait(tasks[:2])
+    assert begun == 2
+    gate.set()
+    assert (await asyncio.wait_for(tasks[2], 20)) == ["192.0.2.1"]
+    assert begun == 3
+
+
+NAMES = {"api_test": [["127.0.0.1"]], "a_wild_test": [["127.0.0.1"]], "other_test": [["127.0.0.1"]]}
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("host", ["api.test", "API.test.", "a.wild.test", "127.0.0.1"])
+async def test_a_certificate_for_the_name_is_good(host: str) -> None:
+    names = FakeResolver(**NAMES)
+    names.table["127.0.0.1"] = [["127.0.0.1"]]
+    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, names) as client:
+        response = await client.fetch(OutboundRequest(f"https://{host}:{peer.port}/x"))
+        asked = host.lower().removesuffix(".")
+        assert (response.content, response.url) == (b"ok", f"https://{asked}:{peer.port}/x")
+        assert peer.requests[0].headers["host"] == f"{asked}:{peer.port}"
+        assert peer.names == [None if host[0] == "1" else asked]
+
+
+async def refused(client: GuardedClient, url: str) -> None:
+    with pytest.raises(FetchFailed, match="certificate") as failed:
+        await client.fetch(OutboundRequest(url))
+    assert failed.value.sent is False
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_certificate_for_another_name_is_not() -> None:
+    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        await refused(client, f"https://other.test:{peer.port}/")
+        assert (peer.requests, peer.names) == ([], ["other.test"])
+
+
+async def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> None:
+    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        await refused(client, f"https://api.test:{peer.port}/")
+        assert peer.requests == []
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_without_the_check_of_names_it_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weftwork.adapters.outbound import exchange
+
+    make = exchange.ssl.create_default_context
+
+    def careless() -> object:
+        context = make()
+        context.check_hostname = False
+        return context
+
+    monkeypatch.setattr(exchange.ssl, "create_default_context", careless)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        await test_a_certificate_for_another_name_is_not()
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() -> None:
+    closed = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            pass
+        closed.set()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        with pytest.raises(FetchFailed, match="within 200 ms") as failed:
+            await client.fetch(OutboundRequest(f"https://api.test:{port}/", timeout_ms=200))
+        assert failed.value.sent is False
+        await closed.wait()
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_plain_http_to_a_tls_port_is_a_failure() -> None:
+    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        with pytest.raises(FetchFailed) as failed:
+            await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
+        assert failed.value.sent is True

@@ -1,19 +1,31 @@
-"""The suite for providers, run on ours; and providers that break a promise, each found by the suite."""
+"""The suite for providers, the registry, and which model a request goes to."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.adapters.providers.provider_calls import generate_text, model_request, run
+from tests.harness.definitions import example_count
 from weftwork.adapters.providers.mock_providers import MockProvider
+from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.script import Script, ScriptedFault, ScriptEntry
 from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.adapters.system.clock_and_ids import SystemClock
+from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.ports.models import AnswerEnd, Delta, ModelProvider, ModelRequest, ProviderFault
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.media.message_parts import Modality
+from weftwork.protocol.models import selection
 from weftwork.protocol.models.answers import TokenUsage
+from weftwork.protocol.models.selection import ModelSelection, check_selection, select_model
+from weftwork.settings import Settings
+from weftwork.testing import ManualClock
 from weftwork.testing import provider as suite
+from weftwork.wiring.models import build_providers
 
 
 def scripted(entry: ScriptEntry | None = None) -> ModelProvider:
@@ -176,3 +188,159 @@ def test_a_broken_promise_is_found(broken: Any, check: suite.Check) -> None:
 def test_every_check_has_been_shown_to_fail() -> None:
     marks = test_a_broken_promise_is_found.pytestmark  # type: ignore[attr-defined]
     assert {row[1] for row in marks[0].args[1]} == set(suite.CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (Settings(), ("scripted",)),
+        (Settings(test_seams=True), ("scripted", "mock")),
+        (Settings(conformance=True), ("scripted", "mock")),
+    ],
+)
+def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str, ...]) -> None:
+    models, _ = build_providers(settings, ManualClock())
+    assert models.names == names
+
+
+@pytest.mark.rule("model-15")
+def test_a_request_goes_to_whom_it_names() -> None:
+    programs = ScriptedPrograms()
+    models = default_providers(ManualClock(), programs, testing=True)
+    assert models.find(model_request()).name == "scripted"
+    assert models.find(model_request(provider="scripted")).default_model == "scripted-1"
+    mock = models.find(model_request(provider="mock"))
+    assert (mock.name, mock.default_model) == ("mock", "mock-mini")
+    programs.program("", "n", ["one", "two"])
+    assert run(generate_text(mock, model_request())) == "one"
+    assert run(generate_text(models.find(model_request()), model_request())) == "two"
+
+
+@pytest.mark.rule("model-15")
+def test_the_mock_of_a_run_comes_before_any_provider() -> None:
+    models = default_providers(ManualClock())
+    for provider in ("", "scripted", "gone"):
+        found = models.find(model_request(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
+        assert found.name == "stream-text"
+        assert run(generate_text(found, model_request())) == "x"
+    assert models.find(model_request(mock={"id": "error"})).default_model == "mock-error-v1"
+
+
+@pytest.mark.rule("model-15")
+def test_what_is_not_offered_is_a_fault() -> None:
+    models = default_providers(ManualClock())
+    for request in (model_request(provider="mock"), model_request(provider="acme"), model_request(mock={"id": "acme"})):
+        with pytest.raises(ProviderFault) as caught:
+            models.find(request)
+        assert (caught.value.code, caught.value.retryable) == ("provider_not_supported", False)
+        assert "acme" not in str(caught.value)
+    with pytest.raises(ProviderFault) as caught:
+        ProviderRegistry(ManualClock(), []).find(model_request())
+    assert caught.value.code == "host_capability_missing"
+
+
+def test_other_providers_come_first_and_need_no_more_than_to_be_given() -> None:
+    vendor: ModelProvider = ScriptedProvider(ManualClock(), name="acme", default_model="acme-1")
+    models = default_providers(ManualClock(), more=[vendor])
+    assert models.names == ("acme", "scripted")
+    assert models.find(model_request()) is vendor
+
+
+NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 50}
+
+
+@pytest.mark.rule("model-17")
+@pytest.mark.parametrize(
+    ("configurable", "config", "choice"),
+    [
+        ({}, {}, ModelSelection()),
+        ({}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+        ({"model": "m", "temperature": 0, "maxTokens": 9.0}, NODE, ModelSelection("acme", "m", 0, 9)),
+        ({"ai.model": "a", "model": "m"}, NODE, ModelSelection("acme", "a", 0.5, 50)),
+        ({"ai": {"model": "a"}, "model": "m"}, {}, ModelSelection("", "a")),
+        ({"ai.provider": "other"}, NODE, ModelSelection("other", "", 0.5, 50)),
+        ({"ai": {"provider": "other", "model": "o"}}, NODE, ModelSelection("other", "o", 0.5, 50)),
+        ({"ai.provider": "acme"}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+        ({"ai.provider": "other"}, {"model": "acme-1"}, ModelSelection("other")),
+    ],
+)
+def test_the_run_wins_over_the_node(
+    configurable: dict[str, Any], config: dict[str, Any], choice: ModelSelection
+) -> None:
+    assert select_model(configurable, config) == choice
+
+
+@pytest.mark.rule("model-17")
+@settings(max_examples=example_count(100), deadline=None)
+@given(
+    st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),
+    st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),
+)
+def test_both_spellings_choose_the_same(asked: dict[str, str], config: dict[str, str]) -> None:
+    flat = {f"ai.{name}": value for name, value in asked.items()}
+    assert (
+        select_model(flat, config) == select_model({"ai": asked}, config) == select_model({**flat, "ai": asked}, config)
+    )
+    assert select_model(flat, config).provider == asked.get("provider", config.get("provider", ""))
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"ai.provider": "gone"}, "/configurable/ai.provider"),
+    ({"ai": {"provider": "gone"}}, "/configurable/ai/provider"),
+    ({"ai": {"provider": "mock"}, "ai.provider": "scripted"}, "/configurable/ai.provider"),
+    ({"ai.provider": 1}, "/configurable/ai.provider"),
+    ({"ai": {"model": ""}}, "/configurable/ai/model"),
+    ({"ai.model": "x" * 257}, "/configurable/ai.model"),
+    ({"ai.model": None}, "/configurable/ai.model"),
+    ({"ai": []}, "/configurable/ai"),
+    ({"ai.credentialRef": {}}, "/configurable/ai.credentialRef"),
+]
+
+
+@pytest.mark.rule("model-18")
+@pytest.mark.parametrize(("configurable", "pointer"), BAD)
+def test_what_is_not_offered_is_refused_and_pointed_at(configurable: dict[str, Any], pointer: str) -> None:
+    with pytest.raises(ClientFault) as caught:
+        check_selection(configurable, ("scripted", "mock"))
+    assert (caught.value.code, caught.value.details) == ("validation_error", {"pointer": pointer})
+
+
+@pytest.mark.rule("model-18")
+@pytest.mark.parametrize(
+    "configurable",
+    [
+        {},
+        {"ai.provider": "scripted"},
+        {"ai": {"provider": "mock", "model": "m", "more": 1}},
+        {"ai": {"provider": "mock"}, "ai.provider": "mock"},
+        {"acme.provider": "gone", "aiProvider": 1},
+    ],
+)
+def test_what_is_offered_may_be_asked_for(configurable: dict[str, Any]) -> None:
+    check_selection(configurable, ("scripted", "mock"))
+
+
+@pytest.mark.rule("model-18")
+@pytest.mark.parametrize(
+    ("configurable", "details"),
+    [
+        ({"ai.credentialRef": "cred-1"}, None),
+        ({"ai": {"credentialRef": "cred-1", "provider": "mock"}}, {"provider": "mock"}),
+    ],
+)
+def test_a_credential_is_for_those_that_take_one(configurable: dict[str, Any], details: Any) -> None:
+    with pytest.raises(ClientFault) as caught:
+        check_selection(configurable, ("mock",))
+    assert (caught.value.code, caught.value.status, caught.value.details) == ("credential_forbidden", 403, details)
+    assert "cred-1" not in str(caught.value)
+    if details:
+        check_selection(configurable, ("mock",), byok=("mock",))
+
+
+def test_without_the_check_a_credential_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "_ai_option", lambda *_: None)  # sabotage
+    check_selection({"ai.credentialRef": "cred-1"}, ("mock",))
+
+
+def test_a_budget_is_a_number_that_every_reader_takes() -> None:
+    assert select_model({"maxTokens": 1e308}, {}).max_tokens == selection.MAX_TOKENS

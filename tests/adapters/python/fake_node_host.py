@@ -8,16 +8,7 @@ from weftwork.adapters.python.calls.invocation import NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import to_node_type
 from weftwork.adapters.python.threads import ThreadPool
-from weftwork.ports.node_outcome import (
-    AppendLog,
-    EmitEvent,
-    Failed,
-    InterruptPending,
-    NewChild,
-    NodeOutcome,
-    StepFailed,
-    Suspended,
-)
+from weftwork.ports import node_outcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Resolution
@@ -38,7 +29,7 @@ class FakeNodeHost:
         self.passing_interrupts: list[Interrupt] = []
         self.refused_kinds: set[str] = set()
         """Kinds that the host refuses."""
-        self.emitted: list[AppendLog | EmitEvent] = []
+        self.emitted: list[node_outcome.AppendLog | node_outcome.EmitEvent] = []
         self.versions: dict[str, int] = {}
         self.rejects_output = False
         self.now = 1_000
@@ -46,7 +37,9 @@ class FakeNodeHost:
         self.recorded_items: Mapping[int, Any] = {}
         self.attempt = 0
 
-    async def enter(self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any) -> NodeOutcome:
+    async def enter(
+        self, function: Any, *, node_id: str = "n", visit: int = 0, **given: Any
+    ) -> node_outcome.NodeOutcome:
         """One entry of the node; `config` is its config, everything else an input."""
         node = node_of(function)
         assert node is not None
@@ -56,10 +49,10 @@ class FakeNodeHost:
         call = NodeCall("run-1", node_id, given, config, scope, visit=visit, attempt=self.attempt)
         try:
             return await to_node_type(node, self.tools).run(call, cast("NodeContext", self))
-        except InterruptPending as asking:
-            return Suspended(asking.interrupt)
+        except node_outcome.InterruptPending as asking:
+            return node_outcome.Suspended(asking.interrupt)
 
-    def run(self, function: Any, **given: Any) -> NodeOutcome:
+    def run(self, function: Any, **given: Any) -> node_outcome.NodeOutcome:
         """One entry in a loop of its own."""
         return asyncio.run(self.enter(function, **given))
 
@@ -74,34 +67,34 @@ class FakeNodeHost:
         if name not in self.recorded:
             try:
                 self.recorded[name] = await run()
-            except StepFailed as error:
+            except node_outcome.StepFailed as error:
                 self.recorded[name] = error.failure
                 raise
             self.now += 1_000
-        if isinstance(self.recorded[name], Failed):
-            raise StepFailed(self.recorded[name])
+        if isinstance(self.recorded[name], node_outcome.Failed):
+            raise node_outcome.StepFailed(self.recorded[name])
         return self.recorded[name]
 
     async def ask(self, interrupt: Interrupt, instead: Any = None) -> Resolution:
         if interrupt.kind in self.refused_kinds:
-            raise StepFailed(Failed("node_misused", "Not here.", retryable=False))
+            raise node_outcome.StepFailed(node_outcome.Failed("node_misused", "Not here.", retryable=False))
         if interrupt.kind in NON_BLOCKING_KINDS:
             self.passing_interrupts.append(interrupt)
             return Resolution()
         if interrupt.key not in self.answers:
-            raise InterruptPending(interrupt)
+            raise node_outcome.InterruptPending(interrupt)
         found = self.answers[interrupt.key]
         return found if isinstance(found, Resolution) else Resolution(found)
 
-    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
+    def emit_event(self, effect: node_outcome.AppendLog | node_outcome.EmitEvent) -> None:
         if self.rejects_output:
-            raise StepFailed(Failed("node_output_too_large", "Too much.", retryable=False))
+            raise node_outcome.StepFailed(node_outcome.Failed("node_output_too_large", "Too much.", retryable=False))
         self.emitted.append(effect)
 
     async def pin_version(self, change_id: str, version: int) -> int:
         return self.versions.setdefault(change_id, version)
 
-    async def prepare_child(self, *given: Any, **more: Any) -> NewChild | Failed:
+    async def prepare_child(self, *given: Any, **more: Any) -> node_outcome.NewChild | node_outcome.Failed:
         raise AssertionError("no children here")
 
     @property
@@ -117,5 +110,28 @@ class FakeNodeHost:
     async def record_item(self, index: int, output: Any) -> None:
         raise AssertionError("no map runs here")
 
-    async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
+    async def run_part(
+        self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str
+    ) -> node_outcome.NodeOutcome:
         raise AssertionError("no map runs here")
+
+
+def single_node_workflow(
+    workflow_id: str,
+    type_id: str,
+    inputs: dict[str, Any] | None = None,
+    config: dict[str, Any] | None = None,
+    settings: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A workflow whose one node, `n`, is of that type and has these inputs."""
+    node = {
+        "id": "n",
+        "typeId": type_id,
+        "name": "Node",
+        "position": {"x": 0, "y": 0},
+        "config": config or {},
+        "inputs": {name: {"type": "static", "value": value} for name, value in (inputs or {}).items()},
+        "settings": settings or {},
+    }
+    rest = {"triggers": [], "variables": [], "metadata": {}, "settings": {}}
+    return {"id": workflow_id, "name": workflow_id, "version": "1.0", "nodes": [node], "edges": [], **rest}

@@ -1,15 +1,24 @@
-"""The context of async functions: what it tells and says, versions, and requests."""
+"""The context of Python nodes: what it offers, its types, and the page that describes it."""
 
+import inspect
 import random
+import re
+import zlib
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.docs.pages import ROOT, blocks
+from weftwork.adapters.python.calls.fetch import FetchResponse
+from weftwork.adapters.python.calls.model_calls import AiAnswer, AiUsage, Envelope
+from weftwork.adapters.python.declaration.decorator import NodeFunction, node, node_of
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS
+from weftwork.testing import TIMEOUT, Asset, FakeModel, respond, run_node
 
 
 @weftwork.node("acme.tell")
@@ -177,3 +186,167 @@ def test_what_the_host_does_not_have() -> None:
     found = FakeNodeHost().run(more)
     assert isinstance(found, Failed)
     assert found.code == "host_capability_missing"
+
+
+URL = "https://api.example.com/x"
+PNG = b"\x89PNG\r\n\x1a\n" + b"p" * 100
+KIND = weftwork.EnvelopeKind("vendor.acme.note", schema={"type": "object"})
+
+
+def number() -> int:
+    return 7
+
+
+async def word() -> str:
+    return "seven"
+
+
+@weftwork.node("acme.awaits")
+async def awaits(ctx: weftwork.Context) -> None:
+    assert_type(await ctx.step("plain", number), int)
+    assert_type(await ctx.step("async", word), str)
+    assert_type(await ctx.get_version("change", 1, 2), int)
+    assert_type(await ctx.fetch(URL), FetchResponse)
+    assert_type(await ctx.call_ai("Hello"), AiAnswer)
+    assert_type(await ctx.generate_envelope(KIND, "Hello"), Envelope)
+    shown = assert_type(await ctx.emit_image(PNG), weftwork.Media)
+    assert_type(await ctx.read_media(shown), weftwork.MediaContent)
+    assert_type(await ctx.clarify("who", {"name": "Who?"}), dict[str, Any])
+
+
+@weftwork.node("acme.blocks")
+def waits_in_place(ctx: weftwork.PlainContext) -> None:
+    assert_type(ctx.step("plain", number), int)
+    assert_type(ctx.step("async", word), str)
+    assert_type(ctx.get_version("change", 1, 2), int)
+    assert_type(ctx.fetch(URL), FetchResponse)
+    assert_type(ctx.call_ai("Hello"), AiAnswer)
+    assert_type(ctx.generate_envelope(KIND, "Hello"), Envelope)
+    shown = assert_type(ctx.emit_image(PNG), weftwork.Media)
+    assert_type(ctx.read_media(shown), weftwork.MediaContent)
+    assert_type(ctx.clarify("who", {"name": "Who?"}), dict[str, Any])
+
+
+@pytest.mark.parametrize("function", [awaits, waits_in_place])
+def test_every_call_works_in_both(function: Any) -> None:
+    model = FakeModel(["Hello.", '{"type": "vendor.acme.note", "payload": {}}'] * 2)
+    answers = {"who": {"answers": {"name": "Ann"}}}
+    result = run_node(function, model=model, kinds=[KIND], answers=answers, fetch=lambda request: respond())
+    assert result.error is None
+    assert result.media[0].data == PNG
+
+
+def test_both_have_the_same_methods_and_docstrings() -> None:
+    def public(kind: type) -> dict[str, Any]:
+        return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+
+    assert public(weftwork.Context) == public(weftwork.PlainContext)
+    slots = {"attempt", "iteration", "log", "node_id", "run_id"}
+    assert [name for name, each in public(weftwork.Context).items() if name not in slots and not each.__doc__] == []
+
+
+PAGE = (ROOT / "docs" / "extend" / "node.md").read_text("utf-8")
+MODELS = (ROOT / "docs" / "extend" / "ai-node.md").read_text("utf-8")
+MEDIA = (ROOT / "docs" / "extend" / "media.md").read_text("utf-8")
+QUESTIONS = (ROOT / "docs" / "extend" / "questions.md").read_text("utf-8")
+
+
+def nodes_on(page: str) -> list[tuple[str, Any]]:
+    """The nodes that the code on a page makes: their types, and what they are made of."""
+    made: list[NodeFunction] = []
+    for block in blocks(page):
+        if block.language == "py":
+            names: dict[str, Any] = {"weftwork": weftwork, "__name__": "page"}
+            exec(compile(block.code, "page", "exec"), names)
+            made += [found for value in names.values() if (found := node_of(value)) is not None]
+    return [(found.declaration.type_id, found.function) for found in made]
+
+
+def test_the_code_on_the_page_makes_nodes() -> None:
+    assert [type_id for type_id, _ in nodes_on(PAGE)] == ["acme.bill", "acme.charge"]
+
+
+def test_the_node_that_asks_can_be_run() -> None:
+    ((type_id, order),) = nodes_on(QUESTIONS)
+    assert type_id == "acme.order"
+    votes = [{"action": "accept", "voter": voter} for voter in ("ann", "cyd")]
+    answers: dict[str, Any] = {
+        "details": {"answers": {"size": "large", "colour": "red"}},
+        "buy": votes,
+        "paid": {"order": 7, "amount": 20},
+    }
+    result = run_node(order, inputs={"item": "door"}, answers=answers)
+    assert result.outputs == {"bought": True, "order": 7, "paid": True}
+    assert result.asked[1].data["artifactData"]["price"] == 20
+    assert run_node(order, inputs={"item": "door"}, answers={**answers, "paid": TIMEOUT}).outputs["paid"] is False
+    assert run_node(order, inputs={"item": "door"}, answers={**answers, "buy": TIMEOUT}).outputs["bought"] is False
+
+
+def test_every_option_of_a_question_is_explained() -> None:
+    for name in ("interrupt", "approve", "clarify", "wait_for_event"):
+        (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", QUESTIONS, re.MULTILINE)
+        parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        everywhere = {"timeout", "default", "remind_after"}
+        assert [each for each in parameters if each not in everywhere and not re.search(rf"\b{each}\b", row)] == []
+        assert [each for each in everywhere if f"`{each}`" not in QUESTIONS] == []
+
+
+def test_the_node_that_asks_a_model_can_be_run() -> None:
+    ((type_id, read_mail),) = nodes_on(MODELS)
+    assert type_id == "acme.read-mail"
+    model = ['{"article": "chair", "amount": 2}', "Two chairs."]
+    result = run_node(read_mail, inputs={"mail": "Two chairs, please."}, model=model)
+    assert result.outputs == {"article": "chair", "letter": "Two chairs."}
+
+
+def test_every_option_of_a_call_of_a_model_is_explained() -> None:
+    for name in ("call_ai", "generate_envelope"):
+        options = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        assert [each for each in options if not re.search(rf"`(.*\W)?{each}\W", MODELS)] == []
+
+
+def test_every_member_of_an_answer_is_explained() -> None:
+    for kind in (AiAnswer, Envelope, AiUsage):
+        names = [name for name in dir(kind) if not name.startswith("_")]
+        assert [name for name in names if f"`{name}`" not in MODELS] == []
+
+
+def test_the_node_that_shows_media_can_be_run() -> None:
+    ((type_id, receipt),) = nodes_on(MEDIA)
+    assert type_id == "acme.receipt"
+    result = run_node(receipt, inputs={"photo": Asset(b"photo" * 99)})
+    assert zlib.decompress(result.media[0].data) == b"photo" * 99
+
+
+def test_everything_about_media_is_explained() -> None:
+    for name in ("emit_image", "emit_audio", "emit_file", "read_media"):
+        (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", MEDIA, re.MULTILINE)
+        parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
+        assert [each for each in parameters if not re.search(rf"\b{each}\b", row)] == []
+    for kind in (weftwork.Media, weftwork.MediaContent):
+        assert [name for name in kind.__struct_fields__ if f"`{name}`" not in MEDIA] == []
+
+
+def test_every_kind_of_question_is_explained() -> None:
+    assert [kind for kind in INTERRUPT_KINDS if f"`{kind}`" not in QUESTIONS] == []
+
+
+def test_every_member_of_the_context_is_explained() -> None:
+    table = PAGE.partition("## The context")[2].partition("\n## ")[0]
+    rows = " ".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))
+    # The first column of the table: names in code, with or without what they take.
+    explained = set(re.findall(r"(?:^|`|\W)([a-z_]+)(?=[`(,.]|\()", rows))
+    members = {name for name in dir(weftwork.Context) if not name.startswith("_")}
+    assert members <= explained | {"log"}
+    assert "log.debug" in rows
+
+
+def test_every_option_of_the_decorator_is_shown() -> None:
+    shown = next(block.code for block in blocks(PAGE) if block.language == "py")
+    options = [name for name in inspect.signature(node).parameters if name != "type_id"]
+    assert not [name for name in options if f"    {name}=" not in shown]
+
+
+def test_every_public_name_for_nodes_is_on_the_page() -> None:
+    names = [name for name in weftwork.__all__ if name not in ("Host", "Settings")]
+    assert not [name for name in names if name not in PAGE]

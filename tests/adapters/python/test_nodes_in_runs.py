@@ -1,5 +1,6 @@
-"""What a workflow author sees of nodes in Python: questions, retries, pauses, versions, events, and items of a map."""
+"""Python nodes in runs: settings, trust, versions, and effects that happen once."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +8,24 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import single_node_workflow
+import weftwork
+from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
+from tests.harness.child_workflows import start_run
+from tests.harness.definitions import edge, node, workflow
+from tests.harness.engine_harness import EngineHarness, run
 from tests.live import Host, start_host, until, write_workflows
-
-pytestmark = pytest.mark.slow
+from tests.testing.definitions import sequence
+from weftwork.adapters.python.calls.fetch import FetchResponse
+from weftwork.adapters.python.calls.invocation import Invocation, NodeServices
+from weftwork.adapters.python.calls.steps import Steps
+from weftwork.adapters.python.declaration.decorator import node_of
+from weftwork.adapters.python.node_runner import to_node_type
+from weftwork.adapters.python.threads import ThreadPool
+from weftwork.ports.node_outcome import Failed
+from weftwork.protocol.run.events import EXTERNAL_CONTENT
+from weftwork.protocol.run.header import version_error
+from weftwork.testing import run_workflow
+from weftwork.testing.fake_outbound import FakeOutbound
 
 NODES = """
 import asyncio, threading, time
@@ -160,6 +175,7 @@ def failure(events: list[dict[str, Any]]) -> dict[str, Any]:
     return [event for event in events if event["type"] == "node.failed"][-1]["payload"]["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ask", "ask-plain"])
 def test_a_node_that_asks_is_entered_again_and_its_step_is_not(place: Path, host: Host, name: str) -> None:
     run_id = host.create(name)
@@ -173,6 +189,7 @@ def test_a_node_that_asks_is_entered_again_and_its_step_is_not(place: Path, host
     assert (times(place, f"{name}-outside"), times(place, f"{name}-inside")) == (3, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["flaky", "undone"])
 def test_a_retry_repeats_the_code_and_not_the_steps(place: Path, host: Host, name: str) -> None:
     events = host.log(host.create(name))
@@ -185,12 +202,14 @@ def test_a_retry_repeats_the_code_and_not_the_steps(place: Path, host: Host, nam
     assert failed == ["step_not_done" if name == "undone" else "not_yet"] * len(failed)
 
 
+@pytest.mark.slow
 def test_a_failure_that_cannot_get_better_is_not_retried(host: Host) -> None:
     events = host.log(host.create("final"))
     assert [event["type"] for event in events].count("node.started") == 1
     assert failure(events) == {"code": "never", "message": "It will not work.", "details": {"why": ["so"]}}
 
 
+@pytest.mark.slow
 def test_a_version_is_pinned_once_and_kept(host: Host) -> None:
     events = host.log(host.create("version"))
     assert events[-1]["payload"]["outputs"] == {"n": {"output": 2}}
@@ -203,6 +222,7 @@ def test_a_version_is_pinned_once_and_kept(host: Host) -> None:
     assert failure(host.log(host.create("newer")))["code"] == "version_out_of_range"
 
 
+@pytest.mark.slow
 def test_a_pause_at_once_waits_for_an_open_step(place: Path, host: Host) -> None:
     run_id = host.create("slow")
     until(lambda: times(place, "slow-begun") == 1, "the step")
@@ -217,11 +237,13 @@ def test_a_pause_at_once_waits_for_an_open_step(place: Path, host: Host) -> None
     assert (times(place, "slow-begun"), times(place, "slow-done")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_no_more_of_a_type_run_at_once_than_it_says(host: Host) -> None:
     runs = [host.create("one") for _ in range(6)]
     assert [host.log(run)[-1]["payload"]["outputs"]["n"]["output"] for run in runs] == [True] * 6
 
 
+@pytest.mark.slow
 def test_items_of_a_map_can_be_python(host: Host) -> None:
     document = map_flow()
     registered = host.call("POST", "/v1/workflows", document)
@@ -229,3 +251,163 @@ def test_items_of_a_map_can_be_python(host: Host) -> None:
     events = host.log(host.create("map"))
     assert events[-1]["type"] == "run.completed", failure(events)
     assert "[1,4,9]" in json.dumps(events[-1]["payload"]).replace(" ", "")
+
+
+URL = "https://api.example.com/x"
+
+
+@weftwork.node("acme.asks")
+async def asks(ctx: weftwork.Context) -> dict[str, Any]:
+    ctx.log.info("before")
+    return {"output": (await ctx.fetch(URL)).json()}
+
+
+@weftwork.node("acme.asks-plain")
+def asks_plain(ctx: weftwork.PlainContext) -> dict[str, Any]:
+    ctx.log.info("before")
+    return {"output": ctx.fetch(URL).json()}
+
+
+@weftwork.node("acme.asks-in-step")
+async def asks_in_step(ctx: weftwork.Context) -> dict[str, Any]:
+    ctx.log.info("before")
+
+    async def send() -> Any:
+        return (await ctx.fetch(URL)).json()
+
+    return {"output": await ctx.step("send", send)}
+
+
+@weftwork.node("acme.asks-nobody")
+async def asks_nobody(ctx: weftwork.Context) -> dict[str, Any]:
+    ctx.log.info("before")
+    try:
+        await ctx.fetch("https://api.example.com/nowhere")
+    except weftwork.FetchError:
+        return {"output": 0}
+    raise AssertionError("there is nobody there")
+
+
+def story(function: Any) -> list[tuple[str, str | None]]:
+    async def scenario() -> list[tuple[str, str | None]]:
+        answers = FakeOutbound(
+            {URL: {"said": 1}, "https://api.example.com/nowhere": weftwork.FetchError("gone", False)}
+        )
+        found = node_of(function)
+        assert found is not None
+        made = to_node_type(found, NodeServices(ThreadPool(4, 4), answers))
+        flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
+        bench, key = await start_run(flow, bench=EngineHarness(made))
+        events = await bench.run_to_end(key)
+        return [(each.type, each.content_trust) for each in events]
+
+    return run(scenario)
+
+
+@pytest.mark.rule("trust-04")
+@pytest.mark.parametrize("function", [asks, asks_plain, asks_in_step], ids=["async", "plain", "step"])
+def test_what_a_node_fetches_is_untrusted(function: Any) -> None:
+    told = story(function)
+    assert told[-1] == ("run.completed", "untrusted")
+    assert [trust for kind, trust in told if kind == "node.completed"] == ["untrusted", "untrusted"]
+    assert ("log.appended", None) in told
+    assert (EXTERNAL_CONTENT, "untrusted") in told
+
+
+def test_a_request_that_nobody_answers_brings_nothing() -> None:
+    assert {trust for _, trust in story(asks_nobody)} == {None}
+
+
+def test_the_proof_goes_red_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def believed(self: Invocation, request: Any) -> Any:
+        assert self.services.outbound is not None
+        return FetchResponse(await self.services.outbound.fetch(request))
+
+    monkeypatch.setattr(Invocation, "fetch", believed)
+    assert story(asks)[-1] == ("run.completed", None)
+
+
+@pytest.mark.rule("ver-02")
+@pytest.mark.parametrize(
+    ("change_id", "least", "most", "pinned", "code"),
+    [
+        ("c", 1, 2, None, None),
+        ("c", -1, -1, -1, None),
+        ("c", 1, 2, 1, None),
+        ("c", 1, 2, 0, "version_out_of_range"),
+        ("c", 1, 2, 3, "version_out_of_range"),
+        ("c", -2, 1, None, "validation_error"),
+        ("c", 2, 1, None, "validation_error"),
+        ("c", True, 2, None, "validation_error"),
+        ("c", 1, 2.0, None, "validation_error"),
+        ("c", "1", 2, None, "validation_error"),
+        ("c", 1, 2**53, None, "validation_error"),
+        ("", 1, 2, None, "validation_error"),
+        ("c" * 257, 1, 2, None, "validation_error"),
+    ],
+)
+def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
+    found = version_error(change_id, least, most, pinned)
+    assert (found and found[0]) == code
+
+
+@pytest.mark.parametrize("change_id", ["a\0", "a\ud800", b"xy", ["x"], None])
+def test_the_id_of_a_change_is_text_that_can_be_stored(change_id: Any) -> None:
+    @weftwork.node("acme.changed")
+    async def changed(ctx: weftwork.Context) -> int:
+        return await ctx.get_version(change_id, min=1, max=2)
+
+    @weftwork.node("acme.changed-plain")
+    def changed_plain(ctx: weftwork.PlainContext) -> int:
+        return ctx.get_version(change_id, min=1, max=2)
+
+    for function in (changed, changed_plain):
+        stage = FakeNodeHost()
+        found = stage.run(function)
+        assert isinstance(found, Failed)
+        assert (found.code, found.retryable) == ("node_misused", False)
+        assert stage.versions == {}
+
+
+@pytest.mark.parametrize("effect", ["once", "pure"])
+def test_a_once_node_is_not_tried_again_because_a_step_of_it_was_not_done(effect: Any) -> None:
+    paid: list[int] = []
+
+    @weftwork.node("acme.pay", effect=effect)
+    async def pay(ctx: weftwork.Context) -> None:
+        paid.append(ctx.attempt)
+
+        def mail() -> None:
+            if ctx.attempt == 1:
+                raise weftwork.NotDone
+
+        await ctx.step("mail", mail)
+
+    result = run_workflow(sequence("acme.pay", maxRetries=3, retryDelayMs=1), nodes=[pay])
+    assert (paid, result.status) == (([1], "failed") if effect == "once" else ([1, 2], "completed"))
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_step_does_not_outlive_its_entry(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
+    if not guarded:
+        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
+    sent: list[int] = []
+
+    @weftwork.node("acme.spawns")
+    async def spawns(ctx: weftwork.Context) -> None:
+        attempt = ctx.attempt
+
+        async def send() -> None:
+            await asyncio.sleep(60)
+            sent.append(attempt)
+
+        task = asyncio.create_task(ctx.step("send", send))
+        await asyncio.sleep(3600)
+        await task
+
+    answers = {"a": {"outcome": "failed"}}
+    document = sequence("acme.spawns", "core.delay", maxRetries=1, retryDelayMs=1, timeoutMs=1000)
+    document["nodes"][1] |= {"config": {"ms": 100_000}, "settings": {}}
+    document["edges"][0]["triggerRule"] = "all_complete"
+    run_workflow(document, nodes=[spawns], answers=answers)
+    assert sent == ([] if guarded else [1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
 
 pytestmark = pytest.mark.slow

@@ -1,15 +1,20 @@
-"""Kin on the SQLite file: what it costs depends on the family alone, and a run without one pays nothing."""
+"""Child runs in SQLite: what is stored, what it costs, and that any order of calls agrees with the model."""
 
 import asyncio
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
+from tests.adapters.sqlite.test_model import Pair
+from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -17,12 +22,12 @@ from weftwork.adapters.sqlite.transactions import RunHead, RunHeadCache
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
-from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildResult
-from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, ChildCreate, ChildResult, HiddenValue
+from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_runs import child, create_children, parent_with_children, report_result
-from weftwork.testing.storage.harness import catch, prove
-from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run
+from weftwork.testing.storage.harness import ACME, catch, opened, prove
+from weftwork.testing.storage.samples import NOW, OTHER, batch, header, make_run
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
@@ -201,10 +206,10 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     assert len(child_runs.list_cancel_requests(listening, None, 1000)) == count
 
 
-def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
+async def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
     """The id is looked at before anything is written, so the others who write at that moment are not held up."""
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         parent, other = await make_run(store), await make_run(store, "run-b")
         good = child(parent, "new")
         for expected, bad in enumerate(((good, child(parent, "run-b")), (good, good)), -1):
@@ -215,8 +220,6 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
             assert isinstance(refused, HostFault)
             assert str(refused) == f"the run id {bad[1].header.run_id} is in use"
 
-    prove(SqliteStore(tmp_path / "store.db"), check)
-
 
 @pytest.mark.parametrize(
     ("module", "name", "without"),
@@ -225,16 +228,16 @@ def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
         (transactions, "_RUN_ID_IN_USE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL"),
     ],
 )
-def test_a_child_that_is_refused_late_is_seen(
+async def test_a_child_that_is_refused_late_is_seen(
     tmp_path: Path, module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(module, name, without)
     with pytest.raises(AssertionError, match="after it had written"):
-        test_a_refused_child_harms_nobody_else(tmp_path)
+        await test_a_refused_child_harms_nobody_else(tmp_path)
 
 
-def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
+async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
     """Its runs have no kin; they may start runs, and everything else goes on."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
@@ -253,7 +256,7 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
         )
     old.close()
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
@@ -281,4 +284,161 @@ def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
                 await store.child_runs.cancel_requests(None, 10),
             ) == ([], [])
 
-    prove(SqliteStore(path), check)
+
+STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")
+
+
+class Families(Pair):
+    """Runs that start runs, in two partitions with the same names. Chance says who does what, mostly what works."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self.chance = chance
+
+    def found(self) -> list[Any]:
+        log: Any = self.model.log
+        return [*log._table.runs.values()]
+
+    def some(self, ended: bool = False) -> Any:
+        """A run that has ended, or has not, if there is one."""
+        fit = [run for run in self.found() if run.has_ended == ended] or self.found()
+        return self.chance.choice(fit)
+
+    def seldom(self) -> bool:
+        return self.chance.random() < 0.06
+
+    def often(self) -> bool:
+        return self.chance.random() < 0.5
+
+    def fresh(self, partition: str, count: int) -> list[str]:
+        """Names that are free, the lowest first, so that those of deleted runs are used again."""
+        taken = {run.key.run_id for run in self.found() if run.key.partition == partition}
+        return [name for name in (f"run-{number}" for number in range(200)) if name not in taken][:count]
+
+    def make(self) -> None:
+        partition = self.chance.choice((ACME, OTHER))
+        parent = Parent(self.some().key.run_id, "n", "k", "core.dispatch", "run-0") if self.seldom() else None
+        self.both("create", header(self.fresh(partition, 1)[0], partition, parent=parent))
+
+    def act(self) -> None:
+        known = self.some()
+        run, status = known.key, self.chance.choice(STEPS)
+        expected = known.projection.last_sequence + self.seldom()
+        names = self.fresh(run.partition, self.chance.choice((0, 0, 1, 2)))
+        if names and self.seldom():
+            names[-1] = run.run_id
+        root = known.parent_link.root if known.parent_link else run.run_id
+        spawns: list[ChildCreate] = []
+        for name in names:
+            made = child(run, name, root, awaited=self.often(), cascade=self.often())
+            spawns.append(replace(made, hidden=(HiddenValue(-1, "/secret", name.encode()),) if self.often() else ()))
+        given = batch(run, expected, 1, status)
+        if status == "running":
+            given = replace(given, projection=replace(given.projection, parked=self.often()))
+        told = ChildResult(run.run_id, "n", name_of(expected), expected + 1, status, b"%d" % expected)
+        given = replace(
+            given,
+            child_creates=tuple(spawns),
+            child_result=told if self.often() else None,
+            cancel_requests=tuple(
+                CancelRequest(self.some().key.run_id, name_of(expected)) for _ in range(self.chance.choice((0, 0, 2)))
+            ),
+            cascade_cancel=CascadeCancel(name_of(expected), self.often()) if self.chance.random() < 0.2 else None,
+        )
+        self.both("append", run, expected, given)
+
+    def hear(self) -> None:
+        kept: list[PendingChildResult] = self.both("child_results", None, 100)
+        if kept:
+            one = self.chance.choice(kept)
+            told = replace(one.result, sequence=one.result.sequence - self.often())
+            self.both(
+                "acknowledge_results",
+                (PendingChildResult(replace(one.parent, partition=OTHER) if self.seldom() else one.parent, told),),
+            )
+
+    def drop(self) -> None:
+        self.both("delete", self.some(ended=True).key, NOW)
+
+    def sweep(self) -> None:
+        while self.runner.run(self.store.retention.purge()):
+            pass
+        self.both("sweep", NOW + self.often())
+
+    def walk(self) -> None:
+        parent, after, limit = self.some().key, self.chance.choice((None, *self.fresh(ACME, 1), "run-1")), 2
+        after = self.some().key.run_id if self.often() else after
+        self.both("cancel_requests", None if after is None else RunKey(parent.partition, after), limit)
+        self.both("children", parent, after, limit)
+        self.both(
+            "child_results",
+            None if after is None else PendingChildResult(parent, ChildResult(after, "n", "k", 0, "running")),
+            limit,
+        )
+        statuses = tuple(self.chance.sample(STATUSES, 2)) if self.often() else ()
+        self.both("list_runs", parent.partition, RunQuery(statuses, parent=parent.run_id, before=after, limit=limit))
+
+    def agree(self) -> None:
+        for run in self.found():
+            if run.children or run.parent_link is None:
+                self.both("children", run.key, None, 100)
+                self.both("count_descendants", run.key)
+        self.both("child_results", None, 100)
+        self.both("cancel_requests", None, 100)
+
+    def live(self, steps: int) -> None:
+        self.begin()
+        try:
+            for partition in (ACME, OTHER):
+                self.both("create", header("run-0", partition))
+            chances = {
+                self.act: 12,
+                self.hear: 3,
+                self.drop: 3,
+                self.walk: 2,
+                self.make: 1,
+                self.sweep: 1,
+                self.restart: 1,
+            }
+            for step in self.chance.choices([*chances], [*chances.values()], k=steps):
+                if not all(run.has_ended for run in self.found()):
+                    step()
+                else:
+                    self.make()
+                self.agree()
+        finally:
+            self.teardown()
+
+
+def name_of(number: int) -> str:
+    return f"at {number}"
+
+
+@settings(max_examples=example_count(10, full=600), deadline=None, database=None)
+@given(seed=st.integers(0, 2**32))
+def test_the_stores_agree_on_families(seed: int) -> None:
+    Families(random.Random(seed)).live(60)
+
+
+SABOTAGES: list[tuple[Any, str, Any]] = [
+    (transactions, "insert_children", lambda *_: None),
+    (child_runs, "MARK_HAS_CHILDREN", "SELECT ?"),
+    (child_runs, "DELETE_CHILD", "SELECT ?"),
+    (child_runs, "DELETE_RESULTS", "SELECT ?"),
+    (child_runs, "_ACKNOWLEDGE_RESULT", child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", ">= 0 * ?")),
+    (child_runs, "_PUT_RESULT", child_runs._PUT_RESULT.replace("AND p.completed_at IS NULL", "")),
+    (child_runs, "has_pending_result", lambda *_: False),
+    (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?"),
+    (child_runs, "_PUT_CANCEL_REQUEST", child_runs._PUT_CANCEL_REQUEST.replace("AND k.parent_no = ?", "AND ? > 0")),
+    (child_runs, "CASCADE_TO_AWAITED", child_runs.CASCADE_TO_CHILDREN),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "without"), SABOTAGES)
+def test_a_store_that_loses_child_runs_is_seen(
+    module: Any, name: str, without: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage: walks of the same kind tell a store without one of these from the model."""
+    monkeypatch.setattr(module, name, without)
+    with pytest.raises(AssertionError):
+        [Families(random.Random(seed)).live(60) for seed in range(40)]

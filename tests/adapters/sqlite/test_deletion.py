@@ -1,4 +1,4 @@
-"""Deletion on the SQLite file: in bounded pieces, to the last row, and across a kill."""
+"""Deleting runs from SQLite, and the references of assets that go with them."""
 
 import asyncio
 import os
@@ -10,23 +10,26 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import child_runs, retention
-from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
+from weftwork.adapters.sqlite import child_runs, event_log, retention, transactions
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.annotations import Annotation
+from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.retention import StillLive
 from weftwork.protocol.run.batch import CancelRequest, CascadeCancel, HiddenValue
 from weftwork.protocol.run.header import Parent, RunKey
 from weftwork.protocol.run.projection import StateRow
+from weftwork.testing.storage import assets
 from weftwork.testing.storage.assets import asset, digest
 from weftwork.testing.storage.child_runs import parent_with_children, report_result
-from weftwork.testing.storage.harness import prove, state_of
+from weftwork.testing.storage.harness import ACME, catch, opened, prove, state_of
 from weftwork.testing.storage.run_queries import interrupt
-from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run
+from weftwork.testing.storage.samples import NOW, OTHER, batch, header, make_run
 
 EVENTS, ROWS = 3000, 1200
 AT_ONCE = {"runs", "run_tags", "kinship"}
@@ -79,10 +82,10 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
     assert of_runs == {*retention.RUN_TABLES, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
-def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
+async def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
         before = await state_of(store, kept)
@@ -103,25 +106,23 @@ def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
         assert left_of(path, 1) == {}
         assert await state_of(store, kept) == before
 
-    prove(SqliteStore(path), check)
-
 
 @pytest.mark.parametrize("table", [name for name in retention.RUN_TABLES if name != "events"])
-def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the tests above."""
     others = {name: rows for name, rows in retention.RUN_TABLES.items() if name != table}
     monkeypatch.setattr(retention, "RUN_TABLES", others)
     with pytest.raises(AssertionError):
         test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path)
     with pytest.raises(AssertionError):
-        test_nothing_is_left_of_a_deleted_run(tmp_path)
+        await test_nothing_is_left_of_a_deleted_run(tmp_path)
 
 
-def test_no_child_messages_are_left(tmp_path: Path) -> None:
+async def test_no_child_messages_are_left(tmp_path: Path) -> None:
     """Of a family that was told, told again, ordered and cancelled there are no news and no orders when it is over."""
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         parent, runs = await parent_with_children(store)
         for run in runs:
             await report_result(store, parent, run, -1)
@@ -139,27 +140,25 @@ def test_no_child_messages_are_left(tmp_path: Path) -> None:
         for run_no in range(1, 5):
             assert left_of(path, run_no) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
-
 
 @pytest.mark.parametrize(
     ("module", "name"),
     [(child_runs, "DELETE_RESULTS"), (child_runs, "_DELETE_CANCEL_REQUEST"), (child_runs, "DELETE_CHILD")],
 )
-def test_child_messages_that_are_left_are_seen(
+async def test_child_messages_that_are_left_are_seen(
     tmp_path: Path, module: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(module, name, "SELECT ?")
     with pytest.raises((AssertionError, StillLive)):
-        test_no_child_messages_are_left(tmp_path)
+        await test_no_child_messages_are_left(tmp_path)
 
 
-def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
+async def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     large = retention.PIECE_BYTES // 4
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await make_run(store)
         last = batch(run, -1, 40, "completed")
         events = tuple(replace(event, payload=b"x" * large) for event in last.events)
@@ -172,11 +171,13 @@ def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
         assert all(before - after <= 4 for before, after in pairwise(counts))
         assert counts[-1] == 0
 
-    prove(SqliteStore(path), check)
 
+async def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
+    async def purge(store: SqliteStore) -> None:
+        while await store.retention.purge():
+            pass
 
-def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await full_run(store, events=20_000)
         other = await make_run(store, "run-b", status="running")
         await store.retention.delete(run, NOW)
@@ -187,12 +188,6 @@ def test_other_writes_come_between_two_pieces(tmp_path: Path) -> None:
             expected += 1
         assert not purging.done(), "nobody waited for all of it"
         await purging
-
-    async def purge(store: SqliteStore) -> None:
-        while await store.retention.purge():
-            pass
-
-    prove(SqliteStore(tmp_path / "store.db"), check)
 
 
 KILLED = """
@@ -216,18 +211,16 @@ asyncio.run(work(sys.argv[1], int(sys.argv[2])))
 
 @pytest.mark.rule("run-08")
 @pytest.mark.parametrize("pieces", [0, 1, 5])
-def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
+async def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
     path = tmp_path / "store.db"
 
-    async def fill(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         await full_run(store)
-
-    prove(SqliteStore(path), fill)
     line = [sys.executable, "-c", KILLED, str(path), str(pieces)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "deleted\n"), done.stderr
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = RunKey(ACME, "run-a")
         assert await state_of(store, run) == (None, [], [])
         assert await store.annotations.page(run, None, 10, 1000) is None
@@ -239,13 +232,13 @@ def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_pat
         assert count > 3
         assert left_of(path, 1) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
 
-
-def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_piece_that_cannot_be_written_is_taken_away_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         await store.retention.delete(run, NOW)
         before = left_of(path, 1)
@@ -264,14 +257,12 @@ def test_a_piece_that_cannot_be_written_is_taken_away_later(tmp_path: Path, monk
             pass
         assert left_of(path, 1) == {"deleted_runs": 1}
 
-    prove(SqliteStore(path), check)
 
-
-def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
+async def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
     """The file does not shrink, and does not grow either while as much is deleted as is added."""
     path = tmp_path / "store.db"
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         sizes: list[int] = []
         for number in range(4):
             run = await full_run(store, f"run-{number}")
@@ -281,8 +272,6 @@ def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
             sizes.append(pages(path))
         assert max(sizes[1:]) <= sizes[0] * 1.1, sizes
 
-    prove(SqliteStore(path), check)
-
 
 def pages(path: Path) -> int:
     connection: Any = open_reader(path, None)
@@ -290,3 +279,171 @@ def pages(path: Path) -> int:
         return connection.execute("PRAGMA page_count").fetchall()[0][0]
     finally:
         connection.close(True)
+
+
+COUNTED = """
+    SELECT a.asset_no, a.refs, (SELECT count(*) FROM asset_refs r WHERE r.asset_no = a.asset_no) AS wanted
+    FROM assets a WHERE a.refs IS NOT wanted
+"""
+LOST = "SELECT * FROM asset_refs WHERE asset_no NOT IN (SELECT asset_no FROM assets)"
+USED = """
+    SELECT partition, count, size FROM asset_usage WHERE (count, size) IS NOT
+    (SELECT count(*), ifnull(sum(a.size), 0) FROM assets a WHERE a.partition = asset_usage.partition)
+"""
+UNUSED = "SELECT partition FROM assets WHERE partition NOT IN (SELECT partition FROM asset_usage)"
+
+
+def check_counts(path: Path) -> None:
+    """What is counted in the file is what a count gives."""
+    connection: Any = open_reader(path, None)
+    try:
+        for wrong in (COUNTED, LOST, USED, UNUSED):
+            assert connection.execute(wrong).fetchall() == []
+    finally:
+        connection.close(True)
+
+
+def life_in_pieces(path: Path) -> None:
+    """References of three runs come, twice, and go by two rows at a time, with what is doomed in between."""
+    names = [f"n{number}" for number in range(12)]
+
+    async def check(store: SqliteStore) -> None:
+        await assets.add_assets(store, *names)
+        await assets.add_assets(store, *names, partition=OTHER)
+        runs = [await make_run(store, f"run-{number}") for number in range(3)]
+        for number, run in enumerate(runs):
+            await assets.reference_assets(store, run, -1, *names[number:])
+            await assets.reference_assets(store, run, 0, *names[number:], status="completed")
+            check_counts(path)
+        for run in runs:
+            assert await store.retention.delete(run, NOW) is True
+            check_counts(path)
+            while await store.retention.purge():
+                check_counts(path)
+                await store.assets.tombstone_unreferenced(NOW, 1)
+                check_counts(path)
+        while (await store.assets.tombstone_unreferenced(NOW, 5)).count:
+            check_counts(path)
+        for partition in (ACME, OTHER):
+            assert await store.assets.usage(partition) == assets.NO_USAGE
+        assert len(await store.assets.tombstones(100)) == 24
+
+    prove(SqliteStore(path), check)
+
+
+def test_the_counts_are_right_whatever_comes_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "PIECE_ROWS", 2)
+    life_in_pieces(tmp_path / "store.db")
+
+
+@pytest.mark.parametrize("trigger", ["asset_referred", "asset_released", "asset_kept", "asset_dropped"])
+def test_a_count_that_is_not_kept_is_seen(tmp_path: Path, trigger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(retention, "PIECE_ROWS", 2)
+    path = tmp_path / "store.db"
+    connection: Any = open_writer(path, None)
+    connection.execute(f"DROP TRIGGER {trigger}")
+    connection.close(True)
+    with pytest.raises(AssertionError):
+        life_in_pieces(path)
+
+
+@pytest.mark.rule("media-20")
+@pytest.mark.parametrize("pieces", [1, 2, 500])
+def test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(
+    tmp_path: Path, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "PIECE_ROWS", pieces)
+    for number, check in enumerate(
+        (assets.an_asset_that_a_run_names_stays, assets.an_asset_stays_until_the_last_run_is_gone)
+    ):
+        prove(SqliteStore(tmp_path / f"{number}.db"), check)
+
+
+def test_an_asset_without_references_is_tombstoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above: the commit of a run without its references."""
+    monkeypatch.setattr(transactions, "add_references", lambda *_: None)
+    with pytest.raises(AssertionError):
+        test_an_asset_stays_until_the_last_run_that_names_it_is_deleted(tmp_path, 2, monkeypatch)
+
+
+def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check(store: SqliteStore) -> None:
+        await assets.add_assets(store, "a")
+        run = await make_run(store)
+        await store.log.append(run, -1, replace(batch(run, -1, 3000, "completed"), assets=(assets.digest("a"),)))
+        await store.retention.delete(run, NOW)
+        assert await assets.reference_count(store, "a") == 0
+        assert await store.retention.purge() is True, "its events are there still"
+
+    prove(SqliteStore(tmp_path / "store.db"), check)
+    last = {name: rows for name, rows in retention.RUN_TABLES.items() if name != "asset_refs"}
+    last["asset_refs"] = retention.RUN_TABLES["asset_refs"]
+    monkeypatch.setattr(retention, "RUN_TABLES", last)
+    with pytest.raises(AssertionError):  # The sabotage: what is referred to is looked at last.
+        prove(SqliteStore(tmp_path / "another.db"), check)
+
+
+async def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path: Path) -> None:
+    """The newest asset is doomed, and the next one gets its number; nobody refers to that one."""
+
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+        await assets.add_assets(store, "a", "b")
+        run = await make_run(store)
+        await assets.reference_assets(store, run, -1, "b", status="completed")
+        await store.retention.delete(run, NOW)
+        assert (await store.assets.tombstone_unreferenced(NOW, 10)).count == 2
+        again = assets.asset("c")
+        await store.assets.add(again)
+        assert await store.assets.page(ACME, AssetQuery()) == [AssetEntry(again, 0)]
+
+
+async def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
+    """Who is refused has written nothing, so the others of that moment are committed with one transaction."""
+
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+        run = await make_run(store)
+        refused, done, _ = await asyncio.gather(
+            catch(store.assets.add(assets.asset("a"), 9)),
+            store.log.append(run, -1, batch(run, -1)),
+            store.assets.add(assets.asset("b"), 10),
+        )
+        assert isinstance(refused, QuotaReached)
+        assert done is None
+        assert await assets.page_keys(store) == [assets.asset("b").key]
+
+
+async def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
+    """Its runs refer to nothing; they may name assets, and everything else goes on."""
+    path = tmp_path / "store.db"
+    old: Any = apsw.Connection(str(path))
+    migrate(old, load_migrations()[:9])
+    for number, status, completed in ((1, "running", None), (2, "completed", NOW)):
+        old.execute(
+            """INSERT INTO runs
+            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions)
+            VALUES (?, ?, ?, 'greet', ?, -1, ?, 0)""",
+            (number, ACME, f"run-{number}", status, completed),
+        )
+        old.execute(
+            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
+        )
+    old.close()
+
+    async with opened(SqliteStore(path)) as store:
+        going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
+        assert (await assets.page_keys(store), await store.assets.usage(ACME)) == ([], assets.NO_USAGE)
+        await assets.add_assets(store, "a", "b")
+        for run in (going, ended):
+            assert await assets.page_keys(store, run_id=run.run_id) == []
+            stored = await store.log.read_run(run)
+            assert stored is not None
+            assert stored.header.assets == ()
+        await assets.reference_assets(store, going, -1, "a")
+        assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
+        assert await assets.page_keys(store, run_id=going.run_id) == [assets.asset("a").key]
+        assert await store.retention.delete(ended, NOW) is True
+        await assets.reference_assets(store, going, 0, status="completed")
+        assert await store.retention.delete(going, NOW) is True
+        assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
+    check_counts(path)

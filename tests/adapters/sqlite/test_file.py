@@ -1,30 +1,28 @@
-"""The file: who may read it, which library and which versions may use it, and how statements find their rows."""
+"""The file of the store: schema, pragmas, versions, listings."""
 
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import interrupts
+from tests.adapters.sqlite.instruction_counts import instructions_of
+from weftwork.adapters.sqlite import interrupts, run_queries
 from weftwork.adapters.sqlite.database import connection as connection_module
-from weftwork.adapters.sqlite.database.connection import (
-    Migration,
-    check_library,
-    load_migrations,
-    migrate,
-    open_reader,
-    open_writer,
-)
+from weftwork.adapters.sqlite.runs import find_run, read_events
 from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
+from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.definitions import register, registration
-from weftwork.testing.storage.samples import batch, make_run, record
+from weftwork.testing.storage.harness import ACME
+from weftwork.testing.storage.samples import OTHER, batch, header, make_run, record
 
 
 def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,19 +31,19 @@ def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(connection_module, "_sync", synced.append)
     folder = tmp_path / "new" / "data"
     folder.mkdir(parents=True)
-    open_writer(folder / "store.db", None).close(True)
+    connection_module.open_writer(folder / "store.db", None).close(True)
     assert synced[:2] == [tmp_path / "new", tmp_path]
     synced.clear()
-    open_writer(folder / "store.db", None).close(True)
+    connection_module.open_writer(folder / "store.db", None).close(True)
     assert tmp_path not in synced
 
 
 def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[Path] = []
     monkeypatch.setattr(connection_module, "_sync", synced.append)
-    left = open_writer(tmp_path / "store.db", None)
+    left = connection_module.open_writer(tmp_path / "store.db", None)
     synced.clear()
-    open_writer(tmp_path / "store.db", None).close(True)
+    connection_module.open_writer(tmp_path / "store.db", None).close(True)
     assert synced == [tmp_path / "store.db-wal", tmp_path]
     left.close(True)
 
@@ -79,7 +77,7 @@ def statements() -> dict[str, str]:
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Any]:
-    connection = open_writer(tmp_path / "store.db", None)
+    connection = connection_module.open_writer(tmp_path / "store.db", None)
     yield connection
     connection.close(True)
 
@@ -231,7 +229,7 @@ def test_the_connections_are_set_up_for_durability(tmp_path: Path, connection: A
     assert connection.pragma("synchronous") == 2
     assert connection.pragma("wal_autocheckpoint") == 0
     assert connection.pragma("mmap_size") == 0
-    reader = open_reader(tmp_path / "store.db", None)
+    reader = connection_module.open_reader(tmp_path / "store.db", None)
     with pytest.raises(apsw.ReadOnlyError):
         reader.execute("INSERT INTO meta VALUES ('a', 1)")
     reader.close(True)
@@ -245,12 +243,12 @@ def test_values_that_are_bound_do_not_prepare_a_statement_anew(connection: Any) 
 @pytest.mark.parametrize("version", ["3.7.0", "3.40.1", "3.51.2"])
 def test_an_old_library_is_refused(version: str) -> None:
     with pytest.raises(HostFault, match=r"3\.51\.3 or newer"):
-        check_library(version)
+        connection_module.check_library(version)
 
 
 @pytest.mark.parametrize("version", ["3.51.3", "3.52.0", "3.100.0", "4.0.0"])
 def test_a_newer_library_is_fine(version: str) -> None:
-    check_library(version)
+    connection_module.check_library(version)
 
 
 async def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,22 +259,24 @@ async def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatc
 
 
 async def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
-    newest = load_migrations()[-1].number
+    newest = connection_module.load_migrations()[-1].number
     connection.pragma("user_version", newest + 1)
     with pytest.raises(HostFault, match=f"version {newest + 1} .* {newest} at most"):
         await SqliteStore(tmp_path / "store.db").open()
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in load_migrations()] == list(range(1, len(load_migrations()) + 1))
+    assert [migration.number for migration in connection_module.load_migrations()] == list(
+        range(1, len(connection_module.load_migrations()) + 1)
+    )
 
 
 def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
     connection: Any = apsw.Connection(str(tmp_path / "store.db"))
-    first = Migration(1, "CREATE TABLE a (x); INSERT INTO a VALUES (1)")
-    second = Migration(2, "INSERT INTO a VALUES (2)")
+    first = connection_module.Migration(1, "CREATE TABLE a (x); INSERT INTO a VALUES (1)")
+    second = connection_module.Migration(2, "INSERT INTO a VALUES (2)")
     for known in ([first], [first], [first, second], [first, second]):
-        migrate(connection, known)
+        connection_module.migrate(connection, known)
     assert connection.execute("SELECT x FROM a").fetchall() == [(1,), (2,)]
     assert connection.pragma("user_version") == 2
     connection.close()
@@ -284,20 +284,22 @@ def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
 
 def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     connection: Any = apsw.Connection(str(tmp_path / "store.db"))
-    first = Migration(1, "CREATE TABLE a (x)")
-    broken = Migration(2, "CREATE TABLE b (x); INSERT INTO a VALUES (1); INSERT INTO nowhere VALUES (1)")
+    first = connection_module.Migration(1, "CREATE TABLE a (x)")
+    broken = connection_module.Migration(
+        2, "CREATE TABLE b (x); INSERT INTO a VALUES (1); INSERT INTO nowhere VALUES (1)"
+    )
     with pytest.raises(apsw.SQLError, match="nowhere"):
-        migrate(connection, [first, broken])
+        connection_module.migrate(connection, [first, broken])
     assert connection.pragma("user_version") == 1
     assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("a",)]
     assert connection.execute("SELECT x FROM a").fetchall() == []
-    migrate(connection, [first, Migration(2, "CREATE TABLE b (x)")])
+    connection_module.migrate(connection, [first, connection_module.Migration(2, "CREATE TABLE b (x)")])
     connection.close()
 
 
 async def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) -> None:
     old: Any = apsw.Connection(str(tmp_path / "store.db"))
-    migrate(old, load_migrations()[:1])
+    connection_module.migrate(old, connection_module.load_migrations()[:1])
     old.execute("INSERT INTO definitions (digest, document) VALUES ('d', x'7b7d')")
     old.close()
 
@@ -326,3 +328,142 @@ async def test_a_used_store_is_sound(tmp_path: Path) -> None:
     assert connection.pragma("integrity_check") == "ok"
     assert connection.execute("SELECT count(*) FROM events").fetchall() == [(150,)]
     connection.close()
+
+
+FEW, MANY = 300, 3000
+
+QUERIES = [
+    RunQuery(),
+    RunQuery(statuses=("completed", "failed")),
+    RunQuery(workflow_id="flow-1"),
+    RunQuery(workflow_id="flow-1", statuses=("failed",)),
+    RunQuery(statuses=("paused",)),
+    RunQuery(tags=("often",)),
+    RunQuery(before="run-250"),
+]
+
+READS: dict[str, Callable[[Any], Any]] = {
+    **{
+        repr(query): lambda connection, query=query: run_queries.list_runs(connection, ACME, query) for query in QUERIES
+    },
+    "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
+    "stored": lambda connection: find_run(connection, RunKey(ACME, "run-200")),
+    "read": lambda connection: read_events(connection, RunKey(ACME, "run-200"), -1, 50),
+    "stored, long log": lambda connection: find_run(connection, RunKey(OTHER, "long")),
+    "read, long log": lambda connection: read_events(connection, RunKey(OTHER, "long"), 250, 20),
+}
+
+
+def fill(path: Path, count: int) -> None:
+    async def run() -> None:
+        store = SqliteStore(path)
+        await store.open()
+        try:
+            await asyncio.gather(*(one(store, number) for number in range(count)), long_run(store))
+        finally:
+            await store.close()
+
+    async def long_run(store: SqliteStore) -> None:
+        made = await make_run(store, "long", OTHER)
+        await store.log.append(made, -1, batch(made, -1, count))
+
+    async def one(store: SqliteStore, number: int) -> None:
+        status: Status = ("completed", "failed", "running")[number % 3]
+        tags = ("often", "rare") if number == 0 else ("often",)
+        await make_run(store, f"run-{number}", status=status, workflow_id=f"flow-{number % 2}", tags=tags)
+
+    asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("stores")
+    for count in (FEW, MANY):
+        fill(folder / f"{count}.db", count)
+    return folder / f"{FEW}.db", folder / f"{MANY}.db"
+
+
+@pytest.mark.parametrize("name", READS)
+def test_the_work_does_not_grow_with_history(stores: tuple[Path, Path], name: str) -> None:
+    few, many = (instructions_of(path, READS[name]) for path in stores)
+    assert few > 10
+    assert many <= few * 1.1
+
+
+@pytest.mark.parametrize("statement", ["BY_STATUS", "BY_WORKFLOW"])
+def test_a_walk_that_cannot_use_its_index_is_seen(
+    stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
+    monkeypatch.setattr(
+        run_queries, statement, getattr(run_queries, statement).replace("partition = ?", "+partition = ?")
+    )
+    query = RunQuery(workflow_id="flow-1" if statement == "BY_WORKFLOW" else None, statuses=("paused",))
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
+    )
+    assert many > few * 5
+
+
+def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page may be short or empty and still say more; walking on finds everything."""
+    monkeypatch.setattr(run_queries, "MAX_CANDIDATES", 50)
+    query = RunQuery(tags=("often", "rare"))
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
+    )
+    assert many <= few * 1.1
+    connection = connection_module.open_reader(stores[0], None)
+    try:
+        page = run_queries.list_runs(connection, ACME, query)
+        assert (page.runs, page.more) == ((), True)
+        found = list(page.runs)
+        pages = 1
+        while page.more:
+            page = run_queries.list_runs(connection, ACME, replace(query, before=page.last))
+            found += page.runs
+            pages += 1
+        assert [run.header.run_id for run in found] == ["run-0"]
+        assert FEW / 50 <= pages <= FEW / 50 + 1
+    finally:
+        connection.close(True)
+
+
+def test_an_unbounded_walk_is_seen(stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(run_queries, "MAX_CANDIDATES", MANY)
+    query = RunQuery(tags=("often", "rare"))
+    few, many = (
+        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
+    )
+    assert many > few * 5
+
+
+def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp_path: Path) -> None:
+    """The old ones say nothing of it and are what they were; new ones do."""
+    run = header().key
+
+    async def written(path: Path, after: int, trust: Any) -> list[Any]:
+        store = SqliteStore(path)
+        await store.open()
+        try:
+            if after < 0:
+                await make_run(store)
+            given = batch(run, after, 3)
+            events = tuple(replace(each, content_trust=trust) for each in given.events)
+            await store.log.append(run, after, replace(given, events=events))
+            return await store.log.read(run, -1, 100)
+        finally:
+            await store.close()
+
+    before = asyncio.run(written(tmp_path / "new.db", -1, None))
+    old: Any = apsw.Connection(str(tmp_path / "old.db"))
+    connection_module.migrate(old, connection_module.load_migrations()[:8])
+    old.execute("ATTACH ? AS new", (str(tmp_path / "new.db"),))
+    for table in ("runs", "run_headers", "events"):
+        columns = ", ".join(name for _, name, *_ in old.execute(f"PRAGMA main.table_info({table})"))
+        old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
+    old.close()
+    after = asyncio.run(written(tmp_path / "old.db", 2, "untrusted"))
+    assert [each.content_trust for each in after] == [None] * 3 + ["untrusted"] * 3
+    assert [each.document for each in after[:3]] == [each.document for each in before]

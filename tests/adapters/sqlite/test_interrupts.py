@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
-from weftwork.adapters.sqlite import interrupts, run_queries
+from weftwork.adapters.sqlite import interrupts, retention, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import InterruptListing
 from weftwork.protocol.timestamps import iso
-from weftwork.testing.storage.harness import prove
+from weftwork.testing.storage.harness import opened, prove
 from weftwork.testing.storage.run_queries import (
     NONE_OPEN,
     append_rows,
@@ -29,7 +29,7 @@ from weftwork.testing.storage.run_queries import (
     open_interrupt,
     resolved_interrupt,
 )
-from weftwork.testing.storage.samples import ACME, NOW, batch, make_run
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, make_run
 
 FEW, MANY = 300, 3000
 FILTERED = [
@@ -181,7 +181,7 @@ def test_no_cursor_is_an_error(stores: tuple[Path, Path], after: str) -> None:
         assert page == NONE_OPEN
 
 
-def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
+async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
     """Its runs are recovered, those that wait, too, and what they ask is listed."""
     path = tmp_path / "store.db"
     old: Any = apsw.Connection(str(path))
@@ -203,7 +203,7 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         )
     old.close()
 
-    async def check(store: SqliteStore) -> None:
+    async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == [runs[0], runs[2]]
         assert (await store.queries.next_wake(), await store.queries.due_runs(2**60, 10)) == (None, [])
@@ -223,4 +223,51 @@ def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         assert await store.queries.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []
 
-    prove(SqliteStore(path), check)
+
+FEW_ENDED, MANY_ENDED = 200, 2000
+SEARCHES: dict[str, Callable[[Any], Any]] = {
+    "of one partition": lambda connection: retention.list_ended(connection, NOW, 20, ACME),
+    "of all": lambda connection: retention.list_ended(connection, NOW, 20, None),
+    "none of one": lambda connection: retention.list_ended(connection, 0, 20, ACME),
+    "count of all": lambda connection: retention.count_ended(connection, NOW, None),
+}
+
+
+@pytest.fixture(scope="module")
+def ended_stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Thirty runs that ended before NOW, and few or many that ended later or not at all."""
+    folder = tmp_path_factory.mktemp("ended")
+
+    async def one(store: SqliteStore, number: int) -> None:
+        run = await make_run(store, f"run-{number}", OTHER if number % 3 == 0 else ACME)
+        if number % 5 == 4:
+            return
+        last = batch(run, -1, status="completed")
+        completed = NOW - number if number < 30 else NOW + number
+        await store.log.append(run, -1, replace(last, projection=replace(last.projection, completed_at=completed)))
+
+    for count in (FEW_ENDED, MANY_ENDED):
+
+        async def fill(store: SqliteStore, count: int = count) -> None:
+            await asyncio.gather(*(one(store, number) for number in range(count)))
+
+        prove(SqliteStore(folder / f"{count}.db"), fill)
+    return folder / f"{FEW_ENDED}.db", folder / f"{MANY_ENDED}.db"
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_search_for_old_runs_does_not_look_at_others(ended_stores: tuple[Path, Path], name: str) -> None:
+    few, many = (instructions_of(path, SEARCHES[name]) for path in ended_stores)
+    assert few > 10
+    assert many <= few * 1.1
+
+
+def test_a_search_for_old_runs_without_its_index_is_seen(
+    ended_stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sabotage of the test above."""
+    monkeypatch.setattr(
+        retention, "ENDED_IN_PARTITION", retention.ENDED_IN_PARTITION.replace("completed_at < ?", "+completed_at < ?")
+    )
+    few, many = (instructions_of(path, SEARCHES["of one partition"]) for path in ended_stores)
+    assert many > few * 5

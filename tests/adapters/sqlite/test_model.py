@@ -227,17 +227,6 @@ class Twins(Pair):
             self.both("next_wake")
 
 
-def explore(examples: int) -> None:
-    chosen = settings(
-        max_examples=examples,
-        stateful_step_count=40,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-    )
-    run_state_machine_as_test(Twins, settings=chosen)
-
-
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a short run is deleted in several pieces."""
@@ -245,12 +234,14 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_stores_agree() -> None:
-    explore(12)
-
-
-@pytest.mark.slow
-def test_the_stores_agree_for_long() -> None:
-    explore(example_count(30))
+    chosen = settings(
+        max_examples=example_count(5, full=600),
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    run_state_machine_as_test(Twins, settings=chosen)
 
 
 def test_a_number_that_is_given_out_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

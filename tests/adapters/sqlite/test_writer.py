@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,16 @@ from weftwork.adapters.sqlite.transactions import RunHeadCache
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
-from weftwork.testing.storage.harness import catch, prove
+from weftwork.testing.storage.harness import catch, opened
 from weftwork.testing.storage.samples import batch, header, make_run
 
 Scenario = Callable[[SqliteStore], Awaitable[None]]
 
 
-def with_store(path: Path, scenario: Scenario) -> None:
-    prove(SqliteStore(path / "store.db"), scenario)
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+        yield store
 
 
 class Gate:
@@ -57,8 +59,8 @@ def insert(name: str) -> Callable[[Any], None]:
     return lambda connection: connection.execute("INSERT INTO definitions VALUES (?, x'00')", (name,))
 
 
-def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
+async def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         runs = [await make_run(store, f"run-{number}") for number in range(100)]
         commits = await count_commits(store)
         gate = Gate(store)
@@ -70,10 +72,8 @@ def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
         # One for the gate, which may be counted already, and one for all hundred.
         assert len(commits) - before <= 2
 
-    with_store(tmp_path, scenario)
 
-
-def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above: its count can tell the difference."""
     honest = writer_module.SqliteWriter.serve
 
@@ -83,38 +83,35 @@ def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(writer_module.SqliteWriter, "serve", one_by_one)
     with pytest.raises(AssertionError):
-        test_what_is_queued_is_one_commit(tmp_path)
+        await test_what_is_queued_is_one_commit(tmp_path)
 
 
-def test_a_bad_job_harms_no_other(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
-        run = await make_run(store)
-        gate = Gate(store)
-        jobs = [
-            store._writer.submit(insert("first")),
-            store._writer.submit(insert("first")),
-            store._writer.submit(lambda connection: connection.execute("INSERT INTO nowhere VALUES (1)")),
-            store._writer.submit(lambda connection: connection.execute("INSERT INTO keys VALUES (?)", (object(),))),
-            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1, 4))),
-            store._writer.submit(insert("last")),
-        ]
-        await asyncio.sleep(0)
-        await gate.open()
-        ends = await asyncio.gather(*map(catch, jobs))
-        assert [type(end) for end in ends] == [type(None), HostFault, HostFault, HostFault, type(None), type(None)]
-        assert await store.definitions.get("first") == b"\x00"
-        assert await store.definitions.get("last") == b"\x00"
-        assert len(await store.log.read(run, -1, 10)) == 4
-
-    with_store(tmp_path, scenario)
+async def test_a_bad_job_harms_no_other(store: SqliteStore) -> None:
+    run = await make_run(store)
+    gate = Gate(store)
+    jobs = [
+        store._writer.submit(insert("first")),
+        store._writer.submit(insert("first")),
+        store._writer.submit(lambda connection: connection.execute("INSERT INTO nowhere VALUES (1)")),
+        store._writer.submit(lambda connection: connection.execute("INSERT INTO keys VALUES (?)", (object(),))),
+        asyncio.ensure_future(store.log.append(run, -1, batch(run, -1, 4))),
+        store._writer.submit(insert("last")),
+    ]
+    await asyncio.sleep(0)
+    await gate.open()
+    ends = await asyncio.gather(*map(catch, jobs))
+    assert [type(end) for end in ends] == [type(None), HostFault, HostFault, HostFault, type(None), type(None)]
+    assert await store.definitions.get("first") == b"\x00"
+    assert await store.definitions.get("last") == b"\x00"
+    assert len(await store.log.read(run, -1, 10)) == 4
 
 
-def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
+async def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
     def torn(connection: Any) -> None:
         insert("torn")(connection)
         raise ValueError("half way")
 
-    async def scenario(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         for others in ([], [insert("good")]):
             gate = Gate(store)
             jobs = [store._writer.submit(job) for job in [torn, *others]]
@@ -124,47 +121,40 @@ def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
             assert await store.definitions.get("torn") is None
         assert await store.definitions.get("good") == b"\x00"
 
-    with_store(tmp_path, scenario)
+
+async def test_a_refusal_spoils_no_batch(store: SqliteStore) -> None:
+    run = await make_run(store)
+    other = await make_run(store, "run-b")
+    commits = await count_commits(store)
+    gate = Gate(store)
+    jobs = [
+        asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
+        asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
+        asyncio.ensure_future(store.log.create(header("run-b"))),
+        asyncio.ensure_future(store.log.append(other, -1, batch(other, -1))),
+    ]
+    await asyncio.sleep(0)
+    before = len(commits)
+    await gate.open()
+    ends = await asyncio.gather(*map(catch, jobs))
+    assert [type(end) for end in ends] == [type(None), SequenceConflict, HostFault, type(None)]
+    assert len(commits) - before <= 2
 
 
-def test_a_refusal_spoils_no_batch(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
-        run = await make_run(store)
-        other = await make_run(store, "run-b")
-        commits = await count_commits(store)
-        gate = Gate(store)
-        jobs = [
-            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
-            asyncio.ensure_future(store.log.append(run, -1, batch(run, -1))),
-            asyncio.ensure_future(store.log.create(header("run-b"))),
-            asyncio.ensure_future(store.log.append(other, -1, batch(other, -1))),
-        ]
-        await asyncio.sleep(0)
-        before = len(commits)
-        await gate.open()
-        ends = await asyncio.gather(*map(catch, jobs))
-        assert [type(end) for end in ends] == [type(None), SequenceConflict, HostFault, type(None)]
-        assert len(commits) - before <= 2
-
-    with_store(tmp_path, scenario)
-
-
-def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
+async def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
     def late(connection: Any) -> None:
         insert("late")(connection)
         raise SequenceConflict("too late to say so")
 
-    async def scenario(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         assert isinstance(await catch(store._writer.submit(late)), HostFault)
         assert await store.definitions.get("late") is None
 
-    with_store(tmp_path, scenario)
 
-
-def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
+async def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
     """The writer remembers where runs stand; a batch that did not happen must not stay in its memory."""
 
-    async def scenario(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await make_run(store)
         job = store._writer.submit
 
@@ -175,14 +165,14 @@ def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
         assert isinstance(await catch(job(append_then_fail)), HostFault)
         assert await store.log.append(run, -1, batch(run, -1)) is None
 
-    with_store(tmp_path, scenario)
 
-
-def test_a_writer_that_does_not_forget_refuses_good_appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_writer_that_does_not_forget_refuses_good_appends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(RunHeadCache, "clear", lambda _: None)
     with pytest.raises(SequenceConflict):
-        test_a_rolled_back_run_is_forgotten(tmp_path)
+        await test_a_rolled_back_run_is_forgotten(tmp_path)
 
 
 def heads_of(store: SqliteStore) -> RunHeadCache:
@@ -190,10 +180,10 @@ def heads_of(store: SqliteStore) -> RunHeadCache:
     return log._heads
 
 
-def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.adapters.sqlite.transactions.MAX_CACHED_HEADS", 3)
 
-    async def scenario(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         runs = [await make_run(store, f"run-{number}") for number in range(5)]
         kept = heads_of(store)._heads
         assert list(kept) == runs[2:]
@@ -203,41 +193,33 @@ def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: py
             assert await store.log.append(run, -1, batch(run, -1)) is None
         assert len(kept) == 3
 
-    with_store(tmp_path, scenario)
+
+async def test_a_cancelled_caller_does_not_cancel_the_write(store: SqliteStore) -> None:
+    gate = Gate(store)
+    creating = asyncio.ensure_future(store.log.create(header()))
+    await asyncio.sleep(0)
+    creating.cancel()
+    await gate.open()
+    with pytest.raises(asyncio.CancelledError):
+        await creating
+    await make_run(store, "barrier")
+    assert await store.log.read_run(header().key) is not None
 
 
-def test_a_cancelled_caller_does_not_cancel_the_write(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
-        gate = Gate(store)
-        creating = asyncio.ensure_future(store.log.create(header()))
-        await asyncio.sleep(0)
-        creating.cancel()
-        await gate.open()
-        with pytest.raises(asyncio.CancelledError):
-            await creating
-        await make_run(store, "barrier")
-        assert await store.log.read_run(header().key) is not None
-
-    with_store(tmp_path, scenario)
+async def test_closing_finishes_what_is_queued(store: SqliteStore) -> None:
+    gate = Gate(store)
+    creating = [asyncio.ensure_future(store.log.create(header(f"run-{number}"))) for number in range(700)]
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(store.close())
+    await asyncio.sleep(0)
+    await gate.open()
+    await closing
+    assert await asyncio.gather(*creating) == [RunCreated()] * 700
+    await store.close()
 
 
-def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
-        gate = Gate(store)
-        creating = [asyncio.ensure_future(store.log.create(header(f"run-{number}"))) for number in range(700)]
-        await asyncio.sleep(0)
-        closing = asyncio.ensure_future(store.close())
-        await asyncio.sleep(0)
-        await gate.open()
-        await closing
-        assert await asyncio.gather(*creating) == [RunCreated()] * 700
-        await store.close()
-
-    with_store(tmp_path, scenario)
-
-
-def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
-    async def scenario(store: SqliteStore) -> None:
+async def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         assert await store._writer.submit(lambda connection: connection.pragma("wal_autocheckpoint")) == 0
         run = await make_run(store)
         for expected in range(-1, 60):
@@ -246,21 +228,19 @@ def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
             await store.log.append(run, expected, batch(run, expected, rows=rows))
         assert (tmp_path / "store.db-wal").stat().st_size < 8 << 20
 
-    with_store(tmp_path, scenario)
 
-
-def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sabotage of the test above."""
     monkeypatch.setattr(writer_module.SqliteWriter, "_checkpoint", lambda _: None)
     with pytest.raises(AssertionError, match="st_size"):
-        test_the_wal_is_copied_by_the_writer(tmp_path)
+        await test_the_wal_is_copied_by_the_writer(tmp_path)
 
 
-def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 8)
     monkeypatch.setattr(writer_module, "MAX_WAL_PAGES", 32)
 
-    async def scenario(store: SqliteStore) -> None:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         await store._writer.submit(lambda connection: connection.set_busy_timeout(1))
         run = await make_run(store)
         outsider = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
@@ -274,5 +254,3 @@ def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: p
             await store.log.append(run, expected, batch(run, expected))
         assert (tmp_path / "store.db-wal").stat().st_size <= grown
         assert len(await store.log.read(run, -1, 1000)) == 301
-
-    with_store(tmp_path, scenario)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -126,20 +126,6 @@ def compare(store: Store, appends: Appends, queries: list[InterruptQuery], later
     prove(store, check)
 
 
-def explore(kind: str, examples: int) -> None:
-    @settings(max_examples=examples, deadline=None, database=None)
-    @given(
-        appends=st.lists(APPENDS, max_size=12), queries=st.lists(QUERY, max_size=4), later=st.lists(APPENDS, max_size=6)
-    )
-    def agree(appends: Appends, queries: list[InterruptQuery], later: Appends) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            compare(
-                MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "store.db"), appends, queries, later
-            )
-
-    agree()
-
-
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a short list is looked at in several pieces."""
@@ -148,14 +134,18 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_the_list_is_the_fold_of_what_was_appended(kind: str) -> None:
-    explore(kind, 40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_the_list_is_the_fold_of_what_was_appended_for_long(kind: str) -> None:
-    explore(kind, example_count(100))
+@settings(
+    max_examples=example_count(30, full=2_000),
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(appends=st.lists(APPENDS, max_size=12), queries=st.lists(QUERY, max_size=4), later=st.lists(APPENDS, max_size=6))
+def test_the_list_is_the_fold_of_what_was_appended(
+    kind: str, appends: Appends, queries: list[InterruptQuery], later: Appends
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        compare(MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "store.db"), appends, queries, later)
 
 
 ASKED: Appends = [(RUNS[0], [interrupt(f"i{number}", number) for number in range(6)])]

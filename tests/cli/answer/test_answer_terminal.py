@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.answer.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, posted, sent
-from tests.cli.follow.test_run_live import Terminal
+from tests.cli.follow.test_run_hostile import Terminal
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live.host import command, environment
 from weftwork.cli.answer import prompt

@@ -1,16 +1,25 @@
 """The client that the commands share: requests, answers, and what it says when there is none."""
 
-from collections.abc import Callable
+import contextlib
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.live import delays
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
-from weftwork.cli.client.errors import HostUnreachable, RequestRefused
+from weftwork.cli.client import transport as connection
+from weftwork.cli.client.errors import EXIT_UNREACHABLE, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
+from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
 NOBODY = "http://127.0.0.1:1"
@@ -298,3 +307,167 @@ def test_polling_has_a_bound(foreign: ForeignHost, said: CannedResponse, key: st
     with pytest.raises((RequestRefused, HostUnreachable)):
         asking(foreign).post("/v1/runs", {}, idempotency_key=key)
     assert len(foreign.requests) == times
+
+
+@pytest.mark.parametrize("answer", [{}, [], None, "ok", {"balance": 5}, {"status": 5}])
+@pytest.mark.parametrize("verb", ["cancel", "pause", "resume"])
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_an_answer_that_says_nothing_of_the_run(foreign: ForeignHost, verb: str, answer: Any, more: tuple[str]) -> None:
+    foreign.replies |= {
+        f"POST /v1/runs/r{each}": CannedResponse(200, answer) for each in ("/cancel", ":pause", ":resume")
+    }
+    done = foreign.run_command("runs", verb, "r", *more)
+    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
+    assert "does not say how r stands now; see that --url names an OpenWOP v1 host." in done.stderr
+
+
+@pytest.mark.parametrize("answer", [{}, [], None, "ok", {"workflowId": 5}])
+def test_an_answer_that_says_nothing_of_the_workflow(foreign: ForeignHost, tmp_path: Path, answer: Any) -> None:
+    file = tmp_path / "w.json"
+    file.write_text(json.dumps(delays("w", 1)))
+    foreign.replies["POST /v1/workflows"] = CannedResponse(200, answer)
+    done = foreign.run_command("workflows", "add", str(file))
+    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
+    assert "does not say what it registered; see that --url names an OpenWOP v1 host." in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args", [("runs", "ls"), ("runs", "show", "r"), ("workflows", "ls"), ("nodes", "ls"), ("run", "w"), ("events", "r")]
+)
+def test_an_address_that_ends_with_the_version_is_told(foreign: ForeignHost, args: tuple[str, ...]) -> None:
+    done = foreign.run_command(*args, "--url", f"{foreign.url}/v1/")
+    assert done.exit_code == EXIT_UNREACHABLE
+    assert f"{foreign.url}/v1 has no /v1/" in done.stderr
+    assert done.stderr.endswith(f"name the host without /v1: --url {foreign.url}\n")
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("nope", True), ("failed", False)])
+def test_a_status_that_is_none_is_answered_with_those_there_are(foreign: ForeignHost, name: str, is_told: bool) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(400, {"error": "validation_error", "message": "no such status"})
+    done = foreign.run_command("runs", "ls", "--status", name)
+    assert done.exit_code == 7
+    assert (f"the statuses of runs are {', '.join(STATUSES)}.\n" in done.stderr) == is_told
+    shown = " ".join(foreign.run_command("runs", "ls", "--help").stdout.split())
+    assert all(status in shown for status in STATUSES)
+
+
+def test_a_run_that_is_not_there_is_not_asked_for_again(foreign: ForeignHost) -> None:
+    done = foreign.run_command("events", "nope", "--follow")
+    assert done.exit_code == 7
+    assert done.stderr.startswith("Error: Nothing here (not_found); see that the id is right")
+    assert [asked.path for asked in foreign.requests] == ["/v1/runs/nope/events", "/v1/runs/nope"]
+
+
+def test_a_host_without_streams_is_polled(foreign: ForeignHost) -> None:
+    ended = {"type": "run.completed", "sequence": 0, "payload": {}}
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "completed"})
+    foreign.replies["GET /v1/runs/r/events/poll"] = CannedResponse(200, {"events": [ended], "isComplete": True})
+    done = foreign.run_command("events", "r", "--follow")
+    assert (done.exit_code, done.stdout) == (0, "- 0 run.completed -\n")
+    assert done.stderr == "this host does not stream here; asking again and again instead\n"
+
+
+CERTIFICATES = Path(__file__).parents[2] / "adapters" / "outbound" / "ca"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        (NOBODY, "nothing listens on .*start a host with `weftwork serve` or name another with --url"),
+        ("http://no-such-name.invalid", "no machine named no-such-name.invalid; name another with --url"),
+        (f"http://{'a' * 64}.invalid", "no machine named a{64}.invalid"),
+    ],
+)
+def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
+    with pytest.raises(HostUnreachable, match=words) as unreachable:
+        Client(url, KEY).get("/v1/runs")
+    assert unreachable.value.exit_code == 6
+    assert KEY not in unreachable.value.format_message()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "broke before its answer was complete"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "broke before its answer was complete"),
+        (b"", "broke before its answer was complete"),
+        (None, "says nothing for 0.2 s"),
+    ],
+)
+def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
+    over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65_536)
+                if answer is None:
+                    over.wait(120)
+                else:
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        with pytest.raises(HostUnreachable, match=words):
+            Client(f"http://127.0.0.1:{listener.getsockname()[1]}", KEY, 0.2 if answer is None else 10).post("/v1/runs")
+        over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(120)
+
+
+@contextlib.contextmanager
+def secured(answer: bytes) -> Iterator[int]:
+    """A listener that speaks TLS; gives its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / "api-test.pem")
+
+    def serve(listener: socket.socket) -> None:
+        try:
+            line, _ = listener.accept()
+            with line, context.wrap_socket(line, server_side=True) as safe:
+                safe.recv(65_536)
+                safe.sendall(answer)
+        except OSError:
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+
+
+def ask_securely(host: str = "127.0.0.1") -> Any:
+    with secured(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as port:
+        return Client(f"https://{host}:{port}", KEY).get("/v1/runs")
+
+
+def test_https_is_trusted_as_the_system_trusts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATES / "authority.pem"))
+    assert ask_securely() == {}
+    with pytest.raises(HostUnreachable, match=r"certificate of localhost is not trusted: .*mismatch"):
+        ask_securely("localhost")
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(HostUnreachable, match=r"certificate of 127.0.0.1 is not trusted"):
+        ask_securely()
+
+
+def test_without_the_check_any_certificate_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(*args: Any, **more: Any) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+
+    monkeypatch.setattr(connection.ssl, "create_default_context", careless)
+    assert ask_securely("localhost") == {}
+
+
+def test_tls_towards_a_host_without_it_is_named() -> None:
+    with open_foreign_host() as foreign, pytest.raises(HostUnreachable, match="start --url with http://"):
+        Client(foreign.url.replace("http:", "https:"), KEY).get("/v1/runs")

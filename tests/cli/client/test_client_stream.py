@@ -5,14 +5,17 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from weftwork.cli.client import event_stream
 from weftwork.cli.client.errors import DeadlineReached, HostUnreachable, RequestRefused
-from weftwork.cli.client.event_stream import EventStream, ReceivedFrame
+from weftwork.cli.client.event_stream import EventStream, FrameParser, FrameTooLarge, ReceivedFrame, UnreadableFrame
 from weftwork.cli.client.http_client import Client
 
 PATH = "/v1/runs/r/events"
@@ -266,3 +269,187 @@ def test_a_frame_knows_its_event_by_its_document() -> None:
     assert ReceivedFrame("updates", {"seq": 4, "sequence": True}, "").sequence == 4
     assert ReceivedFrame("x", [], "12").sequence == 12
     assert [ReceivedFrame("x", {}, text).sequence for text in ("", "1.5", "-1", "٣", "9" * 30)] == [None] * 5
+
+
+KINDS = ("run.started", *["node.started"] * 8, "run.completed")
+POLLED_LOG = [{"eventId": f"e{at}", "type": kind, "sequence": at, "payload": {}} for at, kind in enumerate(KINDS)]
+
+
+class Polled:
+    """A host that does not stream, with the habits of several that exist."""
+
+    def __init__(self, foreign: ForeignHost, no_stream: CannedResponse, **habits: bool) -> None:
+        self.habits = habits
+        self.pages = 0
+        foreign.replies[f"GET {PATH}"] = no_stream
+        foreign.replies[f"GET {PATH}/poll"] = self.reply
+        foreign.replies["GET /v1/runs/r"] = lambda asked: CannedResponse(
+            200, {"status": "completed" if self.pages > 3 else "running"}
+        )
+
+    def reply(self, asked: ReceivedRequest) -> CannedResponse:
+        self.pages += 1
+        last = -1 if "forgets" in self.habits else int(asked.query["lastSequence"][0])
+        until = 4 if self.pages < 3 else 9 if "endless" in self.habits else 10
+        events = [each for each in POLLED_LOG if last < each["sequence"] < until]
+        if "renames" in self.habits:
+            events = [{"seq": each["sequence"], "type": each["type"]} for each in events]
+        page: dict[str, Any] = {"events": events}
+        if "tells" in self.habits:
+            page["isComplete"] = self.pages > 3
+        return CannedResponse(200, page)
+
+
+@pytest.mark.parametrize(
+    "no_stream",
+    [
+        CannedResponse(200, {"events": [], "isComplete": False}),
+        CannedResponse(404, {"error": "not_found", "message": "No."}),
+        CannedResponse(406, raw=b""),
+        CannedResponse(501, {"error": "capability_not_provided", "message": "No."}),
+    ],
+)
+@pytest.mark.parametrize("habits", [("tells",), (), ("forgets",), ("renames",), ("endless",), ("endless", "tells")])
+def test_a_host_that_does_not_stream_is_polled(
+    monkeypatch: pytest.MonkeyPatch, no_stream: CannedResponse, habits: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
+    said: list[str] = []
+    with open_foreign_host() as foreign:
+        Polled(foreign, no_stream, **dict.fromkeys(habits, True))
+        client = Client(foreign.url, KEY, 10)
+        client.notify = said.append
+        found = [each.sequence for each in client.stream("r")]
+    assert found == list(range(9 if "endless" in habits else 10))
+    assert said == ["this host does not stream here; asking again and again instead"]
+
+
+def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
+    said: list[str] = []
+    with open_foreign_host() as foreign:
+        polled = Polled(foreign, CannedResponse(501, {}), tells=True)
+        turn = itertools.count()
+
+        def reply(asked: ReceivedRequest) -> CannedResponse:
+            number = next(turn)
+            return HANG_UP if 0 < number < 6 else CannedResponse(503, {}) if number == 7 else polled.reply(asked)
+
+        foreign.replies[f"GET {PATH}/poll"] = reply
+        client = Client(foreign.url, KEY, 10)
+        client.notify = said.append
+        assert [each.sequence for each in client.stream("r")] == list(range(10))
+    url = foreign.url
+    assert said[1:] == [
+        f"{url} cannot be heard any more; trying again for 60 s",
+        "connected again",
+        f"{url} is busy; trying again for 60 s",
+        "connected again",
+    ]
+
+
+def test_a_poll_ends_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "MIN_POLL_INTERVAL", 0.01)
+    with open_foreign_host() as foreign:
+        Polled(foreign, CannedResponse(501, {}))
+        foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"status": "running"})
+        foreign.replies[f"GET {PATH}/poll"] = CannedResponse(200, {"events": []})
+        client = Client(foreign.url, KEY, 10)
+        client.notify = lambda text: None
+        client.deadline = time.monotonic() + 0.2
+        with pytest.raises(DeadlineReached):
+            list(client.stream("r"))
+
+
+def test_an_answer_to_a_poll_that_is_none() -> None:
+    with open_foreign_host() as foreign:
+        Polled(foreign, CannedResponse(501, {}))
+        foreign.replies[f"GET {PATH}/poll"] = CannedResponse(200, ["what"])
+        client = Client(foreign.url, KEY, 10)
+        client.notify = lambda text: None
+        with pytest.raises(HostUnreachable, match="no list of events"):
+            list(client.stream("r"))
+
+
+SEVERAL = (
+    b"\xef\xbb\xbf: hello\n\n"
+    b'id: 0\nevent: run.started\ndata: {"type": "run.started",\ndata: "sequence": 0}\n\n'
+    b"retry: 1500\nretry: soon\nunknown: x\ndata\n\n"
+    b'data: "no id, so that of the one before"\n\n'
+    b'id: 4\nevent: batch\ndata: [{"sequence": 3, "type": "a.b"}, {"sequence": 4, "type": "c.d"}, 5]\n\n'
+    b"id: bad\x00id\nevent: x\ndata:{}\n\n"
+    b"id: 7\ndata: {broken\n\n"
+    b'event: last\ndata: "\xe2\x80\xa8 \\u001b"\n\n'
+    b"data: 1\n"
+)
+FRAMES: list[ReceivedFrame | UnreadableFrame] = [
+    ReceivedFrame("run.started", {"type": "run.started", "sequence": 0}, "0"),
+    ReceivedFrame("message", "no id, so that of the one before", "0"),
+    ReceivedFrame("a.b", {"sequence": 3, "type": "a.b"}, "3"),
+    ReceivedFrame("c.d", {"sequence": 4, "type": "c.d"}, "4"),
+    ReceivedFrame("message", 5, "4"),
+    ReceivedFrame("x", {}, "4"),
+    UnreadableFrame("7"),
+    ReceivedFrame("last", "\u2028 \x1b", "7"),
+]
+
+
+def parsed(body: bytes, *cuts: int) -> list[ReceivedFrame | UnreadableFrame]:
+    parser = FrameParser()
+    places = [0, *sorted(cut % (len(body) + 1) for cut in cuts), len(body)]
+    return [each for at, to in pairwise(places) for each in parser.feed(body[at:to])]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([b"\n", b"\r\n", b"\r"]), st.lists(st.integers(0, 10_000), max_size=12))
+def test_frames_are_the_same_however_they_arrive(line_end: bytes, cuts: list[int]) -> None:
+    assert parsed(SEVERAL.replace(b"\n", line_end), *cuts) == FRAMES
+
+
+def test_byte_by_byte_as_well() -> None:
+    for line_end in (b"\n", b"\r\n", b"\r"):
+        body = SEVERAL.replace(b"\n", line_end)
+        assert parsed(body, *range(len(body))) == FRAMES
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=3))
+def test_nothing_breaks_the_reader(noise: bytes, cuts: list[int]) -> None:
+    parsed(noise, *cuts)
+    assert parsed(noise + b"\n\ndata: 1\n\n", *cuts)[-1] == ReceivedFrame("message", 1, _last_id(noise))
+
+
+def _last_id(noise: bytes) -> str:
+    return ([each.id for each in parsed(noise + b"\n\ndata: 1\n\n")] or [""])[-1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-99, 99) | st.text(st.characters(codec="ascii"), max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    )
+)
+def test_a_frame_is_put_together_from_any_document(document: Any) -> None:
+    text = json.dumps(document).replace("\\u0000", "0")
+    assert parsed(f"id: 3\nevent: e\ndata: {text}\n\n".encode()) == [ReceivedFrame("e", json.loads(text), "3")]
+
+
+def test_the_wait_that_a_host_asks_for_is_known() -> None:
+    parser = FrameParser()
+    parser.feed(SEVERAL)
+    assert parser.retry_ms == 1500
+
+
+def test_a_frame_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "MAX_FRAME_BYTES", 1000)
+    parser = FrameParser()
+    for _ in range(5):
+        assert parser.feed(b": " + b"x" * 600 + b"\n\n") == []
+    assert parser.feed(b"x" * 600) == []
+    with pytest.raises(FrameTooLarge):
+        parser.feed(b"x" * 600)
+    parser = FrameParser()
+    assert parser.feed(b"data: x\n" * 100) == []
+    with pytest.raises(FrameTooLarge):
+        parser.feed(b"data: x\n" * 100)

@@ -1,9 +1,11 @@
 """`weftwork assets`: files go to a host and come back as they were."""
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, run_command
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, run_on
 from tests.cli.terminal import run_at_terminal
-from tests.live import KEY, OTHER_KEY, Host, start_host, weftwork
+from tests.live import KEY, OTHER_KEY, Host, start_host, until, weftwork
 from tests.live.assets import PNG, UPLOADS, list_assets, upload_asset
+from tests.live.fixtures import host_fixture
 from weftwork.cli.client import upload
 from weftwork.cli.commands import assets as asset_get
 
@@ -22,15 +25,7 @@ POST = f"POST {UPLOADS}"
 LIST = f"GET {UPLOADS}"
 DIGEST = hashlib.sha256(PNG).hexdigest()
 REF = f"weftwork-asset:{DIGEST}"
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("assets")
-    env = {"WEFTWORK_MAX_UPLOAD_BYTES": "3000000"}
-    with start_host(folder, "--conformance", store="memory", env=env) as running:
-        yield running
-        assert "raceback" not in running.errors
+host = host_fixture("--conformance", store="memory", env={"WEFTWORK_MAX_UPLOAD_BYTES": "3000000"})
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assets(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = run_command(host.address, "assets", *args, key=key)
-    assert done.exit_code == code, done.output
-    return done
+    return run_on(host, "assets", *args, code=code, key=key)
 
 
 def kept(data: bytes = PNG, **more: Any) -> CannedResponse:
@@ -256,3 +249,67 @@ def test_a_terminal_is_shown_how_much_was_sent(host: Host, here: Path) -> None:
     assert "sent of 2.5 MB: 2." in shown
     quiet = weftwork(here, "assets", "put", "two.bin", *env)
     assert (quiet.returncode, "sent of" in quiet.stderr) == (0, False)
+
+
+def prune(data: Path, *args: str) -> dict[str, Any]:
+    done = weftwork(data.parent, "assets", "prune", "--json", "--data", data, *args)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def files(data: Path) -> list[Path]:
+    return [each for each in (data / "assets").rglob("*") if each.is_file() and DIGEST in each.name]
+
+
+NOTHING = {"found": 0, "deleted": 0, "freed": 0, "strays": 0, "dryRun": False}
+
+
+def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> None:
+    with start_host(tmp_path, "--conformance") as host:
+        run_id = host.create("conformance-noop", inputs={"photo": upload_asset(host, b"in use")["mediaRef"]})
+        host.log(run_id)
+        upload_asset(host, PNG)
+        assert prune(host.data) == NOTHING, "it is held for a week"
+        assert host.stop() == 0
+    forget_holds(host.data)
+    assert len(files(host.data)) == 1
+    found = {"found": 1, "deleted": 0, "freed": 0, "strays": 0, "dryRun": True}
+    assert prune(host.data, "--dry-run") == found
+    done = weftwork(tmp_path, "assets", "prune", "--data", host.data)
+    assert done.stdout == "1 asset deleted, 1.0 kB.\n"
+    assert files(host.data) == []
+    assert prune(host.data) == NOTHING
+    with start_host(tmp_path, "--conformance", data=host.data) as again:
+        assert [each["bytes"] for each in list_assets(again)["assets"]] == [6]
+        upload_asset(again, PNG)
+        forget_holds(again.data)
+        assert prune(again.data)["deleted"] == 1, "and through the socket of a host that runs"
+        until(lambda: not files(again.data), "the bytes to go")
+
+
+def forget_holds(data: Path) -> None:
+    """As if the time of every upload were over."""
+    with contextlib.closing(sqlite3.connect(data / "weftwork.db", timeout=120)) as store, store:
+        store.execute("UPDATE assets SET held_until = 1")
+
+
+def test_somebody_at_a_terminal_is_asked(tmp_path: Path) -> None:
+    with start_host(tmp_path) as host:
+        upload_asset(host, PNG)
+        assert host.stop() == 0
+    forget_holds(host.data)
+    line = ("assets", "prune", "--data", host.data)
+    code, shown = run_at_terminal(tmp_path, b"n\n", *line)
+    assert (code, "Delete 1 asset, 1.0 kB?" in shown) == (1, True)
+    assert len(files(host.data)) == 1
+    code, shown = run_at_terminal(tmp_path, b"", *line, "--yes")
+    assert (code, "1 asset deleted" in shown) == (0, True)
+    assert "there is no store" in weftwork(tmp_path, "assets", "prune", "--data", tmp_path / "none").stderr
+
+
+def test_keys_need_no_place_of_bytes(tmp_path: Path) -> None:
+    env = {"WEFTWORK_BLOBS": "s3://not a bucket"}
+    made = weftwork(tmp_path, "keys", "create", "--tenant", "acme", "--data", tmp_path / "data", env=env)
+    assert made.returncode == 0, made.stderr
+    refused = weftwork(tmp_path, "assets", "prune", "--data", tmp_path / "data", env=env)
+    assert (refused.returncode, "s3://bucket/prefix" in refused.stderr) == (1, True)

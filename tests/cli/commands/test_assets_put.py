@@ -3,24 +3,18 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, run_command
-from tests.live import KEY, Host, start_host
+from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, run_on
+from tests.live import Host
 from tests.live.assets import PNG, UPLOADS
+from tests.live.fixtures import host_fixture
 
 POST = f"POST {UPLOADS}"
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with start_host(tmp_path_factory.mktemp("put"), "--conformance", store="memory") as running:
-        yield running
-        assert "raceback" not in running.errors
+host = host_fixture("--conformance", store="memory")
 
 
 @pytest.fixture(autouse=True)
@@ -31,9 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assets(host: Host, *args: str, code: int = 0, given: bytes | None = None) -> Result:
-    done = run_command(host.address, "assets", *args, key=KEY, given=given)
-    assert done.exit_code == code, done.output
-    return done
+    return run_on(host, "assets", *args, code=code, given=given)
 
 
 def test_a_type_that_the_bytes_do_not_have_is_told(host: Host, here: Path) -> None:

@@ -1,4 +1,4 @@
-"""`weftwork bundle`: a file that only its owner reads, whole or not there, and a word on what is missing in it."""
+"""`weftwork bundle`: fetched, written and opened."""
 
 import json
 import stat
@@ -7,26 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
-from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_command
+from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_on
 from tests.cli.terminal import run_at_terminal
-from tests.live import KEY, OTHER_KEY, Host, echoes, start_host, weftwork, write_workflows
+from tests.live import KEY, OTHER_KEY, Host, echoes, weftwork
+from tests.live.assets import fetch
+from tests.live.fixtures import host_fixture
 from weftwork.cli.commands import bundle as module
+from weftwork.cli.main import main
+from weftwork.cli.render import bundle_file
+from weftwork.cli.render import bundle_file as bundle_sheet
 from weftwork.protocol.json import schema
+from weftwork.protocol.review.debug_bundle import unattached_bundle
 
 PATH = "GET /v1/runs/run-1/debug-bundle"
 BUNDLE: dict[str, Any] = {"bundleVersion": "1.0", "run": {"runId": "run-1"}, "events": [{}, {}], "truncated": False}
 OFFERED = CannedResponse(200, {"protocolVersion": "1.0", "debugBundle": {"supported": True}})
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("bundles")
-    flows = write_workflows(folder / "flows", echoes("large", 40))
-    with start_host(folder, "--conformance", "--workflows", flows, store="memory") as running:
-        yield running
-        assert "raceback" not in running.errors
+host = host_fixture("--conformance", workflows=[echoes("large", 40)], store="memory")
 
 
 @pytest.fixture
@@ -43,9 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def bundle(host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
-    done = run_command(host.address, "bundle", *args, key=key)
-    assert done.exit_code == code, done.output
-    return done
+    return run_on(host, "bundle", *args, code=code, key=key)
 
 
 def finished(host: Host, workflow_id: str = "conformance-multi-node", **members: Any) -> str:
@@ -212,3 +208,253 @@ def test_a_name_of_a_run_is_no_path(foreign: ForeignHost, here: Path, run_id: st
     (made,) = here.iterdir()
     assert made.name.startswith("bundle-")
     assert len(made.name) <= module.MAX_NAME + 20
+
+
+START = "2026-01-31T08:05:09.000Z"
+END = "2026-01-31T08:05:11.500Z"
+URL = "https://media.example/v1/host/weftwork/assets/v1.k.AAAA." + "b" * 43
+EVIL = "\x1b]0;owned\x07\x1b[2J\r\x9b31m\u202e"
+
+
+def event(at: int, kind: str, node: str | None = None, **payload: Any) -> dict[str, Any]:
+    named = {"nodeId": node} if node is not None else {}
+    return {"eventId": f"e{at}", "sequence": at, "type": kind, "timestamp": START, **named, "payload": payload}
+
+
+def document(**more: Any) -> dict[str, Any]:
+    events = [
+        event(0, "run.started", workflowId="shop"),
+        event(1, "node.started", "a", typeId="core.noop", attempt=1),
+        event(2, "media.image", "a", url=URL, bytes=12_345, mimeType="image/png", alt="a shelf"),
+        event(3, "node.failed", "a", error={"code": "node_failed", "message": "no shelf"}),
+        event(4, "run.failed", error={"code": "node_failed", "message": "no shelf"}),
+    ]
+    spans = [
+        {
+            "name": "openwop.run",
+            "spanId": "1",
+            "parentSpanId": None,
+            "startedAt": START,
+            "endedAt": END,
+            "status": "error",
+        },
+        {"name": "openwop.node.core.noop", "spanId": "2", "parentSpanId": "1", "startedAt": START, "endedAt": None},
+    ]
+    run = {"runId": "run-1", "workflowId": "shop", "status": "failed", "hostStatus": "failed", "startedAt": START}
+    error = {"code": "node_failed", "message": "no shelf", "details": {"nodeId": "a"}}
+    made = unattached_bundle("run-1", events, spans, "0.1.0", END)
+    metrics = {"openwopCost": {"tokens": {"input": 12, "output": 30}}, "nodeCount": 1, "eventCount": 5}
+    return {**made, "run": {**run, "endedAt": END, "error": error}, "metrics": metrics, **more}
+
+
+def opened(tmp_path: Path, given: Any, *args: str, code: int = 0) -> Result:
+    file = tmp_path / "b.json"
+    file.write_bytes(given if isinstance(given, bytes) else json.dumps(given).encode())
+    done = CliRunner(env={"WEFTWORK_URL": "http://127.0.0.1:1"}).invoke(main, ["bundle", "open", str(file), *args])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_all_of_it_is_shown(tmp_path: Path) -> None:
+    done = opened(tmp_path, document())
+    assert done.stderr == ""
+    assert (
+        done.stdout
+        == f"""run       run-1
+workflow  shop
+status    failed
+started   2026-01-31 08:05:09 UTC
+ended     2026-01-31 08:05:11 UTC, took 2.5 s
+error     node_failed: no shelf
+details   {{"nodeId": "a"}}
+made      by weftwork 0.1.0, 2026-01-31 08:05:11 UTC
+bundle    1.0: 5 events, 2 spans, 1 media, {(tmp_path / "b.json").stat().st_size / 1000:.1f} kB
+tokens    12 in, 30 out
+
+events
+{START} 0 run.started - workflowId=shop
+{START} 1 node.started a typeId=core.noop attempt=1
+{START} 2 media.image a mimeType=image/png bytes=12345 alt="a shelf" url={URL}
+{START} 3 node.failed a code=node_failed message="no shelf"
+{START} 4 run.failed - code=node_failed message="no shelf"
+
+spans
+  openwop.run                 2.5 s      error
+    openwop.node.core.noop    not ended
+
+media
+  media.image  image/png  12.3 kB  "a shelf"
+    {URL}
+"""
+    )
+
+
+def test_standard_input_and_the_summary(tmp_path: Path) -> None:
+    data = json.dumps(document()).encode()
+    done = CliRunner().invoke(main, ["bundle", "open", "-", "--json"], input=data)
+    told = json.loads(done.stdout)
+    assert (told["file"], told["bytes"], told["events"], told["spans"]) == ("-", len(data), 5, 2)
+    assert told["run"]["error"]["code"] == "node_failed"
+    assert told["types"] == {"media.image": 1, "node.failed": 1, "node.started": 1, "run.failed": 1, "run.started": 1}
+    assert told["tokens"] == {"input": 12, "output": 30}
+    shown = {"mimeType": "image/png", "bytes": 12_345, "alt": "a shelf", "url": URL}
+    assert told["media"] == [{"sequence": 2, "type": "media.image", **shown}]
+    assert (told["truncated"], told["problems"]) == (False, [])
+    assert json.loads(opened(tmp_path, data, "--json", "--type", "node").stdout)["shown"] == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "kept"),
+    [
+        (["--type", "node"], [1, 3]),
+        (["--type", "node.*"], [1, 3]),
+        (["--type", "node.failed", "--type", "run"], [0, 3, 4]),
+        (["--node", "a"], [1, 2, 3]),
+        (["--node", "a", "--type", "media"], [2]),
+        (["--last", "2"], [3, 4]),
+        (["--last", "0"], []),
+        (["--last", "99"], [0, 1, 2, 3, 4]),
+        (["--type", "nod"], []),
+    ],
+)
+def test_events_can_be_chosen(tmp_path: Path, args: list[str], kept: list[int]) -> None:
+    done = opened(tmp_path, document(), *args)
+    assert [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(START)] == kept
+    assert ("no event fits" in done.stderr) == (args == ["--type", "nod"])
+
+
+def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
+    run = {**document()["run"], "omitted": ["variables"], "status": "running", "hostStatus": "paused"}
+    cut = document(run=run, truncated=True, truncatedReason="events_truncated_to_size_cap", spansTruncated=True)
+    done = opened(tmp_path, cut)
+    assert done.stderr.splitlines() == [
+        "warning: these members of the run were too large for the bundle: variables",
+        "warning: it was cut (events_truncated_to_size_cap): it has only the first 5 events",
+        "warning: there were more spans than the 2 that it has",
+    ]
+    assert "running, which the host calls paused" in done.stdout
+    events = document()["events"]
+    wrong = document(redactionMode="passthrough", metrics={"eventCount": 9}, events=events[:2] + events[3:], run={})
+    lines = opened(tmp_path, wrong).stderr
+    assert "not as bundles are, at /run" in lines
+    assert "says that secrets are masked and also that nothing is" in lines
+    assert "it says that it has 9 events and has 4" in lines
+    assert "some are missing or changed" in lines
+    inline = document(redactionApplied=False, events=[event(0, "media.file", base64="AAAA", bytes=3)])
+    lines = opened(tmp_path, inline).stderr
+    assert "holds media as text" in lines
+    assert "secrets are not masked" in lines
+
+
+def test_many_spans_and_media_are_counted(tmp_path: Path) -> None:
+    events = [event(at, "media.file", url=URL, bytes=1, name="n") for at in range(60)]
+    spans = [{"name": f"s{at}", "spanId": str(at), "parentSpanId": str(at - 1)} for at in range(60)]
+    made = document(events=events, spans=spans, metrics={"eventCount": 60})
+    short = opened(tmp_path, made).stdout
+    assert short.count("and 10 more; --all shows them") == 2
+    long = opened(tmp_path, made, "--all").stdout
+    assert "more; --all" not in long
+    assert long.count(f"    {URL}") == 60
+    deepest = max(len(line) - len(line.lstrip()) for line in long.splitlines() if line.lstrip().startswith("s"))
+    assert deepest == 2 * (bundle_sheet._MAX_DEPTH + 1)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"", b"{}", b"[]", b'{"events": []}', b'{"bundleVersion": "1.0"}', b'{"bundleVersion": "1.0", "events": {}}'),
+        *(
+            b"<html>",
+            b"[" * 100_000,
+            b"\xff\xfe",
+            b'{"bundleVersion":"1.0","events":[],"events":[]}',
+            b"\xef\xbb\xbf{}",
+        ),
+    ],
+)
+def test_what_is_no_bundle_is_refused(tmp_path: Path, raw: bytes) -> None:
+    done = opened(tmp_path, raw, code=1)
+    assert "is no debug bundle" in done.stderr
+    assert done.stdout == ""
+
+
+def test_files_are_bounded_and_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nowhere.json", str(tmp_path), "nul\0"):
+        done = CliRunner().invoke(main, ["bundle", "open", name])
+        assert (done.exit_code, "cannot be read" in done.stderr) == (2, True)
+    monkeypatch.setattr(bundle_file, "MAX_FILE", 2**20)
+    assert "is larger than 1 MiB" in opened(tmp_path, b" " * (2**20 + 1), code=1).stderr
+    monkeypatch.setattr(bundle_file, "MAX_VALUES", 1000)
+    assert "more than 1000 values" in opened(tmp_path, document(spans=[{}] * 1000), code=1).stderr
+    assert opened(tmp_path, document()).exit_code == 0
+
+
+def planted(value: Any) -> Any:
+    """The document with every text in it made evil, and every name that is not the protocol's."""
+    if isinstance(value, dict):
+        return {**{name: planted(each) for name, each in value.items()}, f"x{EVIL}": EVIL}
+    if isinstance(value, list):
+        return [planted(each) for each in value]
+    return f"{value}{EVIL}" if isinstance(value, str) else value
+
+
+def evil_bundles() -> Iterator[dict[str, Any]]:
+    yield planted(document())
+    kept = document()
+    kept["run"] |= {"omitted": [EVIL], "error": {"code": EVIL, "message": EVIL, "details": {EVIL: EVIL}}}
+    kept["events"] = [
+        {**each, "nodeId": EVIL, "payload": dict.fromkeys(each["payload"], EVIL)} for each in kept["events"]
+    ]
+    yield {**kept, "truncated": True, "truncatedReason": EVIL, "metrics": {"eventCount": EVIL}}
+
+
+def raw_controls(text: str) -> set[str]:
+    return {sign for sign in text if (sign < " " and sign != "\n") or "\x7f" <= sign < "\xa0" or sign == "\u202e"}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("args", [[], ["--json"], ["--type", EVIL.replace("\0", "")]])
+def test_no_control_character_reaches_the_terminal(tmp_path: Path, number: int, args: list[str]) -> None:
+    done = opened(tmp_path, list(evil_bundles())[number], *args)
+    assert raw_controls(done.stdout + done.stderr) == set()
+
+
+def test_without_that_it_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_sheet, "clean", lambda text, most=0: str(text))
+    done = opened(tmp_path, list(evil_bundles())[1])
+    assert raw_controls(done.stdout) >= {"\x1b", "\x07"}
+
+
+@pytest.mark.rule("bundle-08")
+def test_media_of_a_run_are_named_by_urls_that_open(host: Host, tmp_path: Path) -> None:
+    run_id = host.create("conformance-media-emit")
+    logged = [each for each in host.log(run_id) if each["type"].startswith("media.")]
+    assert any("base64" in each["payload"] for each in logged), "one of them is inline"
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    assert weftwork(tmp_path, "bundle", run_id, "-o", "b.json", env=env).returncode == 0
+    told = json.loads(weftwork(tmp_path, "bundle", "open", "b.json", "--json").stdout)
+    assert told["problems"] == []
+    assert [each["type"] for each in told["media"]] == [each["type"] for each in logged]
+    for shown, before in zip(told["media"], logged, strict=True):
+        assert before["payload"].get("url", shown["url"]) == shown["url"]
+        answer = fetch(host, shown["url"])
+        assert (answer.status, len(answer.body)) == (200, shown["bytes"])
+        assert answer.headers["content-type"] == before["payload"]["mimeType"]
+    assert b'"base64"' not in (tmp_path / "b.json").read_bytes()
+    shown_lines = weftwork(tmp_path, "bundle", "open", "b.json").stdout
+    assert all(each["url"] in shown_lines for each in told["media"])
+    host.call("DELETE", f"/v1/runs/{run_id}")
+
+
+def test_a_run_named_as_a_command_can_be_saved(host: Host, tmp_path: Path) -> None:
+    run_id = host.create("conformance-noop")
+    host.log(run_id)
+    env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+    for at, args in enumerate((["bundle", run_id], ["bundle", "save", run_id], ["bundle", "--force", run_id])):
+        done = weftwork(tmp_path, *args, "-o", f"{at}.json", env=env)
+        assert done.returncode == 0, done.stderr
+    assert "There is no such run" in weftwork(tmp_path, "bundle", "save", "open", env=env).stderr
+    assert weftwork(tmp_path, "bundle", "open", env=env).returncode == 2
+    assert "Missing argument 'RUN'" in weftwork(tmp_path, "bundle", env=env).stderr
+    assert "Commands:" in weftwork(tmp_path, "bundle", "--help").stdout

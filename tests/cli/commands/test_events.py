@@ -4,13 +4,27 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.cli.foreign_host import CannedResponse, ForeignHost
-from tests.live import KEY, SEEDED_RUN, Host, delays, seed_messages, start_host, write_workflows
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_on
+from tests.cli.terminal import run_at_terminal
+from tests.live import (
+    KEY,
+    OTHER_KEY,
+    SEEDED_RUN,
+    Host,
+    delays,
+    seed_messages,
+    start_host,
+    until,
+    weftwork,
+    write_workflows,
+)
+from tests.live.fixtures import host_fixture
 from tests.live.host import TIMEOUT_SECONDS, command, environment
 from tests.live.steering import cancel
 from weftwork.cli.main import main
@@ -177,3 +191,155 @@ def test_a_host_that_does_not_name_its_run(foreign: ForeignHost) -> None:
     foreign.replies["POST /v1/runs"] = CannedResponse(201, {"id": "r"})
     done = foreign.run_command("run", "w")
     assert (done.exit_code, "does not say which run it started" in done.stderr) == (6, True)
+
+
+ASKING: dict[str, Any] = {
+    **delays("asking"),
+    "nodes": [
+        {"id": "ask", "typeId": "core.interrupt", "name": "Ask", "position": {"x": 0, "y": 0}, "inputs": {}}
+        | {"config": {"kind": "custom", "data": {"customKind": "supplier", "payload": ["north", "south"]}}},
+        {"id": "keep", "typeId": "core.artifact.emit", "name": "Keep", "position": {"x": 0, "y": 0}}
+        | {"config": {"artifactType": "order"}}
+        | {"inputs": {"data": {"type": "connection", "nodeId": "ask", "outputKey": "output"}}},
+    ],
+    "edges": [{"id": "e", "sourceNodeId": "ask", "targetNodeId": "keep"}],
+}
+runs_host = host_fixture(
+    "--conformance", workflows=[ASKING, delays("long", 60_000), delays("two", 1, 60_000)], store="memory"
+)
+
+
+def runs(runs_host: Host, *args: str, code: int = 0, key: str = KEY) -> Result:
+    return run_on(runs_host, "runs", *args, code=code, key=key)
+
+
+def listed(runs_host: Host, *args: str) -> list[str]:
+    return [run["runId"] for run in json.loads(runs(runs_host, "ls", "--json", *args).stdout)["runs"]]
+
+
+def standing(runs_host: Host, run_id: str, status: str) -> None:
+    until(lambda: runs_host.snapshot(run_id)["status"] == status, status)
+
+
+def test_runs_are_listed_newest_first(runs_host: Host) -> None:
+    made = [runs_host.create("conformance-noop", tags=["listed"]) for _ in range(3)]
+    failed = runs_host.create("conformance-failure")
+    for run_id in (*made, failed):
+        runs_host.log(run_id)
+    found = listed(runs_host, "--workflow", "conformance-noop", "--limit", "3")
+    assert found == made[::-1]
+    assert json.loads(runs(runs_host, "ls", "--json", "--limit", "1", "--status", "failed").stdout) == {
+        "runs": runs_host.call("GET", "/v1/runs?status=failed&limit=1").document["runs"]
+    }
+    assert set(made) < set(listed(runs_host, "--all"))
+    head, *rows = runs(runs_host, "ls", "--limit", "4").stdout.splitlines()
+    assert head.split() == ["run", "status", "workflow", "created", "took", "at"]
+    assert rows[0].split()[:3] == [failed, "failed", "conformance-failure"]
+    assert rows[0].split()[-1] == "conformance_test_failure"
+    assert [row.split()[0] for row in rows[1:]] == made[::-1]
+    assert len({row.index("conformance-") for row in rows}) == 1
+
+
+def test_a_run_that_has_ended_is_shown(runs_host: Host) -> None:
+    run_id = runs_host.create("conformance-failure", tags=["a", "b"])
+    runs_host.log(run_id)
+    lines = dict(line.split(None, 1) for line in runs(runs_host, "show", run_id).stdout.split("\n\n")[0].splitlines())
+    assert (lines["run"], lines["workflow"], lines["status"]) == (run_id, "conformance-failure", "failed")
+    assert lines["error"] == "conformance_test_failure: Intentional conformance failure"
+    assert lines["next"] == f"`weftwork events {run_id}` shows what led to it."
+    assert "took" in lines["ended"]
+    assert lines["tags"] == "a, b"
+    assert json.loads(runs(runs_host, "show", run_id, "--json").stdout) == runs_host.snapshot(run_id)
+
+
+def test_a_run_that_asks_is_shown_with_its_question_and_then_with_what_it_made(runs_host: Host) -> None:
+    run_id = runs_host.create("asking")
+    standing(runs_host, run_id, "waiting-input")
+    said = runs(runs_host, "show", run_id).stdout
+    assert f"once somebody has answered: `weftwork answer {run_id}`." in said
+    assert f"\nanswer with\n  weftwork answer {run_id}/ask\nor\n  curl -d" in said
+    assert "\n  since 20" in said
+    assert '\nask asks custom: {"customKind": "supplier", "payload": ["north", "south"]}\n' in said
+    assert runs(runs_host, "pause", run_id, code=7).stderr.startswith("Error: The run is waiting-input")
+    answer = runs_host.call("POST", f"/v1/runs/{run_id}/interrupts/ask", {"resumeValue": "north"})
+    assert answer.status == 200
+    runs_host.log(run_id)
+    said = runs(runs_host, "show", run_id).stdout
+    assert "asks" not in said
+    assert "\nartifacts\n  keep  order  version 1  keep\n" in said
+
+
+def test_a_run_is_paused_resumed_and_cancelled(runs_host: Host) -> None:
+    run_id = runs_host.create("two", inputs={"secret-free": "x" * 500})
+    until(lambda: runs_host.snapshot(run_id).get("currentNodeId") == "n1", "the long node")
+    said = runs(runs_host, "pause", run_id, "--drain-policy", "immediate", "--reason", "lunch").stdout
+    assert said == f"{run_id} is paused\n"
+    standing(runs_host, run_id, "paused")
+    said = runs(runs_host, "show", run_id).stdout
+    assert f"`weftwork runs resume {run_id}` lets it go on." in said
+    assert "  n0  completed  attempt 1  " in said
+    assert "xxx…" in said
+    assert "(conflict)" in runs(runs_host, "pause", run_id, code=7).stderr
+    assert runs(runs_host, "resume", run_id, "--reason", "back").stdout == f"{run_id} goes on\n"
+    assert runs(runs_host, "resume", run_id, code=7).stdout == ""
+    said = json.loads(runs(runs_host, "pause", run_id, "--json").stdout)
+    assert (said["runId"], said["status"]) == (run_id, "paused")
+    done = runs(runs_host, "cancel", run_id, "--reason", "enough")
+    assert done.stdout in (f"{run_id} is cancelled\n", f"{run_id} is being cancelled\n")
+    events = runs_host.log(run_id)
+    told = {event["type"]: event["payload"].get("reason") for event in events}
+    assert (told["run.paused"], told["run.resumed"], told["run.cancelled"]) == ("lunch", "back", "enough")
+    assert runs(runs_host, "cancel", run_id).stdout == f"{run_id} is cancelled\n"
+
+
+def test_each_of_several_runs_is_cancelled_and_each_refusal_told(runs_host: Host) -> None:
+    live = [runs_host.create("long") for _ in range(2)]
+    over = runs_host.create("conformance-noop")
+    runs_host.log(over)
+    done = runs(runs_host, "cancel", live[0], "unknown", over, live[1], code=7)
+    assert done.stdout.splitlines()[1] == f"{over} had ended before: completed"
+    assert done.stderr.startswith("unknown: There is no such run (not_found)")
+    for run_id in live:
+        standing(runs_host, run_id, "cancelled")
+
+
+def test_runs_of_others_are_not_there(runs_host: Host) -> None:
+    run_id = runs_host.create("long")
+    for verb in ("show", "cancel", "pause", "resume"):
+        assert "There is no such run" in runs(runs_host, verb, run_id, key=OTHER_KEY, code=7).stderr
+    assert runs_host.snapshot(run_id)["status"] == "running"
+    assert "this key" in runs(runs_host, "ls", key="wrong", code=7).stderr
+    assert runs(runs_host, "cancel", run_id).exit_code == 0
+
+
+def test_the_process_says_the_same(runs_host: Host, tmp_path: Path) -> None:
+    run_id = runs_host.create("conformance-noop")
+    runs_host.log(run_id)
+    env = {"WEFTWORK_URL": runs_host.address, "WEFTWORK_KEY": KEY}
+    done = weftwork(tmp_path, "runs", "show", run_id, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == runs(runs_host, "show", run_id).stdout
+    gone = weftwork(tmp_path, "runs", "ls", "--url", "http://127.0.0.1:1")
+    assert (gone.returncode, gone.stdout) == (6, "")
+    assert "nothing listens on http://127.0.0.1:1" in gone.stderr
+    assert weftwork(tmp_path, "runs", "show").returncode == 2
+    poor = weftwork(tmp_path, "runs", "ls", env={**env, "PYTHONIOENCODING": "ascii"})
+    assert poor.returncode == 0
+
+
+def test_somebody_at_a_terminal_gets_colours_and_whole_ids(
+    runs_host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = runs_host.create("conformance-failure")
+    runs_host.log(run_id)
+    for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "60")):
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    line = ("runs", "ls", "--url", runs_host.address, "--key", KEY, "--status", "failed")
+    code, shown = run_at_terminal(tmp_path, b"", *line)
+    assert code == 0
+    assert run_id in shown
+    assert "\x1b[31mfailed" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in run_at_terminal(tmp_path, b"", *line)[1]

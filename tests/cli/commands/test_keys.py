@@ -1,4 +1,4 @@
-"""`weftwork keys`: on a running host at once, and on the store of one that is not running."""
+"""`weftwork keys` and `nodes`."""
 
 import json
 import socket
@@ -8,9 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.cli.commands.test_runs import EVIL, VALUES, harmless
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
+from tests.live import KEY as LIVE_KEY
 from tests.live import Host, start_host, weftwork
+from weftwork.cli.main import main
+from weftwork.cli.render import node_type_details
+from weftwork.cli.render.node_type_details import example, node_type_lines
+from weftwork.cli.render.schema_text import SchemaText
+from weftwork.protocol.wire.v1.paths import method_and_path
+from weftwork.protocol.workflow.validation import parse_workflow
 from weftwork.wiring.data_folder import ADMIN_SOCKET
+from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 
 def keys(data: Path, *args: str, code: int = 0) -> Any:
@@ -176,3 +189,207 @@ def test_a_host_that_hangs_up_is_said_so(tmp_path: Path) -> None:
         hang_up.start()
         assert "does not answer" in keys(tmp_path, "list", code=1)
         hang_up.join(120)
+
+
+FOR_TESTS = ("conformance.", "core.conformance.", "local.sample.")
+SCORE: dict[str, Any] = {
+    "typeId": "acme.score",
+    "version": "2.0.0",
+    "title": "Scores a customer.",
+    "description": "Looks at the last orders.\nNever at names.",
+    "effect": "once",
+    "instant": False,
+    "concurrency": 4,
+    "source": "acme_nodes.score",
+    "requires": ["chat.sendPrompt"],
+    "inputs": {
+        "type": "object",
+        "properties": {"value": {"type": "integer", "minimum": 0, "maximum": 10}, "who": {"$ref": "#/$defs/Who"}},
+        "required": ["value", "who"],
+        "$defs": {
+            "Who": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+            "Loop": {"$ref": "#/$defs/Loop"},
+        },
+    },
+    "outputs": {"type": "object", "properties": {"output": {"type": ["number", "null"]}}},
+    "config": {
+        "type": "object",
+        "properties": {"mode": {"enum": ["fast", "good"], "default": "fast", "description": "How to look."}},
+        "additionalProperties": False,
+    },
+}
+
+ACME = '''
+import weftwork
+
+@weftwork.node("acme.score", version="1.0.0", effect="pure")
+def score(ctx: weftwork.PlainContext, value: int = 0) -> int:
+    """Scores a customer."""
+    return value * 2
+'''
+
+
+def offline(*args: str) -> Result:
+    result = CliRunner(env={"WEFTWORK_URL": "http://127.0.0.1:1"}).invoke(main, ["nodes", *args, "--offline"])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def test_the_types_of_the_package_need_no_host() -> None:
+    listed = json.loads(offline("ls", "--all", "--json").stdout)["nodeTypes"]
+    assert [row["typeId"] for row in listed] == sorted(builtin_node_types())
+    usual = [row["typeId"] for row in json.loads(offline("ls", "--json").stdout)["nodeTypes"]]
+    assert usual == [each for each in sorted(builtin_node_types()) if not each.startswith(FOR_TESTS)]
+    assert "conformance." not in offline("ls").stdout
+    assert "conformance.artifact.emit  " in offline("ls", "--all").stdout
+    lines = {line.split()[0]: line.split(None, 2)[1:] for line in offline("ls").stdout.splitlines()}
+    assert lines["core.noop"] == ["pure", "Does nothing and completes."]
+    assert lines["core.flow.noop"] == ["pure", "Same as `core.noop`."]
+
+
+@pytest.mark.parametrize("type_id", list(builtin_node_types()))
+def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> None:
+    shown = offline("show", type_id)
+    assert shown.exit_code == 0, shown.output
+    assert all(f"\n{part}\n" in shown.stdout for part in ("inputs", "outputs", "config", "example"))
+    node = json.loads(shown.stdout.split("\nexample\n")[1])
+    assert json.loads(offline("show", type_id, "--json").stdout)["typeId"] == node["typeId"] == type_id
+    rest = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
+    document = {"id": "w", "name": "w", "version": "1", "nodes": [node], **rest}
+    _, violations = parse_workflow(document, declarations_by_type(builtin_node_types()))
+    # What an example reads from elsewhere is not there, which says nothing of the type.
+    assert not [each for each in violations if each.pointer.startswith("/nodes/0/config")]
+
+
+def test_a_type_of_the_host_is_explained(foreign: ForeignHost) -> None:
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": [SCORE, "odd"]})
+    assert foreign.run_command("nodes", "ls").stdout.splitlines() == [
+        "type        effect  source            title",
+        "acme.score  once    acme_nodes.score  Scores a customer.",
+    ]
+    said = foreign.run_command("nodes", "show", "acme.score").stdout
+    assert said.splitlines()[:9] == [
+        "type     acme.score",
+        "version  2.0.0",
+        "title    Scores a customer.",
+        "effect   once: touches the world, and is never silently repeated",
+        "kind     waiting: takes its time",
+        "at once  4 in a host",
+        "needs    chat.sendPrompt",
+        "from     acme_nodes.score",
+        "",
+    ]
+    assert "\n  value   integer, 0 to 10  required\n  who     object            required\n  who.id  string  " in said
+    assert '\nconfig\n  mode  "fast" or "good"  "fast"  How to look.\n' in said
+    assert "\n  output  number or null\n  others may be there too\n" in said
+    assert json.loads(said.split("\nexample\n")[1])["inputs"] == {
+        "value": {"type": "static", "value": 1},
+        "who": {"type": "static", "value": {"id": "text"}},
+    }
+    assert json.loads(foreign.run_command("nodes", "show", "acme.score", "--json").stdout) == SCORE
+
+
+def test_a_host_of_ours_lists_what_the_package_has_and_its_own(tmp_path: Path) -> None:
+    (tmp_path / "acme_nodes.py").write_text(ACME, "utf-8")
+    env = {"PYTHONPATH": str(tmp_path)}
+    with start_host(tmp_path, "--nodes", "acme_nodes", store="memory", env=env) as host:
+        found = json.loads(run_command(host.address, "nodes", "ls", "--json", key=LIVE_KEY).stdout)["nodeTypes"]
+        ours = [row for row in found if row["typeId"] != "acme.score"]
+        assert ours == json.loads(offline("ls", "--json").stdout)["nodeTypes"]
+        said = run_command(host.address, "nodes", "show", "acme.score", key=LIVE_KEY).stdout
+        assert "Scores a customer." in said
+        assert "\ninputs\n  value  integer  0\n" in said
+        assert "acme.score" in run_command(host.address, "nodes", "ls", key=LIVE_KEY).stdout
+
+
+def test_a_type_that_is_not_there_has_neighbours(foreign: ForeignHost) -> None:
+    done = offline("show", "core.delai")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "Error: there is no node type core.delai; there is core.delay, core.wait, core.fail.\n",
+    )
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": []})
+    assert "`weftwork nodes ls` lists" in foreign.run_command("nodes", "show", EVIL).stderr
+    assert harmless(foreign.run_command("nodes", "show", EVIL).stderr)
+
+
+def test_a_host_without_the_route_is_said_to_be_one(foreign: ForeignHost) -> None:
+    done = foreign.run_command("nodes", "ls")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "--offline" in done.stderr
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": 5})
+    assert "not a list of node types" in foreign.run_command("nodes", "ls").stderr
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(
+        401, {"error": "unauthenticated", "message": "no"}
+    )
+    assert foreign.run_command("nodes", "ls").exit_code == 7
+
+
+def test_only_a_host_that_nobody_named_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = weftwork(tmp_path, "nodes", "ls", "--url", "http://127.0.0.1:1")
+    assert (gone.returncode, gone.stdout) == (6, "")
+
+    def nobody(*_: Any) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", nobody)
+    monkeypatch.delenv("WEFTWORK_URL", raising=False)
+    done = CliRunner().invoke(main, ["nodes", "ls"])
+    assert (done.exit_code, done.stdout) == (0, offline("ls").stdout)
+    assert "no host answers on http://127.0.0.1:8787" in done.stderr
+
+
+EVIL_TYPE = {
+    **dict.fromkeys(("typeId", "version", "title", "description", "effect", "source", "concurrency"), EVIL),
+    "requires": [EVIL],
+    "inputs": {"type": EVIL, "description": EVIL, "properties": {EVIL: {"type": EVIL, "description": EVIL}}},
+    "outputs": {"properties": {"a": {"enum": [EVIL]}, "b": {"default": EVIL}}},
+    "config": {"required": [EVIL], "properties": {EVIL: {"const": EVIL}}},
+}
+
+
+def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": [EVIL_TYPE]})
+    for args in (("ls",), ("show", EVIL), ("show", EVIL, "--json")):
+        done = foreign.run_command("nodes", *args)
+        assert (done.exit_code, harmless(done.stdout)) == (0, True), args
+    monkeypatch.setattr(node_type_details, "clean", lambda text, most=0: str(text))
+    assert not harmless(foreign.run_command("nodes", "show", EVIL).stdout)
+
+
+KEYWORDS = st.sampled_from(
+    "type properties required items enum const default anyOf oneOf minimum maximum maxItems $ref $defs".split()
+)
+SCHEMAS = st.dictionaries(KEYWORDS, VALUES | st.just({"$ref": "#/$defs/a"}) | st.just("#/$defs/a"))
+
+
+@given(SCHEMAS, SCHEMAS)
+def test_any_schema_is_put_into_words(one: dict[str, Any], other: dict[str, Any]) -> None:
+    shape = {**one, "$defs": {"a": other, "b": {"$ref": "#/$defs/b"}}}
+    lines = list(node_type_lines({"typeId": "x", "inputs": shape, "outputs": one, "config": other}))
+    assert all(line.isprintable() for line in lines)
+    json.dumps(example({"config": shape, "inputs": other}))
+
+
+@pytest.mark.parametrize(
+    ("shape", "words", "value"),
+    [
+        ({"type": "string", "maxLength": 5}, "string, up to 5 characters", "text"),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, "array of integer, 1 or more items", []),
+        ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, "null or boolean", None),
+        ({"type": "number", "minimum": 7}, "number, 7 or more", 7),
+        ({"type": "number", "maximum": 0.5}, "number, up to 0.5", 0.5),
+        ({"const": 3}, "3", 3),
+        ({"$ref": "#/$defs/none"}, "any", "text"),
+        (True, "any", "text"),
+    ],
+)
+def test_schemas_in_words(shape: Any, words: str, value: Any) -> None:
+    assert (SchemaText(shape).type_text(), SchemaText(shape).sample()) == (words, value)
+
+
+def test_a_schema_that_holds_itself_comes_to_an_end() -> None:
+    tree = {"type": "object", "properties": {"left": {"$ref": "#/$defs/t"}}, "required": ["left"]}
+    shape = {"$ref": "#/$defs/t", "$defs": {"t": tree}}
+    assert len(list(SchemaText(shape).rows())) < 10
+    assert "left" in SchemaText(shape).sample()

@@ -7,13 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from tests.cli.terminal import run_at_terminal
 from tests.live import start_host, until, weftwork
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
+from weftwork.cli.client.run_tree import TreeRun
+from weftwork.cli.console import table
+from weftwork.cli.console import text as plain
+from weftwork.cli.console.units import format_duration, format_elapsed, format_time, parse_time
 from weftwork.cli.main import main
+from weftwork.cli.render import run_details
+from weftwork.cli.render.run_details import run_detail_lines
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.samples import NOW, batch, make_run
 from weftwork.wiring.data_folder import ADMIN_SOCKET, DATABASE_FILE
@@ -194,3 +203,263 @@ def test_a_run_that_is_gone_stays_gone_after_a_kill(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
         assert host.call("GET", "/v1/runs").document == {"runs": []}
         assert host.call("GET", f"/v1/runs/{RunKey('live:acme', 'old-3').run_id}").status == 404
+
+
+EVIL = "\x1b[2J\x07\u202eevil\nnext\u2028\x9b31m"
+
+
+def summary(number: int) -> dict[str, Any]:
+    return {"runId": f"r{number}", "workflowId": "w", "status": "running"}
+
+
+def paged(count: int, size: int) -> Any:
+    """A list in pages of a size of the host's own, whatever is asked for."""
+
+    def reply(asked: ReceivedRequest) -> CannedResponse:
+        start = int(asked.query.get("cursor", ["0"])[0])
+        document: dict[str, Any] = {"runs": [summary(at) for at in range(start, min(start + size, count))]}
+        if start + size < count:
+            document["nextCursor"] = str(start + size)
+        return CannedResponse(200, document)
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("args", "count"), [((), 20), (("--limit", "5"), 5), (("--all",), 23), (("--limit", "99"), 23)]
+)
+def test_pages_are_followed_as_far_as_wanted(foreign: ForeignHost, args: tuple[str, ...], count: int) -> None:
+    foreign.replies["GET /v1/runs"] = paged(23, 4)
+    done = foreign.run_command(
+        "runs", "ls", "--json", "--status", "running", "--status", "paused", "--workflow", "w", *args
+    )
+    assert done.exit_code == 0, done.stderr
+    assert [run["runId"] for run in json.loads(done.stdout)["runs"]] == [f"r{at}" for at in range(count)]
+    for asked in foreign.requests:
+        assert (asked.query["status"], asked.query["workflowId"]) == (["running", "paused"], ["w"])
+    plain_text = foreign.run_command("runs", "ls", *args).stdout.splitlines()
+    assert plain_text[0].split() == ["run", "status", "workflow", "created", "took", "at"]
+    assert len(plain_text) == count + 1
+
+
+def test_a_host_that_gives_the_same_page_for_ever_comes_to_an_end(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [summary(1)], "nextCursor": "again"})
+    assert len(json.loads(foreign.run_command("runs", "ls", "--all", "--json").stdout)["runs"]) == 2
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_host_that_lists_no_runs_is_said_to_be_one(foreign: ForeignHost, status: int) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(status, {"error": "x", "message": "y"})
+    done = foreign.run_command("runs", "ls")
+    assert done.exit_code == 1
+    assert "this host does not list runs" in done.stderr
+    assert "runs show RUN" in done.stderr
+
+
+@pytest.mark.parametrize("document", [[], {"runs": 5}, None, "runs"])
+def test_a_list_that_is_none_is_said_to_be_one(foreign: ForeignHost, document: Any) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, document)
+    done = foreign.run_command("runs", "ls")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "not a list of runs" in done.stderr
+
+
+def test_no_runs_are_said_to_be_none(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": []})
+    done = foreign.run_command("runs", "ls")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "There are no such runs.\n")
+    assert json.loads(foreign.run_command("runs", "ls", "--json").stdout) == {"runs": []}
+
+
+def evil_run() -> dict[str, Any]:
+    return {
+        "runId": f"r{EVIL}",
+        "workflowId": EVIL,
+        "status": EVIL,
+        "currentNodeId": EVIL,
+        "createdAt": EVIL,
+        "tags": [EVIL],
+        "error": {"code": EVIL, "message": EVIL, "details": {EVIL: EVIL}},
+        "nodeStates": {EVIL: {"status": EVIL, "attempt": 2, "error": {"code": EVIL, "message": EVIL}}},
+        "interrupt": {"nodeId": EVIL, "kind": EVIL, "data": {EVIL: EVIL}},
+        "childRuns": [{"runId": EVIL, "status": EVIL}],
+        "variables": {EVIL: EVIL},
+        "outputs": {EVIL: [EVIL]},
+        "artifacts": {EVIL: {"artifactType": EVIL, "version": EVIL, "nodeId": EVIL}},
+    }
+
+
+def harmless(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def test_texts_of_a_host_move_no_cursor(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [evil_run()]})
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, evil_run())
+    for args in (("ls",), ("ls", "--json"), ("show", "r1"), ("show", "r1", "--json")):
+        done = foreign.run_command("runs", *args)
+        assert done.exit_code == 0, done.stderr
+        assert harmless(done.stdout), args
+    assert "evil" in foreign.run_command("runs", "show", "r1").stdout
+    foreign.replies["POST /v1/runs/r1/cancel"] = CannedResponse(
+        409, {"error": EVIL, "message": EVIL, "details": {"x": EVIL}}
+    )
+    done = foreign.run_command("runs", "cancel", "r1", EVIL)
+    assert (done.exit_code, harmless(done.output)) == (7, True)
+
+
+def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (run_details, table):
+        monkeypatch.setattr(module, "clean", lambda text, most=0: str(text))
+    foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [evil_run()]})
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, evil_run())
+    assert not harmless(foreign.run_command("runs", "ls").stdout)
+    assert not harmless(foreign.run_command("runs", "show", "r1").stdout)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+MEMBERS = st.sampled_from([*evil_run(), "inputs", "interrupts", "startedAt", "completedAt", "parentRunId"])
+
+
+@given(st.dictionaries(MEMBERS, VALUES | st.just({"nodeId": 5, "kind": [], "code": {}, "message": 1})))
+def test_any_document_is_shown_somehow(run: dict[str, Any]) -> None:
+    lines = list(run_detail_lines(run, {"x": "1 s"}, "http://x", {"x": run, "5": run}))
+    assert lines[0].startswith("run ")
+    assert all(line.isprintable() for line in lines)
+
+
+def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> None:
+    rows = [{"runId": f"c{at}", "workflowId": "pay", "status": "completed", "nodeId": "each"} for at in range(100)]
+    run = {"runId": "r", "childRuns": rows, "childRunsTruncated": True}
+    past = [TreeRun(f"c{at}", "pay", "completed", "each") for at in range(120)]
+    past[117].status, past[117].detail = "failed", "no_stock"
+    past[5].status = ""
+    past[110].status = "waiting-approval"
+    shown = list(run_detail_lines(run, {}, "http://x", {}, past))
+    assert shown[shown.index("child runs: 118 completed, 1 waiting-approval, 1 failed") + 1 :] == [
+        "  c117  failed            pay  each  no_stock",
+        "  c110  waiting-approval  pay  each",
+        "  c0    completed         pay  each",
+        "  c1    completed         pay  each",
+        "  c2    completed         pay  each",
+        "  and 115 more; `weftwork runs ls --parent r --all` lists all",
+    ]
+    brief = list(run_detail_lines(run, {}, "http://x", {}))
+    assert "child runs, the first 100 of more: 100 completed" in brief
+    assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all"
+
+
+def test_much_is_counted_and_not_shown() -> None:
+    lines = list(run_detail_lines({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}, "http://x", {}))
+    assert lines[-1] == "  and 30 more; --json shows all"
+    assert len(lines) < 60
+    assert max(map(len, lines)) < 200
+
+
+def test_a_snapshot_with_the_least_that_must_be_there_is_shown(foreign: ForeignHost) -> None:
+    foreign.replies["GET /v1/runs/a%2Fb"] = CannedResponse(
+        200, {"runId": "a/b", "workflowId": "w", "status": "completed"}
+    )
+    done = foreign.run_command("runs", "show", "a/b")
+    assert done.stdout == "run       a/b\nworkflow  w\nstatus    completed\n"
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, [])
+    assert foreign.run_command("runs", "show", "r1").exit_code == 1
+
+
+def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
+    def event(sequence: int, kind: str, second: int) -> dict[str, Any]:
+        when = f"2026-01-31T08:05:{second:02}.000Z"
+        return {"type": kind, "sequence": sequence, "nodeId": "n", "timestamp": when, "payload": {}}
+
+    states = {"n": {"status": "completed", "attempt": 1}, "m": "pending"}
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, {**summary(1), "nodeStates": states})
+    events = [event(0, "node.started", 1), event(1, "node.completed", 4)]
+    foreign.replies["GET /v1/runs/r1/events/poll"] = CannedResponse(200, {"events": events, "isComplete": False})
+    lines = foreign.run_command("runs", "show", "r1").stdout.splitlines()
+    assert lines[lines.index("nodes") + 1 :] == ["  n  completed  attempt 1  3.0 s", "  m  pending"]
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+def test_a_host_that_does_not_pause_is_said_to_be_one(foreign: ForeignHost, verb: str) -> None:
+    done = foreign.run_command("runs", verb, "r1")
+    assert done.exit_code == 1
+    assert "does not offer to pause and resume" in done.stderr
+    offered = {**DISCOVERY, "runs": {"pauseResume": {"supported": True}}}
+    foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, offered)
+    done = foreign.run_command("runs", verb, "r1")
+    assert (done.exit_code, "Nothing here" in done.stderr) == (7, True)
+
+
+def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: ForeignHost) -> None:
+    lost = [True]
+
+    def reply(asked: ReceivedRequest) -> CannedResponse:
+        return HANG_UP if lost and lost.pop() else CannedResponse(200, {"runId": "r1", "status": "cancelled"})
+
+    foreign.replies["POST /v1/runs/r1/cancel"] = reply
+    foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "completed"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2", "--reason", "why")
+    assert (done.exit_code, done.stdout) == (0, "r1 is cancelled\nr2 had ended before: completed\n")
+    keys = [asked.headers["idempotency-key"] for asked in foreign.requests]
+    assert [asked.body for asked in foreign.requests] == [{"reason": "why"}] * 3
+    assert keys[0] == keys[1] != keys[2]
+    assert all(len(key) >= 22 for key in keys)
+
+
+def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: ForeignHost) -> None:
+    foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "cancelling"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2", "--json")
+    assert done.exit_code == 7
+    first, second = json.loads(done.stdout)["runs"]
+    assert (first["runId"], first["error"], second["status"]) == ("r1", "not_found", "cancelling")
+    foreign.replies["POST /v1/runs/r1/cancel"] = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
+    done = foreign.run_command("runs", "cancel", "r1", "r2")
+    assert (done.exit_code, done.stdout) == (7, "")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0 ms"),
+        (999.4, "999 ms"),
+        (999.6, "1.0 s"),
+        (59_949, "59.9 s"),
+        (59_951, "1 min 00 s"),
+        (185_000, "3 min 05 s"),
+        (3_599_600, "1 h 00 min"),
+        (7_800_000, "2 h 10 min"),
+        (86_400_000 * 4 + 3_600_000 * 3, "4 d 3 h"),
+        (-1500, "-1.5 s"),
+    ],
+)
+def test_lengths_of_time_in_words(milliseconds: float, text: str) -> None:
+    assert format_duration(milliseconds) == text
+
+
+def test_times_of_hosts() -> None:
+    assert format_time("2026-01-31T08:05:09.042Z") == format_time("2026-01-31T10:05:09+02:00") == "2026-01-31 08:05:09"
+    assert format_time("2026-01-31T08:05:09") == "2026-01-31 08:05:09"
+    assert (format_time("soon"), format_time(5), format_time(None), parse_time("0001-01-01T00:00:00+10:00")) == (
+        "",
+        "",
+        "",
+        None,
+    )
+    assert format_elapsed("2026-01-31T08:05:09Z", "2026-01-31T08:05:10.500Z") == "1.5 s"
+    assert format_elapsed("2026-01-31T08:05:09Z", None) == ""
+
+
+@given(st.text())
+def test_shown_text_stays_on_its_line(text: str) -> None:
+    assert plain.clean(text).isprintable()
+    assert plain.clean([text]).isprintable()
+    assert len(plain.clean("x" * 5000)) == plain.MAX_LENGTH
+
+
+def test_columns_stand_below_each_other_whatever_their_letters() -> None:
+    assert table.align([["a", "bb"], ["数据", "c"]]) == ["a     bb", "数据  c"]
+    assert table.align([]) == []

@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.follow.test_run_live import Terminal
-from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, run_command
+from tests.cli.follow.test_run_hostile import Terminal
+from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, run_on
 from tests.harness.definitions import edge, node
-from tests.live import KEY, Host, start_host, until, write_workflows
+from tests.live import KEY, Host, until
 from tests.live.child_workflows import (
     DETACHING_PARENT,
     GRANDPARENT,
@@ -28,6 +27,7 @@ from tests.live.child_workflows import (
     sub_workflow_node,
     tree_of,
 )
+from tests.live.fixtures import host_fixture
 from tests.live.host import TIMEOUT_SECONDS, environment
 from tests.live.host import command as line_of
 from tests.live.steering import answer_over_http, cancel, flow
@@ -54,19 +54,11 @@ def picky() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("tree")
-    flows = write_workflows(folder / "flows", *child_workflows(), *picky())
-    with start_host(folder, "--workflows", flows, store="memory") as running:
-        yield running
-        assert "raceback" not in running.errors
+host = host_fixture(workflows=[*child_workflows(), *picky()], store="memory")
 
 
 def runs(host: Host, *args: str, code: int = 0) -> Result:
-    done = run_command(host.address, "runs", *args, key=KEY)
-    assert done.exit_code == code, done.output
-    return done
+    return run_on(host, "runs", *args, code=code)
 
 
 def waiting(host: Host) -> list[str]:

@@ -3,14 +3,18 @@
 import io
 import json
 import re
+import subprocess
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from tests.cli.follow.test_run_live import Terminal, following
+from tests.cli.follow.test_run_hostile import Terminal, following
+from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from tests.cli.render.test_run_progress import START, drawn, tree_after
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.child_workflows import (
@@ -22,8 +26,13 @@ from tests.live.child_workflows import (
     await_tree,
     child_workflows,
 )
+from tests.live.fixtures import host_fixture
+from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import answer_over_http, cancel
+from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.run_tree import TreeRun, read_tree
+from weftwork.cli.follow import follow_run, run_watch
+from weftwork.cli.follow.run_views import LiveView
 from weftwork.cli.main import main
 from weftwork.cli.render.run_display import RunDisplay
 from weftwork.cli.render.run_progress import RunProgress
@@ -31,14 +40,7 @@ from weftwork.cli.render.run_progress import RunProgress
 QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp("children")
-    with start_host(
-        folder, "--workflows", write_workflows(folder / "flows", *child_workflows()), store="memory"
-    ) as running:
-        yield running
-        assert "raceback" not in running.errors
+host = host_fixture(workflows=child_workflows(), store="memory")
 
 
 def run(host: Host, *args: str) -> Result:
@@ -242,3 +244,198 @@ def test_an_odd_event_of_a_child_changes_nothing(payload: dict[str, Any]) -> Non
     tree = RunProgress("r")
     tree.update_children({"childRuns": [payload, 5, None]})
     assert tree.children == []
+
+
+def ended_run(foreign: ForeignHost, *trees: CannedResponse) -> Result:
+    """A run that starts two children and is cancelled; the host gives these trees, one after the other."""
+    rows = [
+        ("run.started", {"workflowId": "w"}),
+        *(("weftwork.child.started", {"childRunId": f"c{at}", "workflowId": "pay", "awaited": True}) for at in (1, 2)),
+        ("run.cancelled", {"reason": "enough"}),
+    ]
+
+    def send(write: Any) -> None:
+        for at, (kind, payload) in enumerate(rows):
+            document = json.dumps({"type": kind, "sequence": at, "nodeId": "fan", "payload": payload})
+            write(f"id: {at}\nevent: {kind}\ndata: {document}\n\n".encode())
+
+    looks = list(trees)
+    foreign.replies["POST /v1/runs"] = CannedResponse(201, {"runId": "r", "status": "pending"})
+    foreign.replies["GET /v1/runs/r/events"] = CannedResponse(stream=send)
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "workflowId": "w", "status": "cancelled"})
+    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = lambda _: looks.pop(0) if len(looks) > 1 else looks[0]
+    done = foreign.run_command("run", "w", "--follow")
+    assert done.exit_code == 3, done.output
+    return done
+
+
+def tree_with(*statuses: str) -> CannedResponse:
+    below = [{"runId": f"c{at}", "parentRunId": "r", "status": status} for at, status in enumerate(statuses, 1)]
+    return CannedResponse(
+        200, {"runId": "r", "runs": [{"runId": "r", "status": "cancelled"}, *below], "truncated": False}
+    )
+
+
+ENDING = (tree_with("running", "waiting-approval"), tree_with("cancelled", "waiting-approval"))
+
+
+def test_children_are_counted_as_they_end_with_the_run(foreign: ForeignHost) -> None:
+    done = ended_run(foreign, *ENDING, tree_with("cancelled", "cancelled"))
+    assert done.stderr.splitlines()[-1] == "2 child runs: 2 cancelled"
+
+
+def test_without_another_look_they_would_be_counted_wrongly(
+    foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_run, "await_child_ends", lambda *_: None)
+    done = ended_run(foreign, *ENDING, tree_with("cancelled", "cancelled"))
+    assert done.stderr.splitlines()[-1] == "2 child runs: 2 started"
+
+
+def test_children_that_go_on_are_not_waited_for_long(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_watch, "END_GRACE_SECONDS", 0.1)
+    assert ended_run(foreign, tree_with("running", "cancelled")).stderr.endswith("1 running, 1 cancelled\n")
+    # A host that does not tell is asked once.
+    foreign.requests.clear()
+    assert ended_run(foreign, NOT_FOUND).stderr.splitlines()[-1] == "2 child runs: 2 started"
+    assert len([each for each in foreign.requests if each.path.endswith("/tree")]) == 1
+
+
+def test_a_host_that_cancels_a_run_has_its_children_counted_at_their_end(tmp_path: Path) -> None:
+    flows = write_workflows(tmp_path / "flows", *child_workflows())
+    with start_host(tmp_path, "--workflows", flows, store="memory") as host:
+        line, env = following(host, GRANDPARENT)
+        process = subprocess.Popen(line, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stderr is not None
+        assert b" waits at ask" in process.stderr.readline()
+        (found,) = host.call("GET", f"/v1/runs?workflowId={GRANDPARENT}").document["runs"]
+        cancel(host, found["runId"])
+        _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert process.returncode == 3
+        assert errors.decode().splitlines()[-1] == "1 child run: 1 cancelled"
+
+
+DEFINITION = {
+    "id": "w",
+    "nodes": [{"id": "b", "typeId": "t.b"}, {"id": "a", "typeId": "t.a"}, {"id": "c"}],
+    "edges": [{"sourceNodeId": "a", "targetNodeId": "b"}, {"sourceNodeId": "a", "targetNodeId": "c"}],
+}
+TREE = ["  ✓ a  t.a", "  ├─ · b  t.b", "  └─ · c"]
+LIST = ["  ✓ a"]
+PATH = "/v1/workflows/w"
+
+
+@pytest.fixture
+def foreign() -> Iterator[ForeignHost]:
+    """A host on which a run of one node fails to go on."""
+    events = [
+        {"type": "run.started", "sequence": 0, "payload": {"workflowId": "w"}},
+        {"type": "node.started", "sequence": 1, "nodeId": "a", "payload": {}},
+        {"type": "node.completed", "sequence": 2, "nodeId": "a", "payload": {}},
+        {"type": "run.failed", "sequence": 3, "payload": {}},
+    ]
+    body = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in events)
+    with open_foreign_host() as host:
+        host.replies |= {
+            "POST /v1/runs": CannedResponse(201, {"runId": "r", "status": "running"}),
+            "GET /v1/runs/r/events": CannedResponse(stream=lambda write: write(body)),
+            "GET /v1/runs/r": CannedResponse(200, {"runId": "r", "status": "failed"}),
+        }
+        yield host
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What a command shows as if at a terminal that keeps only the last picture."""
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=False, width=80, height=24, color_system=None)
+
+    def pick(tree: RunProgress, url: str, as_json: bool) -> LiveView:
+        return LiveView(tree, url, console)
+
+    monkeypatch.setattr(follow_run, "pick_view", pick)
+    return file
+
+
+def followed(foreign: ForeignHost, screen: io.StringIO, workflow: str = "w") -> list[str]:
+    """The nodes of the picture that stays."""
+    done: Result = foreign.run_command("run", workflow, "--follow")
+    assert (done.exit_code, done.output) == (1, "")
+    lines = screen.getvalue().rstrip("\n").split("\n")
+    return [line.rstrip() for line in lines[lines.index("w  r  failed") + 1 :]]
+
+
+def asked_for(foreign: ForeignHost) -> list[str]:
+    return [
+        asked.path for asked in foreign.requests if asked.method == "GET" and asked.path.startswith("/v1/workflows")
+    ]
+
+
+def test_the_host_is_asked_for_the_definition(foreign: ForeignHost, screen: io.StringIO) -> None:
+    foreign.replies[f"GET {PATH}"] = CannedResponse(200, DEFINITION)
+    assert followed(foreign, screen) == TREE
+    assert asked_for(foreign) == [PATH]
+
+
+def test_the_definition_of_a_file_is_at_hand(foreign: ForeignHost, screen: io.StringIO, tmp_path: Path) -> None:
+    foreign.replies["POST /v1/workflows"] = CannedResponse(201, {"workflowId": "w"})
+    (tmp_path / "mine.json").write_text(json.dumps(DEFINITION))
+    assert followed(foreign, screen, str(tmp_path / "mine.json")) == TREE
+    assert asked_for(foreign) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(CannedResponse(status, {"error": "no", "message": "no"}) for status in (400, 401, 403, 404, 406, 500, 501)),
+        *(CannedResponse(status, {}, {"Retry-After": "5"}) for status in (429, 503)),
+        *(CannedResponse(200, document) for document in (None, [], 5, {}, {"nodes": 5}, {"nodes": [5], "edges": {}})),
+        CannedResponse(302, None, {"Location": "http://127.0.0.1:1/"}),
+        CannedResponse(200, raw=b"<html>"),
+        CannedResponse(200, raw=b""),
+        HANG_UP,
+    ],
+)
+def test_without_a_definition_the_nodes_stand_as_they_began(
+    foreign: ForeignHost, screen: io.StringIO, answer: CannedResponse
+) -> None:
+    foreign.replies[f"GET {PATH}"] = answer
+    assert followed(foreign, screen) == LIST
+    assert asked_for(foreign) == [PATH]
+
+
+def test_a_refusal_would_be_seen(foreign: ForeignHost, screen: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Client, "try_get", lambda self, path, _seconds=0: self.get(path))
+    assert foreign.run_command("run", "w", "--follow").exit_code == 7
+
+
+def test_a_host_that_keeps_silent_is_not_waited_for(
+    foreign: ForeignHost, screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def wait(_asked: ReceivedRequest) -> CannedResponse:
+        assert over.wait(TIMEOUT_SECONDS)
+        return HANG_UP
+
+    foreign.replies[f"GET {PATH}"] = wait
+    monkeypatch.setattr(follow_run, "DEFINITION_TIMEOUT", 0.05)
+    try:
+        assert followed(foreign, screen) == LIST
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("args", [(), ("--json",)])
+def test_lines_need_no_definition(foreign: ForeignHost, args: tuple[str, ...]) -> None:
+    assert foreign.run_command("run", "w", "--follow", *args).exit_code == 1
+    assert asked_for(foreign) == []
+
+
+def test_an_id_is_one_segment_of_the_path(foreign: ForeignHost, screen: io.StringIO) -> None:
+    seen: list[Any] = []
+    foreign.replies["GET /v1/workflows/a%2F..%2Fb"] = lambda asked: (
+        seen.append(asked.path) or CannedResponse(200, DEFINITION)
+    )
+    assert followed(foreign, screen, "a/../b") == TREE
+    assert len(seen) == 1

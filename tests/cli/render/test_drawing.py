@@ -1,4 +1,4 @@
-"""The picture of a workflow: what its lines say is what the edges are, and no name can get out of its place."""
+"""Definitions of every shape for the tests of pictures: the schema is kept, nothing else is."""
 
 import re
 import unicodedata
@@ -8,14 +8,77 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.render.drawn_definitions import NASTY, any_definition, plain_definition
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from weftwork.cli.console.text import display_width, printable
-from weftwork.cli.render import drawing as drawing
-from weftwork.cli.render import layout
-from weftwork.cli.render.drawing import MAX_LANES, NODE_MARK, draw_text
+from weftwork.cli.render import drawing, layout
+from weftwork.cli.render.drawing import MAX_LANES, NODE_MARK, draw_mermaid, draw_text, quote_label
 from weftwork.cli.render.layout import lay_out
 from weftwork.protocol.json import schema
+
+NASTY = [
+    "\x1b[2J\x1b[31mred",
+    "a\nb",
+    "\r",
+    "\x9b31m",
+    "\u202egnp.exe",
+    "\u2028",
+    '"] --> n9',
+    '"]\n    click n0 "javascript:1"',
+    "%%{init: {}}%%",
+    "`md`",
+    "#quot;",
+    "end",
+    "<script>",
+    "開始",
+    "e\u0301",
+    "\u3000",
+]
+TEXTS = st.text(min_size=1, max_size=12) | st.sampled_from(NASTY)
+RULES = st.sampled_from([None, "all_success", "any_success", "any_failed"])
+PORTS = st.one_of(
+    st.fixed_dictionaries({"type": st.just("variable"), "variableName": TEXTS}),
+    st.fixed_dictionaries({"type": st.just("connection"), "nodeId": TEXTS, "outputKey": TEXTS}),
+    st.fixed_dictionaries({"type": st.just("expression"), "expression": TEXTS}),
+    st.fixed_dictionaries({"type": st.just("static"), "value": st.none() | st.floats(allow_nan=False) | TEXTS}),
+)
+CONDITIONS = st.one_of(
+    st.fixed_dictionaries({"type": st.just("expression"), "expression": TEXTS}),
+    st.fixed_dictionaries({"type": st.sampled_from(["equals", "regex"]), "left": TEXTS, "right": TEXTS}),
+    st.just({}),
+)
+NODE_EXTRAS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"inputs": st.dictionaries(TEXTS, PORTS, max_size=8)},
+    optional={"disabled": st.booleans(), "outputRole": st.sampled_from(["primary", "secondary"]), "name": TEXTS},
+)
+EDGE_EXTRAS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {}, optional={"sourceOutput": TEXTS, "targetInput": TEXTS, "condition": CONDITIONS, "label": TEXTS}
+)
+
+
+@st.composite
+def any_definition(draw: st.DrawFn) -> dict[str, Any]:
+    """A definition with names, ports, conditions and edges of every kind; some edges lead nowhere."""
+    ids = draw(st.lists(TEXTS, min_size=1, max_size=8))
+    nodes = [node(node_id, **draw(NODE_EXTRAS)) for node_id in ids]
+    ends = st.sampled_from(ids) | TEXTS
+    edges = [
+        edge(draw(ends), draw(ends), draw(RULES), id=draw(TEXTS), **draw(EDGE_EXTRAS))
+        for _ in range(draw(st.integers(0, 12)))
+    ]
+    variables = [variable(name, sensitive=True) for name in draw(st.lists(TEXTS, max_size=3))]
+    return workflow(nodes, edges, variables, name=draw(TEXTS), version=draw(TEXTS))
+
+
+@st.composite
+def plain_definition(draw: st.DrawFn, most: int = 14, loops: bool = True) -> dict[str, Any]:
+    """A definition of plain nodes a0, a1 and so on, and of plain edges."""
+    count = draw(st.integers(1, most))
+    at = st.integers(0, count - 1)
+    pairs = draw(st.sets(st.tuples(at, at), max_size=3 * count))
+    kept = sorted(pairs) if loops else sorted((a, b) for a, b in pairs if a < b)
+    order = draw(st.permutations(kept))
+    return workflow([node(f"a{each}") for each in range(count)], [edge(f"a{a}", f"a{b}") for a, b in order])
+
 
 DOWN = frozenset("├┤┼╮╭┬")
 RIGHT = frozenset("├┼╭┬╰┴─│")
@@ -233,4 +296,86 @@ variables: $url string required
   │      ↺ back to fetch, up to 3 times
   ●    rescue  core.noop    [when any_failed]
 not drawn: join → gone (no such node)
+"""
+
+
+LABEL = r"(?:[\w .,:/-]|#\d+;|<br/>)+"
+NODE = re.compile(rf'    n(\d+)(?:\["{LABEL}"\]|\[\["{LABEL}"\]\])')
+EDGE = re.compile(rf'    n(\d+) (-->|-\.->)(?:\|"{LABEL}"\|)? n(\d+)')
+STYLE = re.compile(r"    classDef disabled stroke-dasharray:5 5,opacity:0\.5|    class n\d+(?:,n\d+)* disabled")
+HEAD = re.compile(rf"flowchart TD\n%% {LABEL}")
+
+
+def is_ours(document: dict[str, Any]) -> bool:
+    """Whether the text holds the nodes and edges of the document, and nothing beside."""
+    drawn = lay_out(document)
+    lines = draw_mermaid(document).split("\n")
+    head, body = "\n".join(lines[:2]), lines[2:-1]
+    nodes = [match for line in body if (match := NODE.fullmatch(line))]
+    edges = [match for line in body if (match := EDGE.fullmatch(line))]
+    others = [line for line in body if not NODE.fullmatch(line) and not EDGE.fullmatch(line)]
+    found = [(drawn.order[int(match[1])], match[2], drawn.order[int(match[3])]) for match in edges]
+    wanted = [(line.source, "-->", line.target) for line in drawn.forward]
+    wanted += [(line.source, "-.->", line.target) for line in drawn.back]
+    return (
+        HEAD.fullmatch(head) is not None
+        and [int(match[1]) for match in nodes] == list(range(len(drawn.order)))
+        and found == wanted
+        and all(STYLE.fullmatch(line) for line in others)
+    )
+
+
+@settings(max_examples=example_count(60), deadline=None)
+@given(any_definition())
+def test_no_name_gets_out_of_its_label(document: dict[str, Any]) -> None:
+    assert is_ours(document)
+
+
+@settings(max_examples=example_count(50), deadline=None)
+@given(plain_definition())
+def test_every_node_and_edge_is_there(document: dict[str, Any]) -> None:
+    assert is_ours(document)
+
+
+BREAKING = [name for name in NASTY if re.search(r'["%`#<]', name)]
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_without_the_guard_a_name_would_get_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workflow([node("a", name=name)])
+    assert is_ours(document)
+    monkeypatch.setattr(drawing, "quote_label", lambda text: text)
+    assert not is_ours(document)
+
+
+def test_entities_give_the_text_back() -> None:
+    text = 'x > 3 && "y" | #35; <b>`%{}[]()'
+    spelled = quote_label(text)
+    assert re.sub(r"#(\d+);", lambda match: chr(int(match[1])), spelled) == text
+    assert not re.search(r'["`%<>|{}\[\]()]', spelled)
+
+
+def test_the_flowchart_of_a_loop() -> None:
+    document = workflow(
+        [node("draft", name="Draft"), node("review", disabled=True), node("done", outputRole="primary")],
+        [
+            edge("draft", "review"),
+            edge("review", "draft", sourceOutput="again"),
+            edge("review", "done", "none_failed", condition={"type": "expression", "expression": "ok"}),
+        ],
+    )
+    assert draw_mermaid(document) == FLOWCHART
+
+
+FLOWCHART = """\
+flowchart TD
+%% sample 1.0.0
+    n0["Draft<br/>draft: core.noop"]
+    n1["review: core.noop"]
+    n2[["done: core.noop<br/>when none_failed"]]
+    n0 --> n1
+    n1 -->|"if ok"| n2
+    n1 -.->|"again<br/>on again"| n0
+    classDef disabled stroke-dasharray:5 5,opacity:0.5
+    class n1 disabled
 """

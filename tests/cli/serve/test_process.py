@@ -1,8 +1,9 @@
-"""The process: how it ends, what a restart finds, and what it says when it cannot start."""
+"""`weftwork serve` as a process: start, signals, logs, and what it prints."""
 
 import contextlib
 import http.client
 import json
+import logging
 import os
 import random
 import signal
@@ -10,12 +11,17 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live import KEY, Answer, Host, Stream, delays, start_host, until, weftwork, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command
 from tests.live.later_host import HOUR_MS, later_command
+from weftwork.app import Host as App
+from weftwork.cli.serve import startup
+from weftwork.cli.serve.startup import JsonLogFormatter
+from weftwork.settings import Settings
 
 LIVES = 20 if os.environ.get("WEFTWORK_PROOF") == "full" else 3
 
@@ -223,3 +229,42 @@ def test_a_store_in_use_does_not_answer_to_another_key(tmp_path: Path) -> None:
         assert oct(host.data.stat().st_mode & 0o777) == "0o700"
         for file in host.data.iterdir():
             assert oct(file.stat().st_mode & 0o777) == ("0o700" if file.is_dir() else "0o600"), file
+
+
+def line(**extra: Any) -> dict[str, Any]:
+    record = logging.makeLogRecord({"name": "weftwork", "levelname": "ERROR", "msg": "node raised", **extra})
+    written = JsonLogFormatter().format(record)
+    assert written.isprintable()
+    return json.loads(written.encode())
+
+
+@pytest.mark.parametrize("odd", ["\ud800", "x\udfffy", "\u2028", "\x1b[2J", "\u202e", "\n", "\x85"])
+def test_odd_characters_keep_a_line_whole(odd: str) -> None:
+    try:
+        raise KeyError(odd, odd)
+    except KeyError:
+        found = line(exc_info=sys.exc_info(), nodeId=odd, why=ValueError(odd))
+    assert found["message"] == "node raised"
+    assert "KeyError" in found["traceback"]
+    assert {"nodeId", "why"} <= set(found)
+
+
+async def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is frozen and held by a cycle never goes, so the freeze comes before runs are loaded."""
+    order: list[str] = []
+    honest = App.open
+
+    async def opened(host: App, register: Any) -> int:
+        order.append("open")
+        return await honest(host, register)
+
+    async def served(*given: Any) -> None:
+        given[1].close()
+        order.append("serve")
+
+    monkeypatch.setattr(App, "open", opened)
+    monkeypatch.setattr(startup, "serve", served)
+    monkeypatch.setattr(startup.gc, "freeze", lambda: order.append("freeze"))
+    monkeypatch.setattr(startup.gc, "set_threshold", lambda *numbers: order.append("seldom"))
+    assert (await startup.run_host(Settings(store="memory", port=0))) == 0
+    assert order == ["freeze", "seldom", "open", "serve"]

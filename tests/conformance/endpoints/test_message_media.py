@@ -43,18 +43,15 @@ async def kept(inside: InProcessHost, key: str = KEY, data: bytes = PNG) -> str:
         ({"type": "text", "text": "hello"}, "text"),
     ],
 )
-def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            advertised = (await inside.call("GET", "/.well-known/openwop")).document["aiProviders"]["input"]
-            assert modality in advertised["modalities"]
-            answer = await shown(inside, part)
-            assert (answer.status, answer.document["modalities"]) == (200, [modality])
-            assert schema.check("ai-call-response", answer.document) == []
-            answer = await inside.call("POST", SEAM, {"messages": [{"role": "user", "content": "text"}]})
-            assert answer.document == {"ok": True, "accepted": True, "modalities": ["text"]}
-
-    run(work)
+async def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
+    async with open_in_process(test_seams=True) as inside:
+        advertised = (await inside.call("GET", "/.well-known/openwop")).document["aiProviders"]["input"]
+        assert modality in advertised["modalities"]
+        answer = await shown(inside, part)
+        assert (answer.status, answer.document["modalities"]) == (200, [modality])
+        assert schema.check("ai-call-response", answer.document) == []
+        answer = await inside.call("POST", SEAM, {"messages": [{"role": "user", "content": "text"}]})
+        assert answer.document == {"ok": True, "accepted": True, "modalities": ["text"]}
 
 
 @pytest.mark.rule("media-51")
@@ -76,14 +73,11 @@ def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
         ([{**IMAGE, "url": "https://127.0.0.1/"}], 400, "validation_error", "/messages/0/content/0"),
     ],
 )
-def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str, pointer: str) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True, max_bytes_per_part=1000) as inside:
-            answer = await shown(inside, *parts)
-            assert (answer.status, answer.document["error"]) == (status, code)
-            assert answer.document["details"]["pointer"] == pointer
-
-    run(work)
+async def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str, pointer: str) -> None:
+    async with open_in_process(test_seams=True, max_bytes_per_part=1000) as inside:
+        answer = await shown(inside, *parts)
+        assert (answer.status, answer.document["error"]) == (status, code)
+        assert answer.document["details"]["pointer"] == pointer
 
 
 @pytest.mark.parametrize(
@@ -100,25 +94,19 @@ def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str,
         {"messages": [{"role": "user", "content": "x"}], "provider": "nobody"},
     ],
 )
-def test_what_is_no_question_is_refused(body: Any) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=True) as inside:
-            answer = await inside.call("POST", SEAM, body)
-            assert (answer.status, answer.document["error"]) == (400, "validation_error")
-
-    run(work)
+async def test_what_is_no_question_is_refused(body: Any) -> None:
+    async with open_in_process(test_seams=True) as inside:
+        answer = await inside.call("POST", SEAM, body)
+        assert (answer.status, answer.document["error"]) == (400, "validation_error")
 
 
 @pytest.mark.rule("media-51")
 @pytest.mark.parametrize("seams", [False, True])
-def test_it_needs_a_key_and_the_flag(seams: bool) -> None:
-    async def work() -> None:
-        async with open_in_process(test_seams=seams) as inside:
-            body = {"messages": [{"role": "user", "content": "x"}]}
-            assert (await inside.call("POST", SEAM, body, key="nobody")).status == 401
-            assert (await inside.call("POST", SEAM, body)).status == (200 if seams else 404)
-
-    run(work)
+async def test_it_needs_a_key_and_the_flag(seams: bool) -> None:
+    async with open_in_process(test_seams=seams) as inside:
+        body = {"messages": [{"role": "user", "content": "x"}]}
+        assert (await inside.call("POST", SEAM, body, key="nobody")).status == 401
+        assert (await inside.call("POST", SEAM, body)).status == (200 if seams else 404)
 
 
 async def strangers(inside: InProcessHost, what: Callable[[str], Awaitable[Any]]) -> None:
@@ -204,27 +192,24 @@ async def ended(inside: InProcessHost, photo: Any, key: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("media-46")
-def test_a_run_sees_no_asset_of_others() -> None:
-    async def work() -> None:
-        async with open_in_process(LOOK, test_seams=True) as inside:
-            inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
-            keys = (KEY, OTHER_KEY, TEST_KEY)
-            owned = {key: await kept(inside, key, PNG + key.encode()) for key in keys}
-            nothing = (await ended(inside, {**IMAGE, "mediaRef": NOBODYS}, KEY))["error"]
-            assert nothing["code"] == "media_not_found"
-            for key in keys:
-                for owner, ref in owned.items():
-                    snapshot = await ended(inside, {"mediaRef": ref, "mimeType": "image/png"}, key)
-                    assert snapshot["status"] == ("completed" if key == owner else "failed")
-                    assert key == owner or snapshot["error"] == nothing
-
-    run(work)
+async def test_a_run_sees_no_asset_of_others() -> None:
+    async with open_in_process(LOOK, test_seams=True) as inside:
+        inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
+        keys = (KEY, OTHER_KEY, TEST_KEY)
+        owned = {key: await kept(inside, key, PNG + key.encode()) for key in keys}
+        nothing = (await ended(inside, {**IMAGE, "mediaRef": NOBODYS}, KEY))["error"]
+        assert nothing["code"] == "media_not_found"
+        for key in keys:
+            for owner, ref in owned.items():
+                snapshot = await ended(inside, {"mediaRef": ref, "mimeType": "image/png"}, key)
+                assert snapshot["status"] == ("completed" if key == owner else "failed")
+                assert key == owner or snapshot["error"] == nothing
 
 
-def test_without_the_look_at_the_tenant_runs_would_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_look_at_the_tenant_runs_would_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Assets, "find", anybodys)  # sabotage
     with pytest.raises(AssertionError):
-        test_a_run_sees_no_asset_of_others()
+        await test_a_run_sees_no_asset_of_others()
 
 
 async def anybodys(self: Any, partition: str, ref: Any) -> Any:
@@ -250,7 +235,7 @@ def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: py
         test_a_url_of_the_host_opens_what_the_caller_has("/v1/host/weftwork/assets/")
 
 
-def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a copy: what is broken in one is broken in the other."""
     seen: list[str] = []
     look = MessageMedia.resolve
@@ -261,16 +246,13 @@ def test_the_test_endpoint_and_nodes_apply_the_same_checks(monkeypatch: pytest.M
 
     monkeypatch.setattr(MessageMedia, "resolve", watched)
 
-    async def work() -> None:
-        part = {**IMAGE, "data": base64.b64encode(PNG).decode()}
-        async with open_in_process(LOOK, test_seams=True) as inside:
-            assert (await shown(inside, part)).status == 200
-            assert (await ended(inside, part, KEY))["status"] == "completed"
-            partition = inside.host.keyring.authenticate(KEY).partition
-            (known,) = inside.programs.last_media(partition, "ask")
-            assert (known.modality, known.media_type, known.bytes) == ("image", "image/png", len(PNG))
-            inside.programs.reset(partition)
-            assert inside.programs.last_media(partition, "ask") == ()
-
-    run(work)
+    part = {**IMAGE, "data": base64.b64encode(PNG).decode()}
+    async with open_in_process(LOOK, test_seams=True) as inside:
+        assert (await shown(inside, part)).status == 200
+        assert (await ended(inside, part, KEY))["status"] == "completed"
+        partition = inside.host.keyring.authenticate(KEY).partition
+        (known,) = inside.programs.last_media(partition, "ask")
+        assert (known.modality, known.media_type, known.bytes) == ("image", "image/png", len(PNG))
+        inside.programs.reset(partition)
+        assert inside.programs.last_media(partition, "ask") == ()
     assert seen == ["", "ask"]

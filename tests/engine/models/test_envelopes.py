@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.engine.decide import envelopes

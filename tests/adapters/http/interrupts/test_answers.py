@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
@@ -21,6 +23,7 @@ from tests.live.steering import (
     register,
     without_tokens,
 )
+from weftwork.adapters.http.routes.interrupts import prefers_html
 from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
@@ -274,3 +277,36 @@ def test_a_question_outlives_the_host(tmp_path: Path) -> None:
     with start_host(tmp_path, "--workflows", folder) as host:
         assert error_code(answer_over_http(host, run_id, "ask", 1)) == (409, "interrupt_already_resolved")
         assert [each["resumeValue"] for each in payloads(host, answered, "interrupt.resolved")] == ["before"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "page"),
+    [
+        (None, False),
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        ("text/html", True),
+        ("TEXT/HTML", True),
+        ("text/html;charset=utf-8", True),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
+        ("application/json, text/html", True),
+        ("application/json;q=0.9,text/html", True),
+        ("application/json,text/html;q=0.9", False),
+        ("text/html;q=0", False),
+        ("text/html;q=0.000", False),
+        ("text/html;q=1.000", True),
+        ("text/html;q=2", False),
+        ("text/html;q=x", False),
+        ("text/html;q=", False),
+        ("text/htm", False),
+        (",,;;,text/html", True),
+    ],
+)
+def test_a_page_is_for_those_who_prefer_it(accept: str | None, page: bool) -> None:
+    assert prefers_html(accept) is page
+
+
+@given(st.text(max_size=200))
+def test_no_header_breaks_it(accept: str) -> None:
+    assert isinstance(prefers_html(accept), bool)

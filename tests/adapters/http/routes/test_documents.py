@@ -1,19 +1,27 @@
-"""The documents a host serves: discovery, OpenAPI, definitions, snapshots; and the headers around every answer."""
+"""The documents a host serves: discovery, OpenAPI, definitions, schemas, node types and kinds of envelopes."""
 
+import contextlib
 import json
 import re
+from collections.abc import AsyncIterator
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
-from tests.live import KEY, Host
+from tests.harness.definitions import node, workflow
+from tests.live import KEY, TEST_KEY, Host, InProcessHost, open_in_process, start_host
 from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK_WORKFLOW
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes import kinds
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.routes import ROUTES
+from weftwork.protocol.wire.v1.test_endpoints import SERVED_SCHEMAS
+from weftwork.wiring.node_types import builtin_node_types
 
 DISCOVERY = "/.well-known/openwop"
 CACHED = (DISCOVERY, "/v1/openapi.json")
@@ -207,3 +215,231 @@ def test_a_run_belongs_to_the_trace_that_created_it(host: Host) -> None:
     assert {span["parentSpanId"] for span in spans if span is not root} == {root["spanId"]}
     named = host.call("GET", f"/v1/host/sample/test/otel/spans?runId={run_id}&name={root['name']}").document["spans"]
     assert named == [root]
+
+
+KINDS = sorted(BUILTIN_KINDS.names)
+
+
+@pytest.mark.rule("env-30")
+@pytest.mark.parametrize("path", [*SERVED_SCHEMAS, *(f"envelopes/{kind}" for kind in KINDS)])
+def test_a_schema_is_served_to_everybody(host: Host, path: str) -> None:
+    for key in (None, "wrong"):
+        answer = host.call("GET", f"/schemas/{path}.schema.json", key=key)
+        assert answer.status == 200
+    assert answer.headers["content-type"] == "application/schema+json"
+    assert answer.headers["cache-control"] == "public, max-age=300"
+    assert answer.document == schema.document(path)
+    if path != "create-run":  # not published under a name of its own
+        assert answer.document["$id"] == f"https://openwop.dev/spec/v1/{path}.schema.json"
+    jsonschema_rs.meta.validate(answer.document)
+
+
+def test_a_known_schema_is_not_sent_again(host: Host) -> None:
+    path = "/schemas/envelopes/error.schema.json"
+    tag = host.call("GET", path, key=None).headers["etag"]
+    again = host.call("GET", path, key=None, headers={"If-None-Match": tag})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert host.call("GET", path, key=None, headers={"If-None-Match": '"other"'}).status == 200
+    head = host.call("HEAD", path, key=None)
+    assert (head.status, head.body, head.headers["content-type"]) == (200, b"", "application/schema+json")
+    assert head.headers["content-length"] == str(len(host.call("GET", path).body))
+
+
+@pytest.mark.rule("env-30", "wire-01")
+@pytest.mark.parametrize(
+    "path",
+    """
+    /schemas /schemas/ /schemas/envelopes /schemas/envelopes/ /schemas/error /schemas/error.schema.json
+    /schemas/error-envelope /schemas/health.schema.json /schemas/envelopes/nothing.schema.json
+    /schemas/envelopes/vendor.acme.plan.schema.json /schemas/envelopes/error /schemas/envelopes/error.schema.json/x
+    /schemas/..%2Frules.schema.json /schemas/%00.schema.json /schemas/%ff.schema.json /schemas/.schema.json
+    /schemas/envelopes/..%2F..%2Frules.toml
+    """.split(),
+)
+def test_what_is_no_schema_is_not_found(host: Host, path: str) -> None:
+    for key in (None, "wrong"):
+        answer = host.call("GET", path, key=key)
+        assert (answer.status, answer.document["error"]) == (404, "not_found")
+
+
+def test_a_schema_is_only_read(host: Host) -> None:
+    for path in ("/schemas/run-event.schema.json", "/schemas/envelopes/error.schema.json"):
+        answer = host.call("POST", path, {}, key=None)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.rule("env-30")
+def test_kinds_of_the_host_are_served_beside_those_of_the_protocol(tmp_path: Path) -> None:
+    long = "vendor.acme." + "x" * 100 + "." + "y" * 100
+    folder = tmp_path / "kinds"
+    folder.mkdir()
+    for kind in ("vendor.acme.plan", long):
+        shape = '{"x-version": 3, "type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}'
+        (folder / f"{kind}.schema.json").write_text(shape, "utf-8")
+    with start_host(tmp_path, "--envelope-kinds", folder, store="memory") as host:
+        for kind in ("vendor.acme.plan", long):
+            answer = host.call("GET", f"/schemas/envelopes/{kind}.schema.json", key=None)
+            assert (answer.status, answer.document["required"]) == (200, ["steps"])
+
+
+PATH = "/v1/host/weftwork/node-types"
+
+
+def test_every_type_is_listed_by_id(host: Host) -> None:
+    answer = host.call("GET", PATH)
+    assert answer.status == 200
+    assert schema.check("node-type-list", answer.document) == []
+    rows = answer.document["nodeTypes"]
+    assert [row["typeId"] for row in rows] == sorted(builtin_node_types())
+    delay = next(row for row in rows if row["typeId"] == "core.delay")
+    declared = builtin_node_types()["core.delay"].declaration
+    assert (delay["title"], delay["description"]) == (declared.title, declared.notes)
+    assert (delay["effect"], delay["instant"], delay["source"], delay["requires"]) == ("pure", False, "", [])
+    assert (delay["inputs"], delay["outputs"], delay["config"]) == (declared.inputs, declared.outputs, declared.config)
+    assert host.call("GET", f"{PATH}/core.delay").document == delay
+
+
+def test_what_is_not_there_is_not_found(host: Host) -> None:
+    for name in ("core.nothing", "a%2Fb", "%00", "x" * 200):
+        answer = host.call("GET", f"{PATH}/{name}")
+        assert (answer.status, answer.document["error"]) == (404, "not_found")
+    assert host.call("GET", f"{PATH}/core.nothing", key=None).status == 401
+    assert host.call("POST", PATH, {}).status == 405
+
+
+def test_a_key_needs_the_scope(tmp_path: Path) -> None:
+    keys = ("--api-key", "reader=acme:manifest:read", "--api-key", "runner=acme:runs:read")
+    with start_host(tmp_path, *keys, store="memory") as host:
+        assert host.call("GET", PATH, key="reader").status == 200
+        for path in (PATH, f"{PATH}/core.noop", f"{PATH}/core.nothing"):
+            assert host.call("GET", path, key="runner").status == 403
+
+
+STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
+GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> str:
+    (tmp_path / "vendor.acme.plan.schema.json").write_text(json.dumps({**STEPS, "x-version": 2}))
+    return str(tmp_path)
+
+
+def wanting(kind: str, workflow_id: str = "sample", own: Any = None) -> dict[str, Any]:
+    metadata = {"envelopeKinds": own} if own is not None else {}
+    asks = node("ask", "core.ai.generateEnvelope", config={"envelopeType": kind, "userMessage": "A plan, please."})
+    return workflow([asks], id=workflow_id, metadata=metadata)
+
+
+async def ran(
+    inside: InProcessHost, document: dict[str, Any], kind: str, payload: Any, version: int = 1
+) -> list[dict[str, Any]]:
+    """The events of a run in which the model sends one envelope, again and again."""
+    registered = await inside.call("POST", "/v1/workflows", document, key=TEST_KEY)
+    assert registered.status in (200, 201), registered.body
+    said = json.dumps({"type": kind, "schemaVersion": version, "payload": payload})
+    mock = {"id": "stream-text", "config": {"tokens": [said]}}
+    body = {"workflowId": document["id"], "configurable": {"mockProvider": mock}}
+    created = await inside.call("POST", "/v1/runs", body, key=TEST_KEY)
+    assert created.status == 201, created.body
+    events: list[dict[str, Any]] = []
+    while not events or events[-1]["type"] not in ("run.completed", "run.failed"):
+        path = f"/v1/runs/{created.document['runId']}/events/poll?timeout=5"
+        events = (await inside.call("GET", path, key=TEST_KEY)).document["events"]
+    return events
+
+
+def result(events: list[dict[str, Any]]) -> Any:
+    """The payload that came out, or the code of the failure."""
+    last = events[-1]
+    return last["payload"]["outputs"]["ask"]["payload"] if last["type"] == "run.completed" else failure(last)
+
+
+def failure(event: dict[str, Any]) -> str:
+    code: str = event["payload"]["error"]["code"]
+    return code
+
+
+@contextlib.asynccontextmanager
+async def told(**settings: Any) -> AsyncIterator[InProcessHost]:
+    async with open_in_process(**settings) as inside:
+        inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
+        yield inside
+
+
+@pytest.mark.rule("env-41", "env-44")
+async def test_a_kind_of_a_file(files: str) -> None:
+    async with told(envelope_kinds=(files,)) as inside:
+        discovery = (await inside.call("GET", "/.well-known/openwop")).document
+        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
+        assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
+        served = await inside.call("GET", "/schemas/envelopes/vendor.acme.plan.schema.json")
+        assert served.status == 200
+        assert served.document["required"] == ["steps"]
+        document = wanting("vendor.acme.plan")
+        for version in (1, 2):
+            assert result(await ran(inside, document, "vendor.acme.plan", GOOD, version)) == GOOD
+        assert result(await ran(inside, document, "vendor.acme.plan", GOOD, 3)) == "envelope_invalid"
+        assert result(await ran(inside, document, "vendor.acme.plan", BAD)) == "envelope_invalid"
+        assert result(await ran(inside, document, "vendor.acme.plans", GOOD)) == "envelope_contract_violation"
+
+
+@pytest.mark.rule("env-43")
+async def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
+    own = {"local.plan": {"schema": STEPS}}
+
+    async with told(envelope_kinds=(files,)) as inside:
+        assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", GOOD)) == GOOD
+        assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", BAD)) == "envelope_invalid"
+        elsewhere = wanting("local.plan", "other")
+        assert result(await ran(inside, elsewhere, "local.plan", GOOD)) == "unknown_envelope_kind"
+        discovery = (await inside.call("GET", "/.well-known/openwop")).document
+        assert "local.plan" not in discovery["supportedEnvelopes"]
+        served = await inside.call("GET", "/schemas/envelopes/local.plan.schema.json")
+        assert served.status == 404
+        # One of the host stays what it is in every workflow.
+        mine = {"vendor.acme.plan": {"version": 1, "schema": {"required": ["step"]}}}
+        refused = await inside.call("POST", "/v1/workflows", wanting("vendor.acme.plan", "mine", mine))
+        (why,) = refused.document["details"]["violations"]
+        assert (why["pointer"], why["keyword"]) == ("/metadata/envelopeKinds/vendor.acme.plan", "taken")
+        same = {"vendor.acme.plan": {"version": 2, "schema": STEPS}}
+        assert result(await ran(inside, wanting("vendor.acme.plan", "same", same), "vendor.acme.plan", GOOD)) == GOOD
+        theirs = wanting("vendor.acme.plan", "theirs")
+        assert result(await ran(inside, theirs, "vendor.acme.plan", BAD)) == "envelope_invalid"
+
+
+@pytest.mark.rule("env-42")
+async def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And its highest version counts, beside that of a file."""
+    tree = {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#"}}}, "required": ["name"]}
+    text = f"import weftwork\ntree = weftwork.EnvelopeKind('vendor.acme.tree', version=2, schema={tree!r})\n"
+    (tmp_path / "acme_trees.py").write_text(text)
+    file = tmp_path / "vendor.acme.tree.schema.json"
+    file.write_text("{}")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    async with told(nodes=("acme_trees",), envelope_kinds=(str(file),)) as inside:
+        document = wanting("vendor.acme.tree")
+        deep: dict[str, Any] = {"name": "root", "below": [{"name": "a", "below": [{"name": "b"}]}]}
+        assert result(await ran(inside, document, "vendor.acme.tree", deep, 2)) == deep
+        del deep["below"][0]["below"][0]["name"]
+        assert result(await ran(inside, document, "vendor.acme.tree", deep, 2)) == "envelope_invalid"
+
+
+@pytest.mark.rule("env-43")
+async def test_a_workflow_with_a_wrong_kind_is_refused() -> None:
+    async with told() as inside:
+        for own in ({"media.image": {"schema": {}}}, {"local.x": {"schema": {"items": {"$ref": "#"}}}}):
+            refused = await inside.call("POST", "/v1/workflows", wanting("local.x", own=own))
+            assert refused.status == 400, refused.body
+            assert "/metadata/envelopeKinds/" in refused.body.decode()
+
+
+@pytest.mark.rule("env-42")
+def test_kinds_of_the_protocol_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the sabotage: without the second guard, whatever gets past the first would replace them."""
+    own = KindDefinition("error", 7, {})
+    builtin = KindSet({name: KindDefinition(name, 1, STEPS) for name in UNIVERSAL_KINDS})
+    assert builtin.with_kinds([own]).find("error") == KindDefinition("error", 1, STEPS)
+    monkeypatch.setattr(kinds, "UNIVERSAL_KINDS", ())
+    assert builtin.with_kinds([own]).find("error") == own

@@ -8,21 +8,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node
-from tests.live import Host, delays, in_thread, open_listening
-from tests.live.steering import (
-    RemoteHost,
-    answer_over_http,
-    await_status,
-    cancel,
-    error_code,
-    event_types,
-    flow,
-    interrupt_node,
-    pause,
-    payloads,
-    register,
-    resume,
-)
+from tests.live import Host, delays, in_thread, open_listening, steering
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
@@ -33,109 +19,119 @@ LONG = "conformance-cancellable"
 NOW = {"drainPolicy": "immediate"}
 RACERS = 64
 
-ENDS = flow(
+ENDS = steering.flow(
     "race-ends",
-    [interrupt_node("ask"), node("last", "core.identity")],
+    [steering.interrupt_node("ask"), node("last", "core.identity")],
     [edge("ask", "last", targetInput="given")],
 )
-GOES_ON = flow("race-goes-on", [interrupt_node("ask"), node("slow", "core.delay", config={"ms": 60_000})])
+GOES_ON = steering.flow(
+    "race-goes-on", [steering.interrupt_node("ask"), node("slow", "core.delay", config={"ms": 60_000})]
+)
 
 
 @pytest.mark.rule("idem-03", "run-12")
 def test_a_pause_can_be_repeated_with_its_key(host: Host) -> None:
     run_id = host.create(LONG)
     key = {"Idempotency-Key": f"pause-{run_id}"}
-    first, again = pause(host, run_id, NOW, **key), pause(host, run_id, NOW, **key)
+    first, again = steering.pause(host, run_id, NOW, **key), steering.pause(host, run_id, NOW, **key)
     assert (first.status, again.status) == (202, 202)
     assert first.body == again.body
     assert "openwop-idempotent-replay" not in first.headers
     assert again.headers["openwop-idempotent-replay"] == "true"
-    assert error_code(pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
-    assert error_code(pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
+    assert steering.error_code(steering.pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
+    assert steering.error_code(steering.pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
     back = {"Idempotency-Key": f"resume-{run_id}"}
-    first, again = resume(host, run_id, **back), resume(host, run_id, **back)
+    first, again = steering.resume(host, run_id, **back), steering.resume(host, run_id, **back)
     assert (first.status, again.status, first.body) == (202, 202, again.body)
     assert again.headers["openwop-idempotent-replay"] == "true"
-    assert pause(host, run_id, NOW, **key).headers["openwop-idempotent-replay"] == "true"
+    assert steering.pause(host, run_id, NOW, **key).headers["openwop-idempotent-replay"] == "true"
     assert host.snapshot(run_id)["status"] == "running"
-    assert event_types(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
-    cancel(host, run_id)
+    assert steering.event_types(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
+    steering.cancel(host, run_id)
 
 
 @pytest.mark.rule("run-12")
 def test_of_many_at_once_one_pauses(host: Host) -> None:
     run_id = host.create(LONG)
     with ThreadPoolExecutor(32) as pool:
-        told = list(pool.map(lambda _: pause(host, run_id, NOW).status, range(32)))
+        told = list(pool.map(lambda _: steering.pause(host, run_id, NOW).status, range(32)))
     assert sorted(told) == [202] + [409] * 31
-    assert event_types(host, run_id).count("run.paused") == 1
-    cancel(host, run_id)
+    assert steering.event_types(host, run_id).count("run.paused") == 1
+    steering.cancel(host, run_id)
 
 
 @pytest.mark.rule("idem-03", "run-12", "run-13")
 def test_many_at_once_with_the_same_key_are_one(host: Host) -> None:
     run_id = host.create(LONG)
-    for steer, body, kind in ((pause, NOW, "run.paused"), (resume, {}, "run.resumed")):
+    for steer, body, kind in ((steering.pause, NOW, "run.paused"), (steering.resume, {}, "run.resumed")):
         key = {"Idempotency-Key": f"crowd-{run_id}"}
         with ThreadPoolExecutor(16) as pool:
             told = [pool.submit(steer, host, run_id, body, **key) for _ in range(16)]
         answers = [each.result() for each in told]
         assert {(each.status, each.body) for each in answers} == {(202, answers[0].body)}
         assert sum("openwop-idempotent-replay" not in each.headers for each in answers) == 1
-        await_status(host, run_id, "paused" if steer is pause else "running")
-        assert event_types(host, run_id).count(kind) == 1
-    cancel(host, run_id)
+        steering.await_status(host, run_id, "paused" if steer is steering.pause else "running")
+        assert steering.event_types(host, run_id).count(kind) == 1
+    steering.cancel(host, run_id)
 
 
 @pytest.mark.rule("int-06")
 def test_an_answer_while_the_run_is_being_cancelled_comes_too_late(host: Host) -> None:
     """A cancel and an answer at once: either may be first, and the log agrees with what each was told."""
     for _ in range(8):
-        run_id = host.create(register(host, GOES_ON))
+        run_id = host.create(steering.register(host, GOES_ON))
         with ThreadPoolExecutor(2) as pool:
             stopping = pool.submit(host.call, "POST", f"/v1/runs/{run_id}/cancel")
-            answering = pool.submit(answer_over_http, host, run_id, "ask", 1)
+            answering = pool.submit(steering.answer_over_http, host, run_id, "ask", 1)
         assert stopping.result().status == 200
-        await_status(host, run_id, "cancelled")
+        steering.await_status(host, run_id, "cancelled")
         told = answering.result().status
         assert told in (200, 410)
-        assert event_types(host, run_id).count("interrupt.resolved") == (told == 200)
+        assert steering.event_types(host, run_id).count("interrupt.resolved") == (told == 200)
 
 
 def race(host: Host, run_id: str) -> tuple[list[int], list[int]]:
     """Answers of many at once: how each was answered, and which of their values are in the log."""
     with ThreadPoolExecutor(RACERS) as pool:
-        told = list(pool.map(lambda number: answer_over_http(host, run_id, "ask", number).status, range(RACERS)))
-    return told, [each["resumeValue"] for each in payloads(host, run_id, "interrupt.resolved")]
+        told = list(
+            pool.map(lambda number: steering.answer_over_http(host, run_id, "ask", number).status, range(RACERS))
+        )
+    return told, [each["resumeValue"] for each in steering.payloads(host, run_id, "interrupt.resolved")]
 
 
 @pytest.mark.rule("int-06")
 @pytest.mark.parametrize("document", [ENDS, GOES_ON], ids=["the run ends", "the run goes on"])
 def test_of_many_answers_one_counts(host: Host, document: dict[str, Any]) -> None:
     for _ in range(3):
-        run_id = host.create(register(host, document))
+        run_id = host.create(steering.register(host, document))
         told, counted = race(host, run_id)
         assert sorted(told) == [200] + [409] * (RACERS - 1)
         assert counted == [told.index(200)]
         if document is GOES_ON:
-            cancel(host, run_id)
+            steering.cancel(host, run_id)
         else:
             assert host.snapshot(run_id)["outputs"] == {"last": {"given": told.index(200)}}
 
 
 @pytest.mark.rule("idem-03", "int-06")
 def test_an_answer_can_be_repeated_with_its_key(host: Host) -> None:
-    run_id = host.create(register(host, GOES_ON))
+    run_id = host.create(steering.register(host, GOES_ON))
     key = {"Idempotency-Key": f"answer-{run_id}"}
     with ThreadPoolExecutor(16) as pool:
-        told = list(pool.map(lambda _: answer_over_http(host, run_id, "ask", "yes", **key), range(16)))
+        told = list(pool.map(lambda _: steering.answer_over_http(host, run_id, "ask", "yes", **key), range(16)))
     assert {(each.status, each.body) for each in told} == {(200, told[0].body)}
     assert sum("openwop-idempotent-replay" not in each.headers for each in told) == 1
-    assert len(payloads(host, run_id, "interrupt.resolved")) == 1
-    assert error_code(answer_over_http(host, run_id, "ask", "no", **key)) == (409, "idempotency_key_mismatch")
-    assert error_code(answer_over_http(host, run_id, "ask", "yes")) == (409, "interrupt_already_resolved")
-    cancel(host, run_id)
-    assert answer_over_http(host, run_id, "ask", "yes", **key).body == told[0].body
+    assert len(steering.payloads(host, run_id, "interrupt.resolved")) == 1
+    assert steering.error_code(steering.answer_over_http(host, run_id, "ask", "no", **key)) == (
+        409,
+        "idempotency_key_mismatch",
+    )
+    assert steering.error_code(steering.answer_over_http(host, run_id, "ask", "yes")) == (
+        409,
+        "interrupt_already_resolved",
+    )
+    steering.cancel(host, run_id)
+    assert steering.answer_over_http(host, run_id, "ask", "yes", **key).body == told[0].body
 
 
 def steer_twice(headers: dict[str, str]) -> list[int]:
@@ -143,8 +139,8 @@ def steer_twice(headers: dict[str, str]) -> list[int]:
 
     async def work() -> list[int]:
         async with open_listening(delays("long", 20_000)) as served:
-            run_id, host = await served.create("long"), RemoteHost(served.port)
-            return await in_thread(lambda: [pause(host, run_id, NOW, **headers).status for _ in range(2)])
+            run_id, host = await served.create("long"), steering.RemoteHost(served.port)
+            return await in_thread(lambda: [steering.pause(host, run_id, NOW, **headers).status for _ in range(2)])
 
     return asyncio.run(work())
 
@@ -181,7 +177,7 @@ def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     async def work() -> tuple[list[int], list[int]]:
         async with open_listening(GOES_ON) as served:
             run_id = await served.create(GOES_ON["id"])
-            return await in_thread(race, RemoteHost(served.port), run_id)
+            return await in_thread(race, steering.RemoteHost(served.port), run_id)
 
     told, counted = asyncio.run(work())
     assert (told.count(200), len(counted)) == (1, 1)

@@ -1,32 +1,43 @@
 """What a hostile or broken client can send: sizes, encodings, evil JSON, junk in queries and paths, no HTTP at all."""
 
+import asyncio
 import contextlib
 import http.client
 import json
+import select
 import socket
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from tests import live
 from tests.harness.definitions import node
-from tests.live import KEY, Answer, Host, Stream
 from tests.live.steering import flow, register
+from weftwork.adapters.http import message
+from weftwork.adapters.http.app import App
+from weftwork.adapters.http.message import Request
+from weftwork.adapters.http.router import Router
+from weftwork.engine.api.keyring import Keyring
 from weftwork.protocol.json import schema
-from weftwork.protocol.wire.v1.routes import ROUTES
+from weftwork.protocol.wire import idempotency, streams
+from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, split_path
 
 CAP = 1_048_576
 POSTS = ("/v1/runs", "/v1/runs/nowhere/cancel")
 MARK = "s3cr3t-value"
 
 
-def head(path: str, *lines: str, key: str = KEY) -> bytes:
+def head(path: str, *lines: str, key: str = live.KEY) -> bytes:
     start = [f"POST {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", "Content-Type: application/json"]
     return "\r\n".join([*start, *lines, "", ""]).encode()
 
 
 def answer_of(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
     """The one answer on a connection that the host then closes."""
-    stream = Stream(connection)
+    stream = live.Stream(connection)
     body = stream.raw
     with connection:
         while chunk := connection.recv(65_536):
@@ -34,7 +45,7 @@ def answer_of(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
     return stream.status, stream.headers, json.loads(body)
 
 
-def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
+def refused(answer: live.Answer, status: int, code: str) -> dict[str, Any]:
     assert (answer.status, answer.document["error"]) == (status, code), answer.body
     assert schema.check("error-envelope", answer.document) == []
     return answer.document.get("details", {})
@@ -43,7 +54,7 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
 @pytest.mark.rule("wire-04")
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("expect", [(), ("Expect: 100-continue",)])
-def test_a_declared_length_over_the_cap_is_refused_unread(host: Host, path: str, expect: tuple[str, ...]) -> None:
+def test_a_declared_length_over_the_cap_is_refused_unread(host: live.Host, path: str, expect: tuple[str, ...]) -> None:
     connection = host.connect()
     connection.sendall(head(path, f"Content-Length: {CAP + 1}", *expect))
     status, headers, document = answer_of(connection)
@@ -54,7 +65,7 @@ def test_a_declared_length_over_the_cap_is_refused_unread(host: Host, path: str,
 
 @pytest.mark.rule("wire-04")
 @pytest.mark.parametrize("path", POSTS)
-def test_a_stream_of_chunks_is_refused_where_it_passes_the_cap(host: Host, path: str) -> None:
+def test_a_stream_of_chunks_is_refused_where_it_passes_the_cap(host: live.Host, path: str) -> None:
     connection = host.connect()
     chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
     connection.sendall(head(path, "Transfer-Encoding: chunked") + chunk * (CAP // 65_536))
@@ -64,7 +75,7 @@ def test_a_stream_of_chunks_is_refused_where_it_passes_the_cap(host: Host, path:
 
 
 @pytest.mark.rule("wire-04")
-def test_an_endless_body_is_not_read_on(host: Host) -> None:
+def test_an_endless_body_is_not_read_on(host: live.Host) -> None:
     def pour(connection: socket.socket) -> None:
         connection.sendall(head("/v1/runs", "Transfer-Encoding: chunked"))
         for _ in range(64):
@@ -75,7 +86,7 @@ def test_an_endless_body_is_not_read_on(host: Host) -> None:
 
 
 @pytest.mark.rule("wire-04")
-def test_a_body_of_exactly_the_cap_is_read(host: Host) -> None:
+def test_a_body_of_exactly_the_cap_is_read(host: live.Host) -> None:
     body = json.dumps({"workflowId": "conformance-noop"}).encode().ljust(CAP)
     assert len(body) == CAP
     headers = {"Content-Type": "application/json"}
@@ -83,7 +94,7 @@ def test_a_body_of_exactly_the_cap_is_read(host: Host) -> None:
     assert host.call("GET", "/.well-known/openwop").document["limits"]["maxRequestBodyBytes"] == CAP
 
 
-def test_the_key_is_judged_before_the_size(host: Host) -> None:
+def test_the_key_is_judged_before_the_size(host: live.Host) -> None:
     connection = host.connect()
     connection.sendall(head("/v1/runs", f"Content-Length: {CAP + 1}", key="wrong"))
     status, headers, _ = answer_of(connection)
@@ -92,19 +103,19 @@ def test_the_key_is_judged_before_the_size(host: Host) -> None:
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "gzip, identity", "zstd", ""])
-def test_an_encoded_body_is_not_decoded(host: Host, path: str, encoding: str) -> None:
+def test_an_encoded_body_is_not_decoded(host: live.Host, path: str, encoding: str) -> None:
     headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
     refused(host.call("POST", path, body=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json"])
-def test_another_media_type_is_refused(host: Host, path: str, kind: str) -> None:
+def test_another_media_type_is_refused(host: live.Host, path: str, kind: str) -> None:
     refused(host.call("POST", path, body=b"{}", headers={"Content-Type": kind}), 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "APPLICATION/JSON", "application/json ; charset=utf-8"])
-def test_json_is_taken_with_its_parameters(host: Host, kind: str) -> None:
+def test_json_is_taken_with_its_parameters(host: live.Host, kind: str) -> None:
     headers = {"Content-Type": kind, "Content-Encoding": "identity"}
     body = json.dumps({"workflowId": "conformance-noop"}).encode()
     assert host.call("POST", "/v1/runs", body=body, headers=headers).status == 201
@@ -142,7 +153,7 @@ EVIL: dict[str, tuple[bytes, str]] = {
 @pytest.mark.rule("json-01")
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("name", EVIL)
-def test_evil_json_is_refused_by_pointer_and_never_repeated(host: Host, path: str, name: str) -> None:
+def test_evil_json_is_refused_by_pointer_and_never_repeated(host: live.Host, path: str, name: str) -> None:
     body, pointer = EVIL[name]
     answer = host.call("POST", path, body=body, headers={"Content-Type": "application/json"})
     assert refused(answer, 400, "validation_error")["pointer"] == pointer
@@ -184,7 +195,7 @@ INVALID: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.rule("run-07", "schema-02")
 @pytest.mark.parametrize("name", INVALID)
-def test_a_run_that_cannot_be_created_is_told_why(host: Host, name: str) -> None:
+def test_a_run_that_cannot_be_created_is_told_why(host: live.Host, name: str) -> None:
     document, pointer = INVALID[name]
     answer = host.call(
         "POST", "/v1/runs", body=json.dumps(document).encode(), headers={"Content-Type": "application/json"}
@@ -197,7 +208,7 @@ JUNK = ["%FF", "&&&", "=", "a=%00", "&".join(["x=1"] * 101), "%F0%9F%A7%B6", "li
 
 
 @pytest.mark.parametrize("query", JUNK, ids=range(len(JUNK)))
-def test_junk_in_a_query_is_never_our_failure(host: Host, query: str) -> None:
+def test_junk_in_a_query_is_never_our_failure(host: live.Host, query: str) -> None:
     for route in ROUTES:
         if route.method == "GET":
             path = route.path.replace("{runId}", "nowhere").replace("{workflowId}", "conformance-noop")
@@ -205,7 +216,7 @@ def test_junk_in_a_query_is_never_our_failure(host: Host, query: str) -> None:
             assert answer.status in (200, 400, 404), (route.operation_id, answer.body)
 
 
-def test_an_id_may_be_percent_encoded(host: Host) -> None:
+def test_an_id_may_be_percent_encoded(host: live.Host) -> None:
     run_id = host.create("conformance-noop")
     encoded = "".join(f"%{ord(letter):02X}" for letter in run_id)
     assert host.call("GET", f"/v1/runs/{encoded}").document["runId"] == run_id
@@ -215,7 +226,7 @@ def test_an_id_may_be_percent_encoded(host: Host) -> None:
 @pytest.mark.parametrize(
     "text", ["%00", "%2F", "..", "%2e%2e", "%C3%28", "%", "%zz", "x" * 129, "%F0%9F%A7%B6", "a%3Ab"]
 )
-def test_what_cannot_be_an_id_is_not_found(host: Host, text: str) -> None:
+def test_what_cannot_be_an_id_is_not_found(host: live.Host, text: str) -> None:
     for path in (
         f"/v1/runs/{text}",
         f"/v1/workflows/{text}",
@@ -230,7 +241,7 @@ READS = [route for route in ROUTES if route.method == "GET" and "{token}" not in
 
 
 @pytest.mark.parametrize("route", READS, ids=lambda r: r.operation_id)
-def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
+def test_head_is_get_without_the_body(host: live.Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
@@ -248,9 +259,9 @@ def test_head_is_get_without_the_body(host: Host, route: Any) -> None:
     assert [only_head.headers.get(name) for name in names] == [got.headers.get(name) for name in names]
 
 
-def test_a_connection_is_used_again_after_an_error(host: Host) -> None:
+def test_a_connection_is_used_again_after_an_error(host: live.Host) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=60)
-    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    headers = {"Authorization": f"Bearer {live.KEY}", "Content-Type": "application/json"}
     with contextlib.closing(connection):
         for method, path, body, status in (
             ("POST", "/v1/runs", "{", 400),
@@ -276,9 +287,184 @@ def test_a_connection_is_used_again_after_an_error(host: Host) -> None:
         (b"GET http://elsewhere/health HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     ],
 )
-def test_an_odd_request_gets_a_document_and_ends(host: Host, request_: bytes, status: int) -> None:
+def test_an_odd_request_gets_a_document_and_ends(host: live.Host, request_: bytes, status: int) -> None:
     connection = host.connect()
     connection.sendall(request_)
     answered, headers, document = answer_of(connection)
     assert (answered, headers["content-type"]) == (status, "application/json")
     assert schema.check("error-envelope", document) == []
+
+
+TIMES = 20
+
+
+@pytest.mark.parametrize(
+    ("size", "key", "kind", "status"),
+    [
+        (CAP * 105 // 100, live.KEY, "application/json", 413),
+        (CAP * 19 // 10, live.KEY, "application/json", 413),
+        (900_000, "wrong", "application/json", 401),
+        (900_000, live.KEY, "text/plain", 415),
+    ],
+)
+def test_an_ordinary_client_always_reads_why_it_was_refused(
+    host: live.Host, size: int, key: str, kind: str, status: int
+) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": kind}
+    seen: list[tuple[int, str]] = []
+    for _ in range(TIMES):
+        request = urllib.request.Request(f"{host.address}/v1/runs", b"x" * size, headers)
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=60)
+        with refused.value as answer:
+            seen.append((answer.code, json.loads(answer.read())["error"]))
+    assert len(set(seen)) == 1
+    assert seen[0][0] == status
+
+
+def _send_on(served: live.ListeningHost) -> tuple[int, Any]:
+    """Begin to send, wait until the answer is there, and only then send the rest and read it."""
+    rest = b"x" * 900_000
+    head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: {len(rest)}\r\n\r\n"
+    with served.connect() as connection:
+        connection.sendall(head.encode())
+        assert select.select([connection], [], [], 120)[0]
+        for at in range(0, len(rest), 50_000):
+            connection.sendall(rest[at : at + 50_000])
+        stream = live.Stream(connection)
+        body = stream.raw
+        while chunk := connection.recv(65_536):
+            body += chunk
+    return stream.status, json.loads(body)["error"]
+
+
+def _refuse() -> tuple[int, Any]:
+    async def work() -> tuple[int, Any]:
+        async with live.open_listening() as served:
+            return await live.in_thread(_send_on, served)
+
+    return asyncio.run(work())
+
+
+def test_a_client_may_send_on_after_the_answer() -> None:
+    assert _refuse() == (401, "unauthenticated")
+
+
+def test_a_connection_that_closes_with_the_answer_breaks_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(request: Request) -> None: ...
+
+    monkeypatch.setattr(Request, "discard_body", nothing)
+    with pytest.raises(ConnectionError):
+        _refuse()
+
+
+def test_a_body_that_never_ends_is_cut(host: live.Host) -> None:
+    def pour(connection: socket.socket) -> None:
+        start = "POST /v1/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n"
+        connection.sendall(f"{start}Transfer-Encoding: chunked\r\n\r\n".encode())
+        for _ in range(64):
+            connection.sendall(b"100000\r\n" + b" " * CAP + b"\r\n")
+
+    with host.connect() as connection, pytest.raises(ConnectionError):
+        pour(connection)
+
+
+def test_a_body_that_never_comes_is_not_waited_for(host: live.Host) -> None:
+    with host.connect() as connection:
+        connection.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n")
+        assert live.Stream(connection).status == 401
+        while connection.recv(65_536):
+            pass
+
+
+Probe = Callable[[live.InProcessHost], Awaitable[live.Answer]]
+
+
+def probe(ask: Probe) -> live.Answer:
+    async def run() -> live.Answer:
+        async with live.open_in_process(live.delays("short", 0, 0), live.delays("long", 15_000)) as inside:
+            return await ask(inside)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.rule("wire-04")
+def test_without_the_cap_a_large_body_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(inside: live.InProcessHost) -> Awaitable[live.Answer]:
+        return inside.call("POST", "/v1/runs", {"workflowId": "short", "inputs": {"x": "y" * 1_100_000}})
+
+    assert probe(large).status == 413
+    honest = App.__init__
+
+    def boundless(app: App, keyring: Keyring, ids: object, handlers: object, body_cap: int) -> None:
+        honest(app, keyring, ids, handlers, body_cap * 2)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(App, "__init__", boundless)
+    assert probe(large).status == 201
+
+
+@pytest.mark.rule("json-01")
+def test_with_a_lenient_decoder_evil_json_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def evil(inside: live.InProcessHost) -> Awaitable[live.Answer]:
+        return inside.call("POST", "/v1/runs", {"workflowId": "short", "inputs": {"x": "\ud800", "y": float("nan")}})
+
+    assert probe(evil).status == 400
+    monkeypatch.setattr(message, "decode", json.loads)
+    assert probe(evil).status != 400
+
+
+@pytest.mark.rule("auth-05")
+def test_when_every_key_is_good_a_stranger_learns_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stranger(inside: live.InProcessHost) -> Awaitable[live.Answer]:
+        return inside.call("GET", "/v1/nothing", key="stranger")
+
+    assert probe(stranger).status == 401
+    monkeypatch.setattr(Keyring, "authenticate", lambda ring, key: None)
+    assert probe(stranger).status == 404
+
+
+@pytest.mark.rule("wire-03")
+def test_when_a_verb_may_be_part_of_an_id_a_missing_verb_is_a_wrong_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halt(inside: live.InProcessHost) -> Awaitable[live.Answer]:
+        return inside.call("PUT", "/v1/runs/x:halt", {})
+
+    assert probe(halt).status == 404
+    monkeypatch.setattr("weftwork.adapters.http.router.split_path", lambda path: (path.split("/")[1:], ""))
+    assert probe(halt).status == 405
+
+
+@pytest.mark.rule("wire-03")
+def test_the_router_knows_every_path_of_the_table_and_no_other() -> None:
+    router = Router(ROUTES, UNOFFERED_PATHS)
+    for path in [*(route.path for route in ROUTES), *UNOFFERED_PATHS]:
+        found = router.find(path.replace("{", "").replace("}", ""))
+        assert found is not None, path
+        assert (router.find(f"{path}:other") is not None) is path.endswith(("{nodeId}", "{token}"))
+        assert router.find(f"{path}/other/more") is None
+    assert split_path("/v1/prompts:render") == (["v1", "prompts"], "render")
+    assert [router.find(path) for path in ("", "*", "v1/runs", "/v1/runs:")] == [None] * 4
+
+
+@pytest.mark.rule("poll-02")
+def test_when_completeness_is_guessed_a_poll_ends_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def poll(inside: live.InProcessHost) -> live.Answer:
+        run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "long"})).document["runId"]
+        return await inside.call("GET", f"/v1/runs/{run_id}/events/poll")
+
+    assert probe(poll).document["isComplete"] is False
+    monkeypatch.setattr(streams, "is_complete", lambda *_: True)
+    assert probe(poll).document["isComplete"] is True
+
+
+@pytest.mark.rule("dedup-01")
+def test_when_the_header_is_not_read_a_scope_fills_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def twice(inside: live.InProcessHost) -> live.Answer:
+        body = {"workflowId": "long", "scopeId": "s"}
+        headers = {"x-dedup": "enforce"}
+        await inside.call("POST", "/v1/runs", body, headers=headers)
+        assert (await inside.call("POST", "/v1/runs", body, headers=headers, key=live.OTHER_KEY)).status == 201
+        return await inside.call("POST", "/v1/runs", body, headers=headers)
+
+    assert probe(twice).status == 409
+    monkeypatch.setattr(idempotency, "parse_dedup", lambda value: False)
+    assert probe(twice).status == 201

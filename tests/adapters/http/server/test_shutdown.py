@@ -1,18 +1,19 @@
-"""The end of a host as its clients see it: what is still answered, and how what is not is told."""
+"""The end of a host and of requests as clients see it: what is still answered, and how what is not is told."""
 
 import asyncio
 import contextlib
 import json
 import logging
 import socket
+import struct
 from collections.abc import Awaitable, Callable
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
 import uvicorn
 
-from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, open_listening
-from tests.live.listening_host import until
+from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, listening_host, open_listening, until
 from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.server import http_server
 from weftwork.adapters.http.server.limits import ConnectionLimit
@@ -56,7 +57,9 @@ async def cut_in_its_body(served: ListeningHost) -> tuple[Stream, bytes]:
         return connection
 
     connection = await in_thread(begin)
-    await until(lambda: any("run_asgi" in repr(task) for task in asyncio.all_tasks()), "the request to begin")
+    await listening_host.until(
+        lambda: any("run_asgi" in repr(task) for task in asyncio.all_tasks()), "the request to begin"
+    )
     served.stop()
     return await in_thread(whole, connection)
 
@@ -107,17 +110,15 @@ def test_a_stream_that_waits_for_the_store_is_ended_properly(caplog: pytest.LogC
     quiet(caplog.records)
 
 
-def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
-    async def work(served: ListeningHost) -> None:
+async def test_a_client_that_does_not_read_does_not_hold_the_end_up(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_listening(echoes("large", 40)) as served:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
         with connection:
-            await until(lambda: served.readers == 1, "the reader")
+            await listening_host.until(lambda: served.readers == 1, "the reader")
             served.stop()
             await served.server
-            await until(lambda: served.readers == 0, "the reader to be gone")
-
-    serve(work, echoes("large", 40))
+            await listening_host.until(lambda: served.readers == 0, "the reader to be gone")
     quiet(caplog.records)
 
 
@@ -143,28 +144,26 @@ async def test_connections_that_are_left_are_broken_off() -> None:
     assert left.said == ["shutdown", "abort"]
 
 
-def test_a_client_that_stops_reading_is_let_go(
+async def test_a_client_that_stops_reading_is_let_go(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
     caplog.set_level("INFO", "weftwork.http")
 
-    async def work(served: ListeningHost) -> None:
+    async with open_listening(echoes("large", 40), {**echoes("wide", 40), "edges": []}) as served:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         wide_id = await served.create("wide", inputs={"text": "x" * 400_000})
         await served.in_process.call("GET", f"/v1/runs/{wide_id}/events?streamMode=messages")
         for path in (f"/v1/runs/{run_id}/events?streamMode=debug", f"/v1/runs/{wide_id}"):
             caplog.clear()
             with await in_thread(served.ask, path, 4096) as connection:
-                await until(lambda: broken(caplog.records), "the host to let go")
-                await until(lambda: served.readers == 0, "the reader to be gone")
+                await listening_host.until(lambda: broken(caplog.records), "the host to let go")
+                await listening_host.until(lambda: served.readers == 0, "the reader to be gone")
                 stream = await in_thread(Stream, connection)
                 received = await in_thread(_drink, connection)
                 length = int(stream.headers.get("content-length", 10**9))
                 assert len(stream.raw) + len(received) < length
                 assert not received.endswith(b"0\r\n\r\n")
-
-    serve(work, echoes("large", 40), {**echoes("wide", 40), "edges": []})
     quiet(caplog.records)
 
 
@@ -178,3 +177,29 @@ def _drink(connection: socket.socket) -> bytes:
 
 def broken(records: list[logging.LogRecord]) -> bool:
     return "client stopped reading, connection broken off" in [record.getMessage() for record in records]
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/runs", "/nowhere", "/health#odd"])
+def test_every_answer_has_its_date(host: Any, path: str) -> None:
+    raw = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
+    with host.connect() as connection:
+        connection.sendall(raw.encode())
+        answer = b""
+        while piece := connection.recv(65_536):
+            answer += piece
+    lines = answer.decode().split("\r\n\r\n")[0].split("\r\n")
+    (date,) = [line.split(": ", 1)[1] for line in lines if line.lower().startswith("date: ")]
+    assert parsedate_to_datetime(date).year >= 2024
+
+
+def test_clients_that_reset_their_stream_at_once_are_no_error_of_ours(host: Any) -> None:
+    run_id = host.create("conformance-delay", inputs={"delayMs": 3000})
+    before = host.errors.count('"level":"error"')
+    for _ in range(60):
+        with host.connect() as connection:
+            line = f"GET /v1/runs/{run_id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+            connection.sendall(line.encode())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    until(lambda: host.call("GET", "/health").status == 200, "the host")
+    host.call("POST", f"/v1/runs/{run_id}/cancel", {})
+    assert host.errors.count('"level":"error"') == before, host.errors[-2000:]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weftwork
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from weftwork.conformance.nodes.media_emit import sample_media
 from weftwork.protocol.limits import Limits
 from weftwork.testing import run_node, run_workflow

@@ -1,14 +1,31 @@
-"""Questions: the node ends where it asks, whatever its code makes of that."""
+"""Questions of Python nodes: their kinds, their answers, and what is refused."""
 
 import asyncio
+import inspect
 import threading
+from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import weftwork
+from tests.adapters.python.calls.asking_nodes import (
+    DATA,
+    TIMED_OUT,
+    InterruptCall,
+    answer_received,
+    approve,
+    asking_node,
+    interrupt,
+    outcome_of,
+    requested_interrupt,
+)
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from weftwork.adapters.python.calls import interrupts
+from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, Suspended
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
 
 @weftwork.node("acme.ask")
@@ -127,3 +144,306 @@ def test_a_once_node_asks_nobody() -> None:
     assert isinstance(found, Failed)
     assert found.code == "node_misused"
     assert "put its effect into a step" in found.message
+
+
+DAY = 86_400_000
+
+
+def test_there_is_data_for_every_kind() -> None:
+    assert DATA.keys() == INTERRUPT_KINDS.keys()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("kind", [kind for kind in INTERRUPT_KINDS if kind not in NON_BLOCKING_KINDS])
+def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
+    schema = {"type": "object"}
+    found = requested_interrupt(
+        interrupt(kind, resume_schema=schema, timeout=timedelta(days=2), remind_after=(timedelta(days=1), 60)), plain
+    )
+    data = {"customKind": "k", "payload": DATA[kind]} if kind == "custom" else DATA[kind]
+    assert found == Interrupt(kind, "n:0:k", data, schema, 2 * DAY, (60_000, DAY))
+    answer = {"action": "accept", "decidedBy": "ann"}
+    assert answer_received(interrupt(kind), answer, plain) == answer
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("kind", sorted(NON_BLOCKING_KINDS))
+def test_what_nobody_answers_passes_at_once(kind: str, plain: bool) -> None:
+    stage = FakeNodeHost()
+    assert stage.run(asking_node(interrupt(kind), plain)) == Completed({"got": None})
+    assert stage.passing_interrupts == [Interrupt(kind, "n:0:k", DATA[kind])]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_approval_in_short(plain: bool) -> None:
+    short = {"artifactId": "n:0:k", "artifactType": "value", "title": "Pay it?", "actions": ["accept", "reject"]}
+    assert requested_interrupt(approve(), plain) == Interrupt("approval", "n:0:k", short)
+    whole = approve(
+        artifact={"amount": 5},
+        artifact_id="bill-7",
+        artifact_type="bill",
+        description="The bill of May.",
+        actions=["accept", "refine"],
+        approvers=("ann", "bob", "cyd"),
+        required=2,
+        rejection_policy="majority",
+        override=True,
+        timeout=1.5,
+        remind_after=[1],
+    )
+    data = {
+        "artifactId": "bill-7",
+        "artifactType": "bill",
+        "title": "Pay it?",
+        "description": "The bill of May.",
+        "artifactData": {"amount": 5},
+        "actions": ["accept", "refine"],
+        "requiredApprovals": 2,
+        "approversList": ["ann", "bob", "cyd"],
+        "rejectionPolicy": "majority",
+        "override": True,
+    }
+    assert requested_interrupt(whole, plain) == Interrupt("approval", "n:0:k", data, None, 1_500, (1_000,))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("action", ["accept", "reject", "refine"])
+def test_an_approval_gives_its_decision_and_a_rejection_is_one(action: str, plain: bool) -> None:
+    decision = {"action": action, "decidedBy": "ann", "comment": "so"}
+    assert answer_received(approve(), Resolution(decision, "rejected"), plain) == decision
+    votes = {"ann": action, "bob": "accept"}
+    assert answer_received(approve(), Resolution(decision, "accepted", votes=votes), plain) == {
+        **decision,
+        "votes": votes,
+    }
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_quorum_that_cannot_be_reached_any_more_says_so(plain: bool) -> None:
+    decision = {"action": "reject", "decidedBy": "ann"}
+    found = answer_received(
+        approve(), Resolution(decision, "rejected", "quorum-not-reached", votes={"ann": "reject"}), plain
+    )
+    assert found == {**decision, "reason": "quorum-not-reached", "votes": {"ann": "reject"}}
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_approval_that_nobody_gave_is_rejected(plain: bool) -> None:
+    rejected = {"action": "reject", "decidedBy": None, "reason": "timeout"}
+    assert answer_received(approve(timeout=1), TIMED_OUT, plain) == rejected
+    assert answer_received(interrupt("approval", timeout=1), TIMED_OUT, plain) == rejected
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_several_questions_in_one_form(plain: bool) -> None:
+    def ask(ctx: Any) -> Any:
+        return ctx.clarify("k", {"size": "How large?", "colour": "Which?"}, context_type="order")
+
+    questions = [{"id": "size", "question": "How large?"}, {"id": "colour", "question": "Which?"}]
+    data = {"questions": questions, "contextType": "order"}
+    assert requested_interrupt(ask, plain) == Interrupt("clarification", "n:0:k", data)
+    assert answer_received(ask, {"answers": {"size": 3, "colour": "red"}, "note": "x"}, plain) == {
+        "size": 3,
+        "colour": "red",
+    }
+
+    listed = [{"id": "size", "question": "How large?", "schema": {"type": "integer"}}]
+    assert requested_interrupt(lambda ctx: ctx.clarify("k", listed), plain).data == {"questions": listed}
+    assert answer_received(lambda ctx: ctx.clarify("k", listed, timeout=1, default={"size": 1}), TIMED_OUT, plain) == {
+        "size": 1
+    }
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_event_from_outside(plain: bool) -> None:
+    def ask(ctx: Any) -> Any:
+        return ctx.wait_for_event("k", "order.paid", {"order": 7}, timeout=60, resume_schema={"type": "object"})
+
+    data = {"eventType": "order.paid", "correlation": {"order": 7}}
+    assert requested_interrupt(ask, plain) == Interrupt("external-event", "n:0:k", data, {"type": "object"}, 60_000)
+    assert answer_received(ask, {"order": 7, "by": "card"}, plain) == {"order": 7, "by": "card"}
+
+
+UNTIMED = [
+    interrupt("custom", timeout=1),
+    interrupt("low-confidence", timeout=1),
+    interrupt("conversation.exchange", timeout=1),
+    lambda ctx: ctx.clarify("k", {"a": "A?"}, timeout=1),
+    lambda ctx: ctx.wait_for_event("k", "paid", {}, timeout=1),
+]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("ask", UNTIMED)
+def test_without_a_default_the_end_of_the_time_is_an_error(ask: InterruptCall, plain: bool) -> None:
+    message = "Nobody answered the question k in time."
+    assert outcome_of(ask, TIMED_OUT, plain) == Failed("interrupt_timeout", message, retryable=False)
+
+
+@pytest.mark.parametrize("default", [None, 0, "none", {"a": 1}])
+def test_a_default_stands_for_the_answer_that_did_not_come(default: Any) -> None:
+    assert answer_received(interrupt("custom", timeout=1, default=default), TIMED_OUT) == default
+    assert answer_received(interrupt("custom", timeout=1, default=default), "came") == "came"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_author_may_catch_the_end_of_the_time(plain: bool) -> None:
+    @weftwork.node("acme.patient")
+    async def patient(ctx: weftwork.Context) -> str:
+        try:
+            return await ctx.interrupt("k", timeout=1)
+        except weftwork.InterruptTimeout as late:
+            return f"{late.key} {late.code}"
+
+    @weftwork.node("acme.patient")
+    def patient_plainly(ctx: weftwork.PlainContext) -> str:
+        try:
+            return ctx.interrupt("k", timeout=1)
+        except weftwork.InterruptTimeout as late:
+            return f"{late.key} {late.code}"
+
+    stage = FakeNodeHost()
+    stage.answers["n:0:k"] = TIMED_OUT
+    found = stage.run(patient_plainly if plain else patient)
+    assert found == Completed({"output": "k interrupt_timeout"})
+
+
+def test_times_are_rounded_up() -> None:
+    found = requested_interrupt(interrupt("custom", timeout=0.0001, remind_after=timedelta(seconds=2, microseconds=1)))
+    assert (found.timeout_ms, found.remind_after_ms) == (1, (2_001,))
+
+
+def test_a_plain_function_that_waits_holds_no_thread() -> None:
+    threads = ThreadPool(1, 1)
+    stage = FakeNodeHost(threads)
+    for number in range(3):
+        found = stage.run(asking_node(lambda ctx: ctx.interrupt("k"), plain=True), node_id=f"n{number}")
+        assert isinstance(found, Suspended)
+    assert (threads.abandoned, threads.waiting_on_loop) == (0, 0)
+
+
+def test_both_contexts_ask_alike() -> None:
+    for name in ("interrupt", "approve", "clarify", "wait_for_event"):
+        both = [inspect.signature(getattr(kind, name)) for kind in (weftwork.Context, weftwork.PlainContext)]
+        assert both[0] == both[1]
+
+
+REFUSED: list[tuple[InterruptCall, str]] = [
+    (interrupt("custom", timeout=0), "timeout of the question k takes seconds or a timedelta, more than 0 and up to"),
+    (interrupt("custom", timeout=float("nan")), "timeout of the question k takes seconds"),
+    (interrupt("custom", timeout=float("inf")), "timeout of the question k takes seconds"),
+    (interrupt("custom", timeout=True), "timeout of the question k takes seconds"),
+    (interrupt("custom", timeout="1"), "timeout of the question k takes seconds"),
+    (interrupt("custom", timeout=timedelta(days=9999)), "up to 3,660 days"),
+    (interrupt("custom", remind_after=[-1]), "remind_after of the question k takes seconds"),
+    (interrupt("custom", remind_after=None), "remind_after of the question k takes numbers of seconds"),
+    (interrupt("custom", remind_after=range(1, 100)), "/remindAfterMs takes up to 16 numbers"),
+    (interrupt("custom", resume_schema=object()), "The schema of the question k is not JSON"),
+    (interrupt("custom", resume_schema={"$ref": "https://example.com/x"}), "/resumeSchema/$ref"),
+    (interrupt("custom", resume_schema={"type": "wrong"}), "/resumeSchema/type"),
+    (interrupt("custom", resume_schema=[]), "/resumeSchema must be"),
+    (interrupt("approval", custom_kind="mine"), "only the kind custom takes a custom_kind"),
+    (interrupt("approval", default={}), "takes no default: when its time is over it is rejected"),
+    (interrupt("conversation.start", timeout=1), "Nobody answers a conversation.start"),
+    (interrupt("conversation.close", default=None), "Nobody answers a conversation.close"),
+    (interrupt("conversation.close", resume_schema={}), "Nobody answers a conversation.close"),
+    (lambda ctx: ctx.interrupt("k", kind=None), "needs one of the kinds"),
+    (lambda ctx: ctx.interrupt("k", "text", kind="approval"), "kind, approval: /data must be of type object"),
+    (lambda ctx: ctx.interrupt("k", {}, kind="low-confidence"), "kind, low-confidence: /data"),
+    (lambda ctx: ctx.interrupt("k", {"conversationId": ""}, kind="conversation.start"), "/data/conversationId"),
+    (approve(actions=["agree"]), "/data/actions/0 must be one of"),
+    (approve(actions=["ask"]), "/data/actions needs an action that ends the wait"),
+    (approve(approvers="ann"), "/data/approversList must be of type array"),
+    (approve(approvers=["ann"], required=2), "/data/requiredApprovals must be 1 or less"),
+    (approve(required=0), "/data/requiredApprovals"),
+    (approve(rejection_policy="never"), "/data/rejectionPolicy must be one of"),
+    (approve(artifact=object()), "The data of the question k is not JSON"),
+    (lambda ctx: ctx.approve("k", ""), "/data/title"),
+    (lambda ctx: ctx.approve("no key", "Title"), "The key of a question takes"),
+    (lambda ctx: ctx.clarify("k", {}), "/data/questions"),
+    (lambda ctx: ctx.clarify("k", "What?"), "/data/questions must be of type array"),
+    (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?", "schema": {"type": 1}}]), "/data/questions/0/schema"),
+    (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?"}] * 2), "must not repeat an id"),
+    (lambda ctx: ctx.wait_for_event("k", "paid", 7), "/data/correlation must be of type object"),
+]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize(("ask", "why"), REFUSED)
+def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: InterruptCall, why: str, plain: bool) -> None:
+    found = FakeNodeHost().run(asking_node(ask, plain))
+    assert isinstance(found, Failed), found
+    assert (found.code, found.retryable) == ("node_misused", False)
+    assert why in found.message
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_the_host_does_not_ask_fails_the_node(plain: bool) -> None:
+    stage = FakeNodeHost()
+    stage.refused_kinds.add("conversation.exchange")
+    found = stage.run(asking_node(interrupt("conversation.exchange"), plain))
+    assert found == Failed("node_misused", "Not here.", retryable=False)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_without_the_check_it_would_be_asked(monkeypatch: pytest.MonkeyPatch, plain: bool) -> None:
+    """Sabotage: nobody looks at the data of a kind."""
+    monkeypatch.setattr(interrupts, "check_interrupt", lambda asked: [])
+    assert requested_interrupt(approve(actions=["agree"]), plain).data["actions"] == ["agree"]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
+    @weftwork.node("acme.mixes")
+    async def mixes(ctx: weftwork.Context) -> Any:
+        return [await ctx.interrupt("k"), await ctx.approve("k", "Pay it?")]
+
+    @weftwork.node("acme.mixes")
+    def mixes_plainly(ctx: weftwork.PlainContext) -> Any:
+        return [ctx.interrupt("k"), ctx.approve("k", "Pay it?")]
+
+    stage = FakeNodeHost()
+    stage.answers["n:0:k"] = {"action": "accept"}
+    found = stage.run(mixes_plainly if plain else mixes)
+    message = "The key k belongs to a question of another kind; give each question a key of its own."
+    assert found == Failed("node_misused", message, retryable=False)
+
+
+@pytest.mark.parametrize(
+    "ask", [approve(), lambda ctx: ctx.clarify("k", {"a": "A?"})], ids=["a decision", "answers by id"]
+)
+def test_an_answer_to_what_older_code_asked_is_not_taken_for_another(ask: InterruptCall) -> None:
+    found = outcome_of(ask, "red")
+    assert isinstance(found, Failed)
+    assert "belongs to a question of another kind" in found.message
+
+
+def test_asked_again_in_the_same_entry_a_question_has_its_answer() -> None:
+    @weftwork.node("acme.doubts")
+    async def doubts(ctx: weftwork.Context) -> Any:
+        return [await ctx.interrupt("k", {"first": True}), await ctx.interrupt("k", {"first": False})]
+
+    stage = FakeNodeHost()
+    stage.answers["n:0:k"] = "yes"
+    assert stage.run(doubts) == Completed({"output": ["yes", "yes"]})
+
+
+@pytest.mark.parametrize("name", ["interrupt", "approve", "clarify", "wait_for_event"])
+def test_a_question_that_is_not_awaited_is_seen(name: str) -> None:
+    rest: dict[str, Any] = {
+        "interrupt": (),
+        "approve": ("Pay it?",),
+        "clarify": ({"a": "A?"},),
+        "wait_for_event": ("paid", {}),
+    }
+
+    @weftwork.node("acme.forgets")
+    async def forgets(ctx: weftwork.Context) -> int:
+        call = getattr(ctx, name)("k", *rest[name])
+        assert isinstance(call, Coroutine)
+        return await ctx.step("after", lambda: 1)
+
+    stage = FakeNodeHost()
+    message = f"ctx.{name} was called without await, so it did not happen."
+    assert stage.run(forgets) == Failed("node_misused", message, retryable=False)
+    assert stage.recorded == {}

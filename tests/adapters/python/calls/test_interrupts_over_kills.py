@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.python.single_node_workflows import single_node_workflow
+from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.live import Host, start_host, until, write_workflows
 from tests.live.host import TIMEOUT_SECONDS
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND

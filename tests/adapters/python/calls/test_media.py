@@ -1,17 +1,25 @@
-"""Media in Python nodes: what an author sends and gets back, and what he may not."""
+"""Media of Python nodes: shown, kept by reference, and read from files."""
 
+import dataclasses
 import hashlib
+import os
+import stat
+import tempfile
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 import pytest
 
 import weftwork
 from tests.adapters.python.calls.media_nodes import PDF, PNG, WAV, media_error, run_media_node
 from weftwork.adapters.python.calls import media
+from weftwork.adapters.python.declaration import signature
+from weftwork.adapters.python.declaration import signature as media_port
 from weftwork.adapters.python.values import as_json
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
-from weftwork.testing import Asset, run_node
+from weftwork.testing import Asset, FakeModel, run_node
 
 NOBODYS = media_ref("ab" * 32)
 
@@ -187,3 +195,200 @@ def test_a_step_can_read() -> None:
 def test_a_node_of_the_effect_once_may_emit() -> None:
     result, _ = run_media_node(lambda ctx: ctx.emit_image(PNG), effect="once")
     assert (result.error, [each.data for each in result.media]) == (None, [PNG])
+
+
+PHOTO = Asset(PNG)
+
+
+def told(annotation: Any, value: Any) -> Any:
+    """What a node gets on a port of this annotation, beside an upload of the photo."""
+    got: list[Any] = []
+
+    async def takes(ctx: weftwork.Context, photo: Any, upload: Any) -> None:
+        got.append(photo)
+
+    takes.__annotations__["photo"] = annotation
+    result = run_node(weftwork.node("acme.takes")(takes), inputs={"photo": value, "upload": PHOTO})
+    assert result.error is None, result.error
+    return got[0]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "made"),
+    [
+        (weftwork.Media, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
+        (weftwork.Media | None, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
+        (weftwork.Media | None, None, None),
+        (list[weftwork.Media], [PHOTO.media_ref, {"mediaRef": NOBODYS}], [PHOTO.media_ref, NOBODYS]),
+        (list[weftwork.Media] | None, [PHOTO.media_ref], [PHOTO.media_ref]),
+        (dict[str, weftwork.Media], {"a": PHOTO.media_ref}, {"a": weftwork.Media(PHOTO.media_ref)}),
+        (weftwork.Media | str, PHOTO.media_ref, PHOTO.media_ref),
+        (str, PHOTO.media_ref, PHOTO.media_ref),
+        (weftwork.Media, {"mediaRef": PHOTO.media_ref}, weftwork.Media(PHOTO.media_ref)),
+    ],
+)
+def test_a_port_of_media_takes_a_name(annotation: Any, value: Any, made: Any) -> None:
+    if isinstance(made, list):
+        made = [weftwork.Media(each) for each in made]
+    assert told(annotation, value) == made
+
+
+def test_a_named_photo_is_read_and_shown() -> None:
+    @weftwork.node("acme.copy")
+    async def copy(ctx: weftwork.Context, photo: weftwork.Media, upload: Any) -> weftwork.Media:
+        answer = await ctx.call_ai("What is it?", media=photo)
+        await ctx.call_ai("And this?", media=photo.media_ref)
+        await ctx.call_ai("And these?", media=[photo.media_ref, {"mediaRef": photo.media_ref}])
+        await ctx.generate_envelope("error", media=photo.media_ref)
+        assert (await ctx.read_media(photo)).mime_type == "image/png"
+        return await ctx.emit_image(photo, alt=answer.text)
+
+    model = FakeModel(["A dot.", "b", "c", '{"message": "No.", "code": "x"}'])
+    result = run_node(copy, inputs={"photo": PHOTO.media_ref, "upload": PHOTO}, model=model)
+    assert result.error is None, result.error
+    assert result.media[0].payload["alt"] == "A dot."
+    parts = [[part for message in each.messages for part in message.media] for each in model.requests]
+    assert [len(each) for each in parts] == [1, 1, 2, 1]
+    assert {(part.modality, part.media_type) for each in parts for part in each} == {("image", "image/png")}
+
+
+@pytest.mark.parametrize("value", ["weftwork-asset:1", "https://example.com/a.png", "", 7, [PHOTO.media_ref]])
+def test_what_is_no_name_does_not_fit_the_port(value: Any) -> None:
+    @weftwork.node("acme.takes")
+    async def takes(ctx: weftwork.Context, photo: weftwork.Media) -> None: ...
+
+    error = run_node(takes, inputs={"photo": value}).error
+    assert error is not None
+    assert error.code in ("node_config_invalid", "node_input_invalid")
+
+
+def test_without_the_wider_port_a_name_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signature, "accept_media_refs", lambda kind: kind)  # sabotage
+    with pytest.raises(AssertionError):
+        told(weftwork.Media, PHOTO.media_ref)
+
+
+@dataclasses.dataclass
+class Order:
+    photo: weftwork.Media
+
+
+class Letter(TypedDict):
+    photo: weftwork.Media
+
+
+@pytest.mark.parametrize("kind", [Order, Letter, int, list[int], tuple[int, str], dict[str, Any], Any, None])
+def test_other_annotations_are_as_they_were(kind: Any) -> None:
+    assert media_port.accept_media_refs(kind) is kind
+
+
+@pytest.mark.rule("media-65")
+@pytest.mark.parametrize("data", [b"", bytearray(), memoryview(b"")])
+@pytest.mark.parametrize("kind", ["image", "audio", "file"])
+def test_no_bytes_are_nothing_to_show(kind: str, data: Any) -> None:
+    assert media_error(lambda ctx: getattr(ctx, f"emit_{kind}")(data)) == ("node_misused", [])
+
+
+def test_an_empty_file_is_nothing_to_show() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "empty")
+        path.touch()
+        assert media_error(lambda ctx: ctx.emit_file(path)) == ("node_misused", [])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (5, "an object of type int"),
+        (None, "an object of type NoneType"),
+        ("a.png", "a text"),
+        ({}, "an object that has none"),
+        (b"", "no bytes"),
+    ],
+)
+def test_the_message_says_what_was_given(data: Any, words: str) -> None:
+    @weftwork.node("acme.does")
+    async def does(ctx: weftwork.Context) -> None:
+        await ctx.emit_image(data)
+
+    error = run_node(does).error
+    assert error is not None
+    assert error.code == "node_misused"
+    assert words in error.message
+
+
+def test_the_number_of_bytes_always_stands_in_json() -> None:
+    assert as_json(weftwork.Media(NOBODYS)) == {"mediaRef": NOBODYS, "bytes": 0}
+    assert as_json(weftwork.Media(NOBODYS, "image/png", 3)) == {
+        "mediaRef": NOBODYS,
+        "mimeType": "image/png",
+        "bytes": 3,
+    }
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "dot.png"
+    path.write_bytes(PNG)
+    result, _ = run_media_node(lambda ctx: ctx.emit_image(path))
+    assert result.media[0].data == PNG
+    failed, _ = run_media_node(lambda ctx: ctx.emit_image(tmp_path / "nothing.png"))
+    assert failed.error is not None
+    assert failed.error.code == "node_failed"
+    assert isinstance(failed.raised, FileNotFoundError)
+
+
+SMALL = Limits(max_upload_bytes=99)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dot.png"
+    path.write_bytes(PNG)
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL) == ("media_too_large", [])
+    assert media_error(lambda ctx: ctx.emit_image(PNG), SMALL) == ("media_too_large", [])
+    read: list[int] = []
+    opened = open
+
+    def watched(*given: Any) -> Any:
+        return _Watched(opened(*given), read)
+
+    monkeypatch.setattr(media, "open", watched, raising=False)
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
+    assert read == []
+    # Without the look at its size, it is read.
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((0o100644, *[0] * 9)))
+    assert media_error(lambda ctx: ctx.emit_image(path), SMALL)[0] == "media_too_large"
+    assert read == [100]
+
+
+class _Watched:
+    """A file whose reads are seen."""
+
+    def __init__(self, file: Any, seen: list[int]) -> None:
+        self._file = file
+        self._seen = seen
+        self.fileno = file.fileno
+
+    def read(self, size: int) -> bytes:
+        self._seen.append(size)
+        return self._file.read(size)
+
+    def __enter__(self) -> "_Watched":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._file.close()
+
+
+def test_a_pipe_and_a_folder_keep_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    waited, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
+    assert waited.error is not None
+    assert (waited.error.code, "regular file" in waited.error.message) == ("node_misused", True)
+    failed, _ = run_media_node(lambda ctx: ctx.emit_image(tmp_path))
+    assert failed.error is not None
+    # Without the look at what it is, a pipe counts as an empty file.
+    monkeypatch.setattr(stat, "S_ISREG", lambda _: True)
+    result, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
+    assert result.error is not None
+    assert "no bytes" in result.error.message

@@ -1,7 +1,11 @@
-"""Calls of functions with any signature: what the schemas take reaches the function, in its types and as a copy."""
+"""Signatures and kinds of envelopes of declared nodes."""
 
 import contextlib
 import inspect
+import json
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -15,10 +19,17 @@ from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.adapters.python.test_values import jsons, kinds
 from tests.harness.definitions import example_count
 from weftwork.adapters.python import node_runner
+from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.decorator import node_of
+from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, find_envelope_kinds, find_nodes
 from weftwork.adapters.python.values import as_json, convert
+from weftwork.app import Host
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
+from weftwork.protocol.envelopes.kinds import UNIVERSAL_KINDS, KindDefinition
 from weftwork.protocol.json import schema
+from weftwork.settings import Settings, SettingsError
+from weftwork.wiring.envelope_kinds import load_kinds
 
 NAMES = ("a", "b", "value")
 
@@ -131,3 +142,197 @@ def test_what_no_log_can_hold_does_not_get_out(guarded: bool, monkeypatch: pytes
         return {"a": float("inf")}
 
     assert isinstance(FakeNodeHost().run(infinite), Failed if guarded else Completed)
+
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
+KIND = "import weftwork\n\nplan = weftwork.EnvelopeKind('{0}', version={1}, schema={2})\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def schema_file(folder: Path, name: str, document: Any) -> Path:
+    return write(folder / f"{name}.schema.json", document if isinstance(document, str) else json.dumps(document))
+
+
+def vendor(settings: Settings) -> dict[str, int]:
+    return {name: version for name, version in load_kinds(settings).advertised.items() if name not in UNIVERSAL_KINDS}
+
+
+def refusal(**settings: Any) -> str:
+    with pytest.raises(SettingsError) as refused:
+        load_kinds(Settings(**settings))
+    said = str(refused.value)
+    assert "\n" not in said
+    return said
+
+
+def test_a_module_with_kinds_alone(module_folder: Path) -> None:
+    path = write(module_folder / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
+    (kind,) = find_envelope_kinds(["kind_module"], installed=False)
+    assert kind.kind == KindDefinition("vendor.acme.plan", 2, SCHEMA, own_schema=True)
+    assert kind.place == f"{path}:3"
+    assert repr(kind) == "<EnvelopeKind vendor.acme.plan 2>"
+    assert find_nodes(["kind_module"], installed=False) == []
+    assert vendor(Settings(nodes=("kind_module", "kind_module"))) == {"vendor.acme.plan": 2}
+    host = Host(Settings(store="memory", nodes=("kind_module",)))
+    assert host.kinds.find("vendor.acme.plan") == kind.kind
+
+
+def test_a_package_with_kinds_below_it(module_folder: Path) -> None:
+    write(
+        module_folder / "kind_pack/__init__.py",
+        "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n",
+    )
+    write(module_folder / "kind_pack/inner.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+    write(module_folder / "their_kinds.py", KIND.format("vendor.other.plan", 1, SCHEMA))
+    assert vendor(Settings(nodes=("kind_pack",))) == {"vendor.acme.plan": 1}
+
+
+def test_entry_points(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(module_folder / "offered_kinds.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+    monkeypatch.setattr(module, "entry_points", lambda group: [EntryPoint("acme", "offered_kinds", group)])
+    monkeypatch.syspath_prepend(module_folder)
+    assert vendor(Settings()) == {"vendor.acme.plan": 1}
+
+
+def test_types_make_schemas() -> None:
+    class Plan(msgspec.Struct):
+        steps: list[str]
+
+    @dataclass
+    class Note:
+        text: str
+
+    plan = EnvelopeKind("vendor.acme.plan", schema=Plan)
+    assert plan.kind.schema["properties"] == {"steps": {"type": "array", "items": {"type": "string"}}}
+    assert plan.kind.schema["required"] == ["steps"]
+    assert EnvelopeKind("local.note", schema=Note).kind.schema["properties"] == {"text": {"type": "string"}}
+
+
+def test_a_schema_is_kept_as_it_was() -> None:
+    schema: dict[str, Any] = {"type": "object", "required": ("a",)}
+    kind = EnvelopeKind("vendor.acme.plan", schema=schema)
+    schema["type"] = "array"
+    assert kind.kind.schema == {"type": "object", "required": ["a"]}
+
+
+@pytest.mark.rule("env-40")
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"name": "plan"}, ValueError, "'plan' cannot be the name of a kind: it must be like vendor.acme.plan"),
+        ({"name": "media.image"}, ValueError, "it is a kind of the protocol"),
+        ({"name": "prd.create"}, ValueError, "must be like"),
+        ({"name": "vendor.weftwork.x"}, ValueError, "it is taken"),
+        ({"name": 7}, TypeError, "a kind takes its name"),
+        ({"version": 0}, ValueError, "0 is no version"),
+        ({"version": True}, ValueError, "True is no version"),
+        ({"schema": []}, TypeError, "its schema is no object"),
+        ({"schema": {"default": object()}}, TypeError, "its schema is no JSON"),
+        ({"schema": {1: {2, 3}, None: 1}}, TypeError, "its schema is no JSON"),
+        ({"schema": {"default": "\ud800"}}, TypeError, "its schema is no JSON"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(given: dict[str, Any], error: type[Exception], said: str) -> None:
+    members: Any = {"name": "vendor.acme.plan", "schema": SCHEMA, **given}
+    with pytest.raises(error, match=f"{__file__}:[0-9]+: .*{said}"):
+        EnvelopeKind(members.pop("name"), **members)
+
+
+def test_a_module_with_a_wrong_kind_is_told_by_file_and_line(module_folder: Path) -> None:
+    path = write(module_folder / "bad_kinds.py", "\n" + KIND.format("media.plan", 1, SCHEMA))
+    said = refusal(nodes=("bad_kinds",))
+    assert said.startswith(f"--nodes bad_kinds: ValueError: {path}:4: 'media.plan' cannot be") or f"{path}:4: " in said
+    schema = {"type": "nothing"}
+    path = write(module_folder / "worse_kinds.py", KIND.format("vendor.acme.plan", 1, schema))
+    assert refusal(nodes=("worse_kinds",)).startswith(
+        f"{path}:3: the kind 'vendor.acme.plan' cannot be registered: at "
+    )
+
+
+@pytest.mark.rule("env-41", "env-42")
+def test_files_and_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "kinds"
+    identified = {**SCHEMA, "$id": "https://acme.example/plan", "x-version": 4}
+    schema_file(folder, "vendor.acme.plan", identified)
+    schema_file(folder, "prd.create", {})
+    write(folder / "notes.json", "{")
+    single = schema_file(tmp_path, "local.note", {"x-version": 2})
+    kinds = load_kinds(Settings(envelope_kinds=(str(folder), str(single))))
+    assert kinds.find("vendor.acme.plan") == KindDefinition("vendor.acme.plan", 4, SCHEMA)
+    assert kinds.find("local.note") == KindDefinition("local.note", 2, {})
+    assert kinds.find("prd.create") == KindDefinition("prd.create", 1, {})
+    assert [*kinds.advertised][4:] == ["local.note", "prd.create", "vendor.acme.plan"]
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "said"),
+    [
+        ("vendor.acme.plan", "{", "/: "),
+        ("vendor.acme.plan", '{"type": "object", "type": "object"}', "/type: "),
+        ("vendor.acme.plan", "[]", "a schema of a kind is an object"),
+        ("vendor.acme.plan", {"x-version": "2"}, "at /x-version must be a whole number from 1 to 1000000"),
+        ("vendor.acme.plan", {"$ref": "file:///etc/passwd"}, "at /$ref must be #/$defs/"),
+        ("vendor.acme.plan", {"items": {"$ref": "#"}}, "at /items/$ref must be #/$defs/"),
+        ("vendor.acme.plan", {"description": "x" * 140_000}, "is larger than 131072 bytes"),
+        ("media.image", {}, "the name is a kind of the protocol"),
+        ("error", {}, "the name is a kind of the protocol"),
+        ("Vendor.acme.plan", {}, "the name must be like vendor.acme.plan"),
+    ],
+)
+def test_files_that_hold_no_kind(tmp_path: Path, name: str, document: Any, said: str) -> None:
+    path = schema_file(tmp_path, name, document)
+    for source in (path, tmp_path):
+        found = refusal(envelope_kinds=(str(source),))
+        assert found.startswith(f"--envelope-kinds {path}: ")
+        assert said in found
+        assert "passwd" not in found
+
+
+def test_places_that_hold_no_kinds(tmp_path: Path) -> None:
+    assert refusal(envelope_kinds=(str(tmp_path),)) == (
+        f"--envelope-kinds {tmp_path}: there is no *.schema.json in this folder"
+    )
+    missing = tmp_path / "vendor.acme.plan.schema.json"
+    assert refusal(envelope_kinds=(str(missing),)).endswith("No such file or directory")
+    other = write(tmp_path / "plan.json", "{}")
+    assert "name a folder, or a file such as" in refusal(envelope_kinds=(str(other),))
+
+
+@pytest.mark.rule("env-41")
+def test_a_file_and_a_module_that_disagree(module_folder: Path) -> None:
+    path = write(module_folder / "kind_here.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
+    file = schema_file(module_folder, "vendor.acme.plan", {"type": "object"})
+    said = refusal(nodes=("kind_here",), envelope_kinds=(str(file),))
+    assert said.startswith(f"{path}:3: version 1 of the kind 'vendor.acme.plan' is registered with another schema by ")
+    assert f"--envelope-kinds {file}" in said
+    schema_file(module_folder, "vendor.acme.plan", {"type": "object", "x-version": 2})
+    assert vendor(Settings(nodes=("kind_here",), envelope_kinds=(str(file),))) == {"vendor.acme.plan": 2}
+
+
+def test_kinds_can_be_given_to_a_host() -> None:
+    plan = weftwork.EnvelopeKind("vendor.acme.plan", schema=SCHEMA)
+    assert load_kinds(Settings(), [plan, plan]).find("vendor.acme.plan") is plan.kind
+
+
+def test_a_module_with_neither_is_refused(module_folder: Path) -> None:
+    write(module_folder / "empty_module.py", "")
+    with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
+        find_nodes(["empty_module"], installed=False)
+    assert find_envelope_kinds(["empty_module"], installed=False) == []
+
+
+def test_without_the_look_at_where_it_was_made_others_would_be_taken(
+    module_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sabotage: kinds that say they were made wherever they are found."""
+    write(module_folder / "lender.py", KIND.format("vendor.other.plan", 1, SCHEMA))
+    write(module_folder / "borrower.py", "from lender import plan\n")
+    assert find_envelope_kinds(["borrower"], installed=False) == []
+    (lent,) = find_envelope_kinds(["lender"], installed=False)
+    monkeypatch.setattr(lent, "module", "borrower")
+    assert find_envelope_kinds(["borrower"], installed=False) == [lent]

@@ -1,0 +1,411 @@
+"""Python nodes that misbehave: base exceptions, a blocked loop, and memory that is kept."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import sys
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weftwork
+from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
+from tests.live import start_host, write_workflows
+from weftwork.adapters.python import loopwatch, node_tasks
+from weftwork.adapters.python.calls.invocation import Invocation
+from weftwork.adapters.python.declaration.decorator import node_of
+from weftwork.adapters.python.errors import NodeExited
+from weftwork.adapters.python.loopwatch import LoopWatch
+from weftwork.adapters.python.node_tasks import guard_tasks
+from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.testing import run_node
+
+
+class Mine(BaseException):
+    """Of no kind that anybody expects."""
+
+
+RAISED = [Mine, SystemExit, KeyboardInterrupt, GeneratorExit]
+
+
+@weftwork.node("acme.raises")
+async def raises(ctx: weftwork.Context, which: int) -> None:
+    raise RAISED[which]
+
+
+@weftwork.node("acme.raises-plain")
+def raises_plain(ctx: weftwork.PlainContext, which: int) -> None:
+    raise RAISED[which]
+
+
+@weftwork.node("acme.steps")
+async def steps(ctx: weftwork.Context, which: int) -> None:
+    async def step() -> None:
+        raise RAISED[which]
+
+    await ctx.step("a", step)
+
+
+@weftwork.node("acme.steps-plain")
+def steps_plain(ctx: weftwork.PlainContext, which: int) -> None:
+    def step() -> None:
+        raise RAISED[which]
+
+    ctx.step("a", step)
+
+
+@pytest.mark.parametrize("which", range(len(RAISED)))
+@pytest.mark.parametrize("function", [raises, raises_plain], ids=["async", "plain"])
+def test_a_node_that_raises_it_fails(function: Any, which: int) -> None:
+    with pytest.raises(NodeExited, match=f"raised {RAISED[which].__name__}"):
+        FakeNodeHost().run(function, which=which)
+    result = run_node(function, inputs={"which": which})
+    assert result.error is not None
+    assert result.error.code == "node_failed"
+    assert isinstance(result.raised, RAISED[which])
+
+
+@pytest.mark.parametrize("which", range(len(RAISED)))
+@pytest.mark.parametrize("function", [steps, steps_plain], ids=["async", "plain"])
+def test_a_step_that_raises_it_fails_and_is_recorded(
+    function: Any, which: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = FakeNodeHost()
+    found = [stage.run(function, which=which) for _ in range(2)]
+    message = "The step a raised an error; the host's log has the details."
+    assert found == [Failed("step_failed", message, retryable=False)] * 2
+    assert [record.message for record in caplog.records] == ["step raised"]
+    result = run_node(function, inputs={"which": which})
+    assert result.error is not None
+    assert result.error.code == "step_failed"
+
+
+@pytest.mark.parametrize("way", ["itself", "a future"])
+def test_a_node_that_cancels_itself_has_failed(way: str) -> None:
+    @weftwork.node("acme.gives-up")
+    async def gives_up(ctx: weftwork.Context) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.current_task()
+        assert task is not None
+        (task if way == "itself" else future).cancel()
+        await future
+
+    with pytest.raises(NodeExited, match="raised CancelledError"):
+        FakeNodeHost().run(gives_up)
+    result = run_node(gives_up)
+    assert result.error is not None
+    assert result.error.code == "node_failed"
+
+
+def test_a_failure_of_a_test_in_a_fake_is_seen() -> None:
+    @weftwork.node("acme.fake")
+    async def fake(ctx: weftwork.Context) -> None:
+        await ctx.step("a", lambda: pytest.fail("the card was not 17"))
+
+    result = run_node(fake)
+    assert result.error is not None
+    assert result.error.code == "step_failed"
+    assert "the card was not 17" in str(result.raised)
+
+
+def test_a_context_of_another_call_is_a_mistake() -> None:
+    kept: list[weftwork.Context] = []
+
+    @weftwork.node("acme.keeps")
+    async def keeps(ctx: weftwork.Context) -> None:
+        kept.append(ctx)
+        kept[0].now()
+
+    stage = FakeNodeHost()
+    assert stage.run(keeps) == Completed({})
+    found = stage.run(keeps)
+    assert isinstance(found, Failed)
+    assert (found.code, found.retryable) == ("node_misused", False)
+
+
+@weftwork.node("acme.spawns")
+async def spawns(ctx: weftwork.Context, way: str) -> str:
+    async def leave() -> None:
+        await asyncio.sleep(0)
+        sys.exit(3)
+
+    async def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def both() -> None:
+        await asyncio.gather(leave(), interrupt(), return_exceptions=True)
+
+    if way == "step":
+        await ctx.step("a", both)
+    elif way == "cancelled":
+        task = asyncio.create_task(leave())
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    else:
+        await both()
+    return "survived"
+
+
+@pytest.mark.parametrize("way", ["node", "step", "cancelled"])
+def test_a_task_of_a_node_does_not_end_the_process(way: str) -> None:
+    assert run_node(spawns, inputs={"way": way}).outputs == {"output": "survived"}
+
+
+def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_tasks, "_GuardedCoroutine", lambda work: work)
+    with pytest.raises((SystemExit, KeyboardInterrupt)):
+        run_node(spawns, inputs={"way": "node"})
+
+
+async def test_tasks_outside_of_nodes_are_as_they_were() -> None:
+    async def work() -> str:
+        return repr(asyncio.current_task())
+
+    guard_tasks(asyncio.get_running_loop())
+    task = asyncio.create_task(work(), name="mine")
+    said, kind = (await task, type(task.get_coro()).__name__)
+    assert "mine" in said
+    assert "work" in said
+    assert kind == "coroutine"
+
+
+NODES = """
+import asyncio
+import weftwork
+
+
+@weftwork.node("acme.leaves")
+async def leaves(ctx: weftwork.Context, way: str) -> None:
+    async def leave():
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt if "interrupt" in way else SystemExit(3)
+
+    if "task" in way:
+        await asyncio.gather(leave(), asyncio.sleep(0.05))
+    elif "step" in way:
+        await ctx.step("leave", leave)
+    else:
+        await leave()
+"""
+
+WAYS = ["interrupt", "exit", "interrupt-step", "exit-step", "interrupt-task", "exit-task"]
+
+
+@pytest.mark.slow
+def test_no_node_ends_the_host(tmp_path: Path) -> None:
+    (tmp_path / "acme_nodes.py").write_text(NODES)
+    write_workflows(tmp_path / "flows", *(single_node_workflow(way, "acme.leaves", {"way": way}) for way in WAYS))
+    with start_host(tmp_path, "--nodes", "acme_nodes", "--workflows", tmp_path / "flows", cwd=tmp_path) as host:
+        for way in WAYS:
+            failed = next(event for event in host.log(host.create(way)) if event["type"] == "node.failed")
+            assert failed["payload"]["error"]["code"] == ("step_failed" if "step" in way else "node_failed")
+        assert host.process.poll() is None
+
+
+BLOCKED = "a node blocks the event loop"
+AGAIN = "the event loop turns again"
+BOUND = 120.0
+
+
+def told(caplog: pytest.LogCaptureFixture, message: str) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if record.message == message]
+
+
+def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
+    """Keep the thread busy until the watch has told of it, within a bound."""
+    end = time.monotonic() + BOUND
+    while len(told(caplog, BLOCKED)) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def watched(function: Any, stage: FakeNodeHost, **given: Any) -> None:
+    async def story() -> None:
+        node = node_of(function)
+        assert node is not None
+        watch = LoopWatch([node])
+        watch.start()
+        try:
+            await stage.enter(function, **given)
+            # The end is told once the loop has turned.
+            await asyncio.sleep(3 * loopwatch.MARK_SECONDS)
+        finally:
+            watch.stop()
+
+    asyncio.run(story())
+
+
+def test_a_node_that_blocks_is_named_with_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.blocking")
+    async def blocking(ctx: weftwork.Context) -> None:
+        for count in (1, 2):
+            await asyncio.sleep(0)
+            block(caplog, count)
+            await asyncio.sleep(0.3)
+
+    watched(blocking, FakeNodeHost())
+    line = blocking.__code__.co_firstlineno + 4
+    first, second = told(caplog, BLOCKED)
+    assert vars(first)["typeId"] == vars(second)["typeId"] == "acme.blocking"
+    assert vars(first)["place"].startswith(f"{__file__}:")
+    # The innermost line of the file: here that of the function which the node calls.
+    assert int(vars(first)["place"].rpartition(":")[2]) < line
+    ends = told(caplog, AGAIN)
+    assert len(ends) == 2
+    assert all(vars(end)["typeId"] == "acme.blocking" and vars(end)["blockedMs"] >= 250 for end in ends)
+
+
+def test_a_step_in_a_task_of_its_own_is_named_too(caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.group")
+    async def group(ctx: weftwork.Context) -> None:
+        async def inner() -> None:
+            block(caplog)
+
+        await asyncio.gather(ctx.step("inner", inner))
+
+    watched(group, FakeNodeHost())
+    assert [vars(record)["typeId"] for record in told(caplog, BLOCKED)] == ["acme.group"]
+
+
+async def test_code_that_is_no_node_is_not_blamed(caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.idle")
+    async def idle(ctx: weftwork.Context) -> None: ...
+
+    node = node_of(idle)
+    assert node is not None
+    watch = LoopWatch([node])
+    watch.start()
+    time.sleep(loopwatch.MARK_SECONDS * 2 + loopwatch.BLOCKED_SECONDS + 0.3)
+    await asyncio.sleep(0.2)
+    watch.stop()
+    assert told(caplog, BLOCKED) == told(caplog, AGAIN) == []
+
+
+def test_a_plain_function_may_block(caplog: pytest.LogCaptureFixture) -> None:
+    @weftwork.node("acme.plain")
+    def plain(ctx: weftwork.PlainContext) -> None:
+        time.sleep(0.6)
+
+    watched(plain, FakeNodeHost())
+    assert told(caplog, BLOCKED) == []
+
+
+def test_without_the_watch_nobody_is_named(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sabotage: a watch that looks at nothing."""
+    monkeypatch.setattr(loopwatch, "find_blocking_node", lambda frame, nodes: None)
+    monkeypatch.setattr("tests.adapters.python.test_misbehaviour.BOUND", 0.8)
+
+    @weftwork.node("acme.blocking")
+    async def blocking(ctx: weftwork.Context) -> None:
+        block(caplog)
+
+    watched(blocking, FakeNodeHost())
+    assert told(caplog, BLOCKED) == []
+
+
+seen: list["weakref.ref[Invocation]"] = []
+
+
+def see(ctx: Any) -> None:
+    seen.append(weakref.ref(ctx._invocation))
+
+
+def zero() -> float:
+    return 1 / 0
+
+
+def undone() -> None:
+    raise weftwork.NotDone
+
+
+@weftwork.node("acme.fine")
+async def fine(ctx: weftwork.Context) -> Any:
+    see(ctx)
+    return await ctx.step("a", lambda: 1)
+
+
+@weftwork.node("acme.fine-plain")
+def fine_plain(ctx: weftwork.PlainContext) -> Any:
+    see(ctx)
+    return ctx.step("a", lambda: 1)
+
+
+@weftwork.node("acme.heard", heartbeat_timeout=60)
+async def heard(ctx: weftwork.Context) -> None:
+    see(ctx)
+    raise weftwork.NodeError("no", "No.")
+
+
+@weftwork.node("acme.fails")
+async def fails(ctx: weftwork.Context) -> None:
+    see(ctx)
+    raise weftwork.NodeError("no", "No.")
+
+
+@weftwork.node("acme.fails-plain")
+def fails_plain(ctx: weftwork.PlainContext) -> None:
+    see(ctx)
+    raise weftwork.NodeError("no", "No.")
+
+
+@weftwork.node("acme.asks")
+async def asks(ctx: weftwork.Context) -> None:
+    see(ctx)
+    await ctx.interrupt("why")
+
+
+@weftwork.node("acme.asks-plain")
+def asks_plain(ctx: weftwork.PlainContext) -> None:
+    see(ctx)
+    ctx.interrupt("why")
+
+
+@weftwork.node("acme.step-fails")
+async def step_fails(ctx: weftwork.Context) -> None:
+    see(ctx)
+    await ctx.step("zero", zero)
+
+
+@weftwork.node("acme.step-fails-plain")
+def step_fails_plain(ctx: weftwork.PlainContext) -> None:
+    see(ctx)
+    ctx.step("zero", zero)
+
+
+@weftwork.node("acme.undone")
+async def not_done(ctx: weftwork.Context) -> None:
+    see(ctx)
+    await ctx.step("undone", undone)
+
+
+CALLED = [
+    *(fine, fine_plain, heard, fails, fails_plain, asks, asks_plain),
+    *(step_fails, step_fails_plain, not_done),
+]
+
+
+@pytest.mark.parametrize("function", CALLED, ids=lambda each: each.__name__)
+async def test_nothing_of_a_call_stays(function: Any) -> None:
+    async def story() -> None:
+        stage = FakeNodeHost()
+        await stage.enter(function)
+        for _ in range(500):
+            if seen[-1]() is None:
+                return
+            # The thread may still be on its way back.
+            await asyncio.sleep(0.01)
+        raise AssertionError("something holds on to the call")
+
+    # Lines of the log are kept by whoever runs the tests, with what was raised.
+    logging.disable()
+    gc.collect()
+    gc.disable()
+    try:
+        await story()
+    finally:
+        gc.enable()
+        logging.disable(logging.NOTSET)
