@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.run.test_event_logs import check_caches
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.effects.effect_schedule import STORE_FAULT_RATES, EffectSchedule
+from tests.simulation.effects.effect_schedule import FAULTY_TURNS, EffectSchedule, RivalExecutors
 from tests.simulation.effects.effect_workflows import GatedExternalSystem, random_workflow
-from tests.simulation.effects.rival_executors import RivalExecutors
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.nodes import effect_ledger
 from weftwork.engine.run import live_run, pending_commit
@@ -21,33 +19,25 @@ from weftwork.engine.run.inbox import Inbox
 pytestmark = pytest.mark.slow
 
 
-async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> EffectSchedule:
+async def storm(seed: int, document: dict[str, Any] | None = None, answers: bool = True, **drawn: float) -> None:
     dice = random.Random(seed)
-    storm = EffectSchedule(GatedExternalSystem(), dice)
-    storm.has_person = answers
-    storm.fails = lambda: next((fate for fate, often in STORE_FAULT_RATES.items() if dice.random() < often), None)
-    await storm.start(document, at_once=dice.random() < 0.5)
-    await storm.run_with_faults()
-    if (await storm.check()).status in ("completed", "failed"):
-        await check_caches(storm.engine, storm.key)
-    await storm.engine.crash()
-    return storm
+    schedule = EffectSchedule(GatedExternalSystem(), dice)
+    schedule.has_person = answers
+    await schedule.play(document or random_workflow(random.Random(seed), **drawn), turns=FAULTY_TURNS)
 
 
 @pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
 @settings(max_examples=example_count(120), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
-    document = random_workflow(random.Random(seed))
-    await storm(document, seed)
+    await storm(seed)
 
 
 @pytest.mark.rule("eff-02", "eff-05")
 @settings(max_examples=example_count(50), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
-    document = random_workflow(random.Random(seed))
-    await storm(document, seed, answers=False)
+    await storm(seed, answers=False)
 
 
 async def rivalry(document: dict[str, Any], seed: int) -> None:
@@ -76,8 +66,7 @@ IN_VAIN = "nobody had to be asked|a host went away and left"
 
 def storms(document: dict[str, Any] | None = None, **drawn: float) -> None:
     for seed in range(60):
-        found = document or random_workflow(random.Random(seed), **drawn)
-        run(lambda seed=seed, found=found: storm(found, seed))
+        run(lambda seed=seed: storm(seed, document, **drawn))
 
 
 def rivalries() -> None:
