@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,9 +42,8 @@ def kill_busy_host(folder: Path) -> DeadHostData:
 
 
 def copy_data(ground: RestartableHost, remains: DeadHostData) -> ClientHistory:
-    """Put a copy of the data in place; the socket of the dead host stays behind."""
-    shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
-    ground.data.chmod(0o700)
+    """Put a copy of the data in place."""
+    ground.take_over(remains.data)
     return copy.deepcopy(remains.history)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.live import Answer, Host, Stream, delays, open_in_process, start_host, weftwork, write_workflows
 from tests.live.fixtures import KEEPALIVE_SETTINGS
 from tests.live.listening_host import until
-from tests.readers.conftest import Sabotage
+from tests.readers.process_stats import without_guard
 
 WORKFLOWS = (delays("still", 60_000), delays("lively", *[100] * 150))
 KEEPALIVE = b": keepalive\n\n"
@@ -25,7 +25,7 @@ def keys(host: Host, *args: str) -> Any:
 @pytest.fixture
 def start(tmp_path: Path) -> Any:
     workflows = write_workflows(tmp_path / "workflows", *WORKFLOWS)
-    return lambda: start_host(tmp_path, "--workflows", workflows, env=KEEPALIVE_SETTINGS)
+    return lambda **more: start_host(tmp_path, "--workflows", workflows, env=KEEPALIVE_SETTINGS, **more)
 
 
 def opened(host: Host, key: str, workflow_id: str, query: str) -> Stream:
@@ -76,9 +76,8 @@ def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
 
 
 @pytest.mark.rule("auth-02")
-def test_the_proof_sees_a_stream_that_outlives_its_key(sabotage: Sabotage, start: Any) -> None:
-    sabotage("skip_key_recheck")
-    with start() as host:
+def test_the_proof_sees_a_stream_that_outlives_its_key(start: Any) -> None:
+    with start(program=without_guard("skip_key_recheck")) as host:
         made = keys(host, "create", "--tenant", "acme")
         stream = opened(host, made["key"], "still", "?streamMode=debug")
         keys(host, "revoke", made["keyId"])

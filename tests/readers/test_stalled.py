@@ -4,14 +4,14 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live import Host, delays, echoes, in_thread, open_listening, start_host, until, write_workflows
 from tests.live.listening_host import until as soon
-from tests.readers.conftest import Sabotage
 from tests.readers.crowd import StreamReader, open_readers
-from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked, without_guard
 from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow
@@ -31,9 +31,13 @@ SIZES = {"large": 900_000, "small": 20_000}
 WORKFLOWS = (echoes("large", 6), echoes("small", 480), delays("quick", 1, 1))
 
 
+def start(folder: Path, program: list[str] | None = None) -> Any:
+    return start_host(folder, "--workflows", write_workflows(folder / "workflows", *WORKFLOWS), program=program)
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as running:
+    with start(tmp_path) as running:
         yield running
 
 
@@ -83,9 +87,8 @@ def test_stalled_readers_cost_little_and_are_in_nobodys_way(host: Host, kind: st
 
 
 @pytest.mark.parametrize("guard", ["buffer_frames", "widen_write_buffer"])
-def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
-    sabotage(guard)
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+def test_the_proof_sees_what_stalled_readers_hold(tmp_path: Path, guard: str) -> None:
+    with start(tmp_path, without_guard(guard)) as host:
         path = stream_of(host, "large")
         read_whole(host.port, path)
         before = memory(host)

@@ -136,7 +136,7 @@ def test_somebody_is_asked_and_nothing_is_sent_before_the_answer(tmp_path: Path)
 
 
 def test_a_host_that_claims_nothing_is_seen_by_the_sink(tmp_path: Path) -> None:
-    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink, claimed=False) as ground:
+    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink, "skip_claims") as ground:
         host, run_id = under_way(ground, sink)
         assert follow(host, run_id)[-1]["type"] == "run.completed"
         assert sink.counts == {key_of(run_id, ("pay", "")): 2}
