@@ -1,7 +1,6 @@
 """Files that are two things at once, served by a host to a real Chromium: nothing in them runs or calls anybody."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -11,6 +10,7 @@ import pytest
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.foreign_page import EMBEDDINGS, MEDIA, PAGES, ForeignPage
 from tests.browser.polyglots import PAGE, PIXEL, SCRIPT_MARK, Polyglot, bodies, corpus
+from tests.harness.definitions import FULL
 from tests.live.host import Host, start_host
 from tests.live.listening_host import ListeningHost, in_thread, open_listening
 from weftwork.adapters.http.routes import assets as asset_routes
@@ -20,7 +20,6 @@ from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 FILES = corpus() if FULL else corpus()[: len(bodies())]
 PARTS = 4
 

@@ -1,6 +1,5 @@
 """A supervisor that kills and restarts a busy host: every run that was promised ends, once, and on time."""
 
-import os
 import random
 import time
 from pathlib import Path
@@ -12,13 +11,13 @@ from tests.crash.fleet import ClientFleet
 from tests.crash.oracle import check_history, follow, listing, timestamp_ms
 from tests.crash.restartable_host import RestartableHost, stop
 from tests.crash.store_image import check_store_image
+from tests.harness.definitions import FULL
 from tests.live import Host, until
 from tests.live.later_host import HOUR_MS
 from tests.live.steering import events
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 KILLS = 20 if FULL else 2
 RUNS = 2000 if FULL else 200
 SHARE = RUNS // (KILLS + 1)

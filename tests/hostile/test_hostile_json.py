@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.cases import check_cases
+from tests.harness.definitions import FULL
 from tests.hostile.hostile_json import DOCUMENTS, FRAGMENTS, MAX_BODY_BYTES, SECRET_MARK
 from tests.hostile.raw_http import POST, connect, receive_answers, send_pieces
 from tests.live import Answer, Host, delays, in_thread, open_listening, until
@@ -130,7 +131,10 @@ def test_an_evil_document_is_refused(host: Host, run_id: str, operation: str) ->
 @pytest.mark.rule("json-01")
 @pytest.mark.parametrize("operation", BODIES)
 def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, operation: str) -> None:
-    check_cases(FRAGMENTS, lambda name: check_evil_value(host, run_id, name, operation))
+    # In the short proof each route gets some of the values, and all routes together get all.
+    at = list(BODIES).index(operation)
+    some = list(FRAGMENTS)[0 if FULL else at % 4 :: 1 if FULL else 4]
+    check_cases(some, lambda name: check_evil_value(host, run_id, name, operation))
 
 
 def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None:

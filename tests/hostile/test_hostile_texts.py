@@ -6,6 +6,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 
 from tests.harness.cases import check_cases
+from tests.harness.definitions import FULL
 from tests.hostile.raw_http import BODY, ReceivedAnswer, connect, receive_answers, send_pieces
 from tests.live import KEY, Host
 from weftwork.protocol.errors import ERRORS
@@ -203,8 +204,11 @@ def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
 def test_values_in_headers(host: Host, run_id: str, route: Route) -> None:
     listed = {route.success_status, 400, 304, 401, 415, REFUSALS.get(route.operation_id, 400)}
 
+    # In the short proof each route gets some of the texts, and all routes together get all.
+    texts = list(TEXTS.values())[0 if FULL else ROUTES.index(route) % 6 :: 1 if FULL else 6]
+
     def check(name: str) -> None:
-        for text in TEXTS.values():
+        for text in texts:
             sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)
             judge(route, ask(host, sent), listed)
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live.canaries import (
     PROGRAM,
     WORKFLOW_CHOICES,
@@ -25,7 +25,7 @@ from tests.live.workflows import write_workflows
 
 pytestmark = pytest.mark.slow
 
-RUNS = 10_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 500
+RUNS = 10_000 if FULL else 120
 MODES = ("debug", "messages", "updates", "values")
 SHOWN = {
     *("snapshot", "events", "poll", "bundle", "spans", "test events", "artifact", "inbox", "questions", "question"),

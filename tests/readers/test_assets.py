@@ -3,20 +3,19 @@
 import contextlib
 import hashlib
 import http.client
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import KEY, Host, start_host, until
 from tests.live.assets import UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked, without_guard
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 SIZE = (300 if FULL else 30) * 10**6
 PIECE = 100_000
 SPARE = 12 * 2**20

@@ -1,6 +1,5 @@
 """Readers who come, wait, are told and are sent home in large numbers."""
 
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import Host, delays, frames, start_host, write_workflows
 from tests.readers.crowd import StreamReaders, allow_files, open_readers
 from tests.readers.process_stats import memory, without_guard
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-IDLE = 5000 if FULL else 1000
-CROWD = 5000 if FULL else 2000
+IDLE = 5000 if FULL else 400
+CROWD = 5000 if FULL else 400
 COST = 32 * 1024
 SLACK = 4 * 2**20
 WORKFLOWS = (delays("still", 600_000), delays("lively", *[60] * 40))

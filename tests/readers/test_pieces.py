@@ -97,7 +97,7 @@ def _whole(body: bytes, batched: bool) -> Any:
     return [item for frame in shown for item in frame.document] if batched else [frame.raw for frame in shown]
 
 
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(20, 2000), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 40, 300, 1000]), max_size=9),
     mode=st.sampled_from(MODES),

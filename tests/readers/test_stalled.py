@@ -1,13 +1,13 @@
 """A reader that does not read costs next to nothing, is in nobody's way, and loses nothing when it goes on."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import Host, delays, echoes, in_thread, open_listening, start_host, until, write_workflows
 from tests.live.listening_host import until as soon
 from tests.readers.crowd import StreamReader, open_readers
@@ -16,9 +16,8 @@ from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-READERS = 500 if FULL else 200
-RETURNING = 40 if FULL else 8
+READERS = 500 if FULL else 50
+RETURNING = 40 if FULL else 4
 COST = 64 * 1024
 SLACK = 6 * 2**20
 """What the host may need besides, however many they are."""

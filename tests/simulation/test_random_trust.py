@@ -79,7 +79,7 @@ def told(seed: int) -> tuple[dict[str, Any], list[Event]]:
 @pytest.mark.rule("trust-02")
 @pytest.mark.rule("trust-03")
 @pytest.mark.rule("trust-06")
-@settings(max_examples=example_count(500), deadline=None)
+@settings(max_examples=example_count(80, 10_000), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_an_event_is_untrusted_if_what_it_carries_came_from_outside_and_only_then(seed: int) -> None:
     document, events = told(seed)

@@ -1,7 +1,6 @@
 """A counting sink under kills: what must not happen twice does not, whatever moment a host dies in."""
 
 import contextlib
-import os
 import random
 import time
 from collections.abc import Callable
@@ -26,13 +25,13 @@ from tests.crash.effects.effect_host import (
 from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import follow, listing
 from tests.crash.restartable_host import RestartableHost, stop
+from tests.harness.definitions import FULL
 from tests.live import Host, until
 from tests.live.steering import events
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-LIVES = 150 if FULL else 8
+LIVES = 150 if FULL else 3
 """Hosts that are killed."""
 
 

@@ -27,14 +27,14 @@ async def storm(seed: int, document: dict[str, Any] | None = None, answers: bool
 
 
 @pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(25, 2400), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
     await storm(seed)
 
 
 @pytest.mark.rule("eff-02", "eff-05")
-@settings(max_examples=example_count(50), deadline=None)
+@settings(max_examples=example_count(15, 1000), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
     await storm(seed, answers=False)
@@ -48,7 +48,7 @@ async def rivalry(document: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.rule("eff-05")
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(25, 2400), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
     """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""
@@ -64,13 +64,13 @@ TWICE = "happened 2 times"
 IN_VAIN = "nobody had to be asked|a host went away and left"
 
 
-def storms(document: dict[str, Any] | None = None, **drawn: float) -> None:
-    for seed in range(60):
+def storms(document: dict[str, Any] | None = None, seeds: int = 60, **drawn: float) -> None:
+    for seed in range(seeds):
         run(lambda seed=seed: storm(seed, document, **drawn))
 
 
-def rivalries() -> None:
-    for seed in range(120):
+def rivalries(seeds: int = 120) -> None:
+    for seed in range(seeds):
         document = random_workflow(random.Random(seed), limits=0, loops=0)
         run(lambda seed=seed, document=document: rivalry(document, seed))
 
@@ -107,14 +107,14 @@ def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.Mon
 
 def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node runs before its start is durable; if that is lost, the next entry has the same number."""
-    storms(LINE)
+    storms(LINE, seeds=10)
     monkeypatch.setattr(Inbox, "drop_stale", lambda self, state: None)
     with pytest.raises(AssertionError, match=f"the run stands still|{IN_VAIN}"):
         storms(LINE)
 
 
 def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    rivalries()
+    rivalries(seeds=20)
     real = effect_claims.holds_claim
     monkeypatch.setattr(
         pending_commit, "holds_claim", lambda state, given: None if real(state, given) is None else True

@@ -40,14 +40,14 @@ async def storm(seed: int, weights: Weights | None = None, faults: bool | None =
 
 
 @pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(40, 2000), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
     await storm(seed)
 
 
 @pytest.mark.rule("int-17", "int-18", "park-02")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
     weights: Weights = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
@@ -55,7 +55,7 @@ async def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> N
 
 
 @pytest.mark.rule("fold-01", "park-01")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
     first = await storm(seed)
@@ -76,7 +76,7 @@ def told(found: InterruptSchedule, state: RunState) -> Any:
 
 
 @pytest.mark.rule("int-06", "fold-01")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
     document = random_workflow(random.Random(seed), times=False)

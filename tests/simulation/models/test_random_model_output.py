@@ -34,7 +34,7 @@ async def storm(seed: int, weights: Weights | None = None, faults: bool | None =
 
 
 @pytest.mark.rule("env-15", "env-23", "env-26", "model-01", "rel-13", "rel-15", "rel-20", "evt-07", "fold-01")
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(12, 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
     await storm(seed)
