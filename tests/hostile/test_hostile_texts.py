@@ -59,29 +59,10 @@ TEXTS: dict[str, bytes] = {
     "weights": b"text/html;q=x,*/*;q=" + b"9" * 50,
     "tags": b'W/"a", "b", ' * 200,
 }
-HEADERS = (
-    "Accept",
-    "Authorization",
-    "Keep-Alive",
-    "Content-Encoding",
-    "Content-Type",
-    "Cookie",
-    "Expect",
-    "Forwarded",
-    "Host",
-    "Idempotency-Key",
-    "If-None-Match",
-    "Last-Event-ID",
-    "Origin",
-    "Range",
-    "TE",
-    "Traceparent",
-    "Tracestate",
-    "Trailer",
-    "X-Dedup",
-    "X-Forwarded-For",
-    "X-HTTP-Method-Override",
-)
+HEADERS = """
+    Accept Authorization Keep-Alive Content-Encoding Content-Type Cookie Expect Forwarded Host Idempotency-Key
+    If-None-Match Last-Event-ID Origin Range TE Traceparent Tracestate Trailer X-Dedup X-Forwarded-For X-HTTP-Method-Override
+""".split()
 KNOWN = frozenset(
     """
     allow cache-control capabilities-etag connection content-length content-security-policy content-type
@@ -93,18 +74,11 @@ KNOWN = frozenset(
 """Every header that the host may answer with."""
 NOOP = "conformance-noop"
 REFUSALS = {
-    "deleteRun": 404,
-    "getArtifact": 404,
-    "resolveInterruptByRun": 404,
-    "createInterruptLink": 404,
-    "inspectInterruptByToken": 404,
+    **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
+    **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     "resolveInterruptByToken": 404,
     "pauseRun": 409,
     "resumeRun": 409,
-    "getWorkflow": 404,
-    "diffRun": 404,
-    "getAsset": 404,
-    "getSampleAsset": 404,
 }
 """How an ended run, or what is not there, is refused."""
 NESTED = dict.fromkeys(("acceptEnvelope", "emitEnvelopeReliability"), ("invalid_argument",))

@@ -20,39 +20,17 @@ from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 
-ONCE = (
-    "boot.seated",
-    "boot.ready",
-    "sweep.begin",
-    "writer.checkpoint",
-    "writer.checkpointed",
-    "drain.begin",
-    "drain.close",
-)
+ONCE = """
+    boot.seated boot.ready sweep.begin writer.checkpoint writer.checkpointed drain.begin drain.close
+""".split()
 """Passed once in the life of a host, or not more often for sure."""
 RARELY = ("boot.ready", "drain.close")
 """Those of them where a host is killed in the short proof."""
-OFTEN = (
-    "recover.run",
-    "writer.begin",
-    "writer.commit",
-    "writer.committed",
-    "create.checked",
-    "create.durable",
-    "create.started",
-    "cancel.durable",
-    "answer.durable",
-    "append.begin",
-    "append.durable",
-    "append.published",
-    "node.launch",
-    "node.ended",
-    "run.ended",
-    "run.parked",
-    "kin.related",
-    "kin.deliver",
-    "kin.order",
-)
+OFTEN = """
+    recover.run writer.begin writer.commit writer.committed create.checked create.durable create.started
+    cancel.durable answer.durable append.begin append.durable append.published node.launch node.ended run.ended
+    run.parked kin.related kin.deliver kin.order
+""".split()
 TIMES = (1, 2, 3, 5, 8, 13, 21) if FULL else (11,)
 WRITING = ("writer.begin", "writer.commit", "writer.committed")
 BOOT = 30

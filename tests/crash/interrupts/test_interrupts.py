@@ -24,33 +24,14 @@ from weftwork.protocol.run.events import INTERRUPT_REMINDER
 
 pytestmark = pytest.mark.slow
 
-ONCE = (
-    "boot.seated",
-    "boot.ready",
-    "sweep.begin",
-    "writer.checkpoint",
-    "writer.checkpointed",
-    "drain.begin",
-    "drain.close",
-)
+ONCE = """
+    boot.seated boot.ready sweep.begin writer.checkpoint writer.checkpointed drain.begin drain.close
+""".split()
 """Passed once in the life of a host, or not more often for sure."""
-OFTEN = (
-    "recover.run",
-    "writer.begin",
-    "writer.commit",
-    "writer.committed",
-    "create.checked",
-    "create.durable",
-    "create.started",
-    "cancel.durable",
-    "answer.durable",
-    "append.begin",
-    "append.durable",
-    "append.published",
-    "run.ended",
-    "run.parked",
-    "alarm.ring",
-)
+OFTEN = """
+    recover.run writer.begin writer.commit writer.committed create.checked create.durable create.started
+    cancel.durable answer.durable append.begin append.durable append.published run.ended run.parked alarm.ring
+""".split()
 TIMES = (1, 2, 3, 5, 8, 13, 21) if FULL else (7,)
 WRITING = ("writer.begin", "writer.commit", "writer.committed")
 BOOT = 8
