@@ -1,6 +1,5 @@
 """Files that are two things at once, served by a host to a real Chromium: nothing in them runs or calls anybody."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -142,7 +141,7 @@ UNGUARDED = [
 
 
 @pytest.mark.parametrize(("file", "way"), UNGUARDED)
-def test_without_the_headers_it_does_run(
+async def test_without_the_headers_it_does_run(
     browser: Chromium, trap: ForeignPage, monkeypatch: pytest.MonkeyPatch, file: Polyglot, way: str
 ) -> None:
     """So each of these ways in is one, and is seen when it is open."""
@@ -153,7 +152,7 @@ def test_without_the_headers_it_does_run(
         async with open_listening() as served:
             return await in_thread(visited, browser, served, trap, file, way)
 
-    found = asyncio.run(proof())
+    found = await proof()
     assert any("ran" in text or "script" in text for text in found), found
     assert any("was called" in text for text in found), found
 

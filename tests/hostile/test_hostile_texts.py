@@ -61,7 +61,8 @@ TEXTS: dict[str, bytes] = {
 }
 HEADERS = """
     Accept Authorization Keep-Alive Content-Encoding Content-Type Cookie Expect Forwarded Host Idempotency-Key
-    If-None-Match Last-Event-ID Origin Range TE Traceparent Tracestate Trailer X-Dedup X-Forwarded-For X-HTTP-Method-Override
+    If-None-Match Last-Event-ID Origin Range TE Traceparent Tracestate Trailer X-Dedup X-Forwarded-For
+    X-HTTP-Method-Override
 """.split()
 KNOWN = frozenset(
     """

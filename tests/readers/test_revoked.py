@@ -48,7 +48,7 @@ def test_a_revoked_key_ends_its_streams_properly(start: Any, workflow_id: str, q
 
 @pytest.mark.rule("auth-02")
 @pytest.mark.parametrize("revoked", [True, False])
-def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
+async def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
     async def work() -> Answer:
         async with open_in_process(delays("still", 60_000)) as inside:
             keyring = inside.host.keyring
@@ -62,7 +62,7 @@ def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
             await inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
             return await polling
 
-    answer = asyncio.run(work())
+    answer = await work()
     if revoked:
         assert (answer.status, answer.document["error"]) == (401, "key_revoked")
     else:

@@ -1,6 +1,5 @@
 """A reader that does not read costs next to nothing, is in nobody's way, and loses nothing when it goes on."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,24 +95,21 @@ def test_the_proof_sees_what_stalled_readers_hold(tmp_path: Path, guard: str) ->
             assert memory(host) - before > 32 * COST + SLACK
 
 
-def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.3)
 
-    async def work() -> None:
-        async with open_listening(echoes("large", 6)) as served:
-            run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
-            path = f"/v1/runs/{run_id}/events?streamMode=debug"
-            whole = (await in_thread(read_whole, served.port, path)).shown
-            with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
-                await soon(lambda: served.readers == RETURNING, "the readers")
-                await soon(lambda: served.readers == 0, "the host to let go of them")
-                await in_thread(stalled.read, lambda client: client.is_closed)
-                for client in stalled.clients:
-                    assert not client.is_complete
-                    rest = await in_thread(read_whole, served.port, path, client.last)
-                    assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
-
-    asyncio.run(work())
+    async with open_listening(echoes("large", 6)) as served:
+        run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
+        path = f"/v1/runs/{run_id}/events?streamMode=debug"
+        whole = (await in_thread(read_whole, served.port, path)).shown
+        with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
+            await soon(lambda: served.readers == RETURNING, "the readers")
+            await soon(lambda: served.readers == 0, "the host to let go of them")
+            await in_thread(stalled.read, lambda client: client.is_closed)
+            for client in stalled.clients:
+                assert not client.is_complete
+                rest = await in_thread(read_whole, served.port, path, client.last)
+                assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
 
 
 if FULL:
