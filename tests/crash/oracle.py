@@ -5,8 +5,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from tests.crash.client import RecordingClient, stream
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, RecordingClient, stream
 from tests.crash.workflows import MIN_NODE_MS
 from tests.live import Host, frames
 

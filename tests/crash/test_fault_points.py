@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.assets.test_assets import PROVED
-from tests.crash.client import RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, RecordingClient
 from tests.crash.oracle import check_history
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_store_image

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory, TrackedCreate
+from tests.crash.client import ClientHistory, HostGone, RecordingClient, TrackedCreate
 from tests.crash.oracle import check_history, follow
 from tests.crash.restartable_host import RestartableHost, stop
 from tests.crash.store_image import check_store_image

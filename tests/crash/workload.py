@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, HostGone, RecordingClient
 from tests.crash.restartable_host import RestartableHost, has_started
 from tests.live import Host
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from tests.harness.definitions import NODE_TYPES
-from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api.event_streams import EventStreams
 from weftwork.engine.api.keyring import Principal
@@ -29,6 +28,7 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.kind import MEDIA_KINDS
 from weftwork.protocol.envelopes.kind_registry import BUILTIN_KINDS as KINDS
 from weftwork.protocol.fold.fold import fold
@@ -44,6 +44,20 @@ from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock, SequentialIds
+
+
+class RunPorts:
+    """Has the methods of all ports about runs, so that one test double can stand in front of all of them."""
+
+    def __init__(self, store: Store) -> None:
+        self._ports = store.log, store.queries, store.child_runs, store.records, store.retention
+
+    def __getattr__(self, name: str) -> Any:
+        for port in self._ports:
+            if hasattr(port, name):
+                return getattr(port, name)
+        raise AttributeError(name)
+
 
 MAX_LOOP_TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))

@@ -1,7 +1,6 @@
 """Bodies that never end: refused where they pass the cap, and held in no more memory than that."""
 
 import contextlib
-import re
 import selectors
 import socket
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.hostile.raw_http import (
     send_pieces,
 )
 from tests.live import Host, start_host
+from tests.readers.process_stats import peak
 
 CLIENTS = 200
 CAP = 2**20 if FULL else 2**18
@@ -29,14 +29,6 @@ CHUNK = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 SPARE = 48 * 2**20
 """What the process itself may grow by while so many are served."""
-
-
-def peak(host: Host) -> int:
-    """The most memory the process ever had, in bytes."""
-    status = Path(f"/proc/{host.process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) * 1024
 
 
 class Pourer:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, HostGone, RecordingClient
 from tests.crash.effects.effect_host import (
     EFFECTS,
     IDEMPOTENT,

@@ -27,6 +27,7 @@ from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_IT
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.interrupts import InterruptState
 from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.workflow.node_types import Effect
 
 ACTION_WEIGHTS: Weights = {
     "release": 55,
@@ -101,7 +102,7 @@ class EffectSchedule(RandomSchedule):
         super().__init__(rng, ACTION_WEIGHTS, *external_system.types(rng.choice([0, 0, 1])), limits=limits)
         self.external_system = external_system
         self.gates = external_system.gates
-        self.expected: dict[Identity, str] = {}
+        self.expected: dict[Identity, Effect] = {}
         self.has_person = True
         self._unknown: set[str] = set()
         """Claims that were open when a process died."""
@@ -196,7 +197,7 @@ class EffectSchedule(RandomSchedule):
         ]
 
 
-def check_once(external_system: GatedExternalSystem, key: RunKey, expected: dict[Identity, str]) -> None:
+def check_once(external_system: GatedExternalSystem, key: RunKey, expected: dict[Identity, Effect]) -> None:
     make = key_maker("acme", key.run_id)
     once = {make(each): each for each, effect in expected.items() if effect == "once"}
     for name, count in Counter(external_system.received_keys).items():

@@ -66,7 +66,7 @@ IN_VAIN = "nobody had to be asked|a host went away and left"
 
 def storms(document: dict[str, Any] | None = None, seeds: int = 60, **drawn: float) -> None:
     for seed in range(seeds):
-        run(lambda seed=seed: storm(seed, document, **drawn))
+        run(lambda seed=seed: storm(seed, document, True, **drawn))
 
 
 def rivalries(seeds: int = 120) -> None:
