@@ -22,12 +22,13 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.unsent = 0
         self.reading = True
-        self.closed = self.aborted = False
+        self.closed = self.aborted = self.ended = False
 
     def write(self, data: Any) -> None:
         self.written += data
 
-    def write_eof(self) -> None: ...
+    def write_eof(self) -> None:
+        self.ended = True
 
     def get_write_buffer_size(self) -> int:
         return self.unsent
@@ -56,13 +57,18 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+def new_connection(wire: Wire, application: Any = app) -> Connection:
+    config = uvicorn.Config(application, ws="none", lifespan="off", log_config=None, access_log=False)
+    config.load()
+    made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
+    made.connection_made(wire)
+    return made
+
+
 def wired(work: Callable[[Connection, Wire], Any]) -> None:
     async def run() -> None:
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)
-        config.load()
         wire = Wire()
-        made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
-        made.connection_made(wire)
+        made = new_connection(wire)
         await work(made, wire)
         for task in list(made.tasks):
             task.cancel()

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATED, calling_workflow, settle, start_run
-from tests.harness.crash_log import harness_crashing_after, restart
+from tests.harness.child_workflows import GATED, calling_workflow, harness_crashing_after, restart, settle, start_run
 from tests.harness.engine_harness import run
 from weftwork.engine.decide.inputs import NodeCompleted, PauseRequested, ResumeRequested
 from weftwork.engine.decide.transitions import decide

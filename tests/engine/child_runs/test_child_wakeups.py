@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATE, GATED, QUICK, calling_workflow, child_keys, settle, start_run
-from tests.harness.crash_log import harness_crashing_after, restart
+from tests.harness.child_workflows import (
+    GATE,
+    GATED,
+    QUICK,
+    calling_workflow,
+    child_keys,
+    harness_crashing_after,
+    restart,
+    settle,
+    start_run,
+)
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from weftwork.engine.decide.decision import NOTHING

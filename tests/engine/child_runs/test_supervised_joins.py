@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import child_keys, settle, start_run
+from tests.harness.child_workflows import (
+    WORKERS,
+    child_keys,
+    found_variable,
+    handover_steps,
+    parallel_workflow,
+    release_worker,
+    settle,
+    start_run,
+)
 from tests.harness.engine_harness import EngineHarness
-from tests.harness.supervised_runs import WORKERS, found_variable, handover_steps, parallel_workflow, release_worker
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.run.header import TERMINAL_STATUSES

@@ -5,17 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import child_keys, settle, start_run
-from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
-from tests.harness.supervised_runs import (
+from tests.harness.child_workflows import (
     TERMINATE,
     WORKERS,
+    child_keys,
     handover_steps,
     next_worker,
     release_worker,
+    settle,
+    start_run,
     supervised_workflow,
 )
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.privacy import value_paths
 
