@@ -11,7 +11,7 @@ from tests.harness.definitions import edge, example_count, node, variable, workf
 from tests.harness.engine_harness import run
 from tests.simulation.effects.effect_schedule import FAULTY_TURNS, EffectSchedule, RivalExecutors
 from tests.simulation.effects.effect_workflows import GatedExternalSystem, random_workflow
-from weftwork.engine.decide import effect_claims
+from weftwork.engine.decide import effect_claims, run_control, transitions
 from weftwork.engine.nodes import effect_ledger
 from weftwork.engine.run import live_run, pending_commit
 from weftwork.engine.run.inbox import Inbox
@@ -64,7 +64,7 @@ TWICE = "happened 2 times"
 IN_VAIN = "nobody had to be asked|a host went away and left"
 
 
-def storms(document: dict[str, Any] | None = None, seeds: int = 60, **drawn: float) -> None:
+def storms(document: dict[str, Any] | None = None, seeds: int = 60, **drawn: Any) -> None:
     for seed in range(seeds):
         run(lambda seed=seed: storm(seed, document, True, **drawn))
 
@@ -75,34 +75,33 @@ def rivalries(seeds: int = 120) -> None:
         run(lambda seed=seed, document=document: rivalry(document, seed))
 
 
-def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(self: Any, place: Any) -> None: ...
-
-    monkeypatch.setattr(effect_ledger.EffectLedger, "_claim", nothing)
-    with pytest.raises(AssertionError, match=TWICE):
-        storms(whole=1, limits=0)
+async def _skip_claim(self: Any, place: Any) -> None: ...
 
 
-def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
-    )
-    with pytest.raises(AssertionError, match=TWICE):
-        storms()
+def _interrupt_always(state: Any, _: Any, policy: str) -> bool:
+    return policy == "immediate" or not state.running
 
 
-def test_a_pause_that_cuts_an_effect_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("run_control", "transitions"):
-        name = f"weftwork.engine.decide.{place}.may_interrupt"
-        monkeypatch.setattr(name, lambda state, _, policy: policy == "immediate" or not state.running)
-    with pytest.raises(AssertionError, match=IN_VAIN):
-        storms()
-
-
-def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "SHUTDOWN_EFFECT_GRACE_S", 0.0)
-    with pytest.raises(AssertionError, match="a host went away and left"):
-        storms()
+@pytest.mark.parametrize(
+    ("places", "name", "sabotage", "said", "drawn"),
+    [
+        ([effect_ledger.EffectLedger], "_claim", _skip_claim, TWICE, {"whole": 1, "limits": 0}),
+        ([effect_ledger.EffectLedger], "_reported_outcome", lambda *_: {"outcome": "again"}, TWICE, {}),
+        ([run_control, transitions], "may_interrupt", _interrupt_always, IN_VAIN, {}),
+        ([live_run], "SHUTDOWN_EFFECT_GRACE_S", 0.0, "a host went away and left", {}),
+    ],
+    ids=[
+        *("an effect without a claim", "an effect that nobody is asked about"),
+        *("a pause that cuts an effect off", "a host that does not wait for an effect"),
+    ],
+)
+def test_a_host_without_this_guard_is_seen(
+    monkeypatch: pytest.MonkeyPatch, places: list[Any], name: str, sabotage: Any, said: str, drawn: dict[str, float]
+) -> None:
+    for place in places:
+        monkeypatch.setattr(place, name, sabotage)
+    with pytest.raises(AssertionError, match=said):
+        storms(**drawn)
 
 
 def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
