@@ -96,7 +96,7 @@ def _interrupt_always(state: Any, _: Any, policy: str) -> bool:
     ],
 )
 def test_a_host_without_this_guard_is_seen(
-    monkeypatch: pytest.MonkeyPatch, places: list[Any], name: str, sabotage: Any, said: str, drawn: dict[str, float]
+    monkeypatch: pytest.MonkeyPatch, places: list[Any], name: str, sabotage: Any, said: str, drawn: dict[str, Any]
 ) -> None:
     for place in places:
         monkeypatch.setattr(place, name, sabotage)
