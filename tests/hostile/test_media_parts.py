@@ -151,7 +151,7 @@ def test_one_place_fetches_what_models_are_shown() -> None:
     found = [list(SOURCE.glob(f"{folder}/*.py")) for folder in folders]
     assert all(found)
     places = [*chain(*found), SOURCE / "conformance/endpoints/host_services.py"]
-    places += [SOURCE / "adapters/python/calls" / f"{name}.py" for name in ("prompts", "model_calls", "media")]
+    places += [SOURCE / "adapters/python/calls" / f"{name}.py" for name in ("model_calls", "media")]
     fetching = {path.relative_to(SOURCE).as_posix(): calls_of_fetch(path.read_text("utf-8")) for path in places}
     # The endpoint sends one request of its caller's by the guarded client; models are shown nothing of it.
     expected = {"engine/models/message_media.py": 1, "conformance/endpoints/host_services.py": 1}
