@@ -1,7 +1,5 @@
 """Files that are two things at once, served by a host to a real Chromium: nothing in them runs or calls anybody."""
 
-import asyncio
-import os
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -11,6 +9,7 @@ import pytest
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.foreign_page import EMBEDDINGS, MEDIA, PAGES, ForeignPage
 from tests.browser.polyglots import PAGE, PIXEL, SCRIPT_MARK, Polyglot, bodies, corpus
+from tests.harness.definitions import FULL
 from tests.live.host import Host, start_host
 from tests.live.listening_host import ListeningHost, in_thread, open_listening
 from weftwork.adapters.http.routes import assets as asset_routes
@@ -20,7 +19,6 @@ from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 FILES = corpus() if FULL else corpus()[: len(bodies())]
 PARTS = 4
 
@@ -143,7 +141,7 @@ UNGUARDED = [
 
 
 @pytest.mark.parametrize(("file", "way"), UNGUARDED)
-def test_without_the_headers_it_does_run(
+async def test_without_the_headers_it_does_run(
     browser: Chromium, trap: ForeignPage, monkeypatch: pytest.MonkeyPatch, file: Polyglot, way: str
 ) -> None:
     """So each of these ways in is one, and is seen when it is open."""
@@ -154,7 +152,7 @@ def test_without_the_headers_it_does_run(
         async with open_listening() as served:
             return await in_thread(visited, browser, served, trap, file, way)
 
-    found = asyncio.run(proof())
+    found = await proof()
     assert any("ran" in text or "script" in text for text in found), found
     assert any("was called" in text for text in found), found
 

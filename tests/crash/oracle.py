@@ -5,8 +5,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from tests.crash.client import RecordingClient, stream
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, RecordingClient, stream
 from tests.crash.workflows import MIN_NODE_MS
 from tests.live import Host, frames
 
@@ -51,13 +50,7 @@ def check_history(host: Host, ledger: ClientHistory, patience: float = TIMEOUT_S
 
 def listing(host: Host) -> dict[str, dict[str, Any]]:
     """All runs of the tenant, by id."""
-    runs: dict[str, dict[str, Any]] = {}
-    query = "?limit=200"
-    while query:
-        page = host.call("GET", f"/v1/runs{query}").document
-        runs |= {run["runId"]: run for run in page["runs"]}
-        query = f"?limit=200&cursor={page['nextCursor']}" if "nextCursor" in page else ""
-    return runs
+    return {run["runId"]: run for run in host.pages("/v1/runs?limit=200", "runs")}
 
 
 def follow(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> Log:

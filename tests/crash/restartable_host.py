@@ -1,30 +1,34 @@
 """The killer: hosts on one data folder, one after another, each of which may be made to break."""
 
+import shutil
 import signal
-import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from tests.crash.workflows import write_crash_workflows
-from tests.live import Host
-from tests.live.host import KEYS, TIMEOUT_SECONDS, command, environment
+from tests.crash.workflows import CRASH_WORKFLOWS
+from tests.live import Host, write_workflows
+from tests.live.host import TIMEOUT_SECONDS, command, launch
 from tests.live.later_host import later_command
-
-SABOTAGE = Path(__file__).with_name("sabotage.py")
+from tests.live.sabotage import sabotaged
 
 
 class RestartableHost:
     """One data folder and its hosts. Use it as a context: no host outlives it.
 
-    `sabotage` names the guard that is taken away from them, as `sabotage.py` knows it.
+    `sabotage` names the guard that is taken away from them, a function of the file `sabotages`.
     """
+
+    workflows: Sequence[dict[str, Any]] = CRASH_WORKFLOWS
+    sabotages = Path(__file__).with_name("sabotage.py")
+    arguments: tuple[str | Path, ...] = ()
+    cwd: Path | None = None
 
     def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._workflows = write_crash_workflows(folder / "flows")
-        self._command = [sys.executable, str(SABOTAGE), sabotage] if sabotage else command()
+        self._program = sabotaged(self.sabotages, sabotage) if sabotage else command()
+        self._flows = write_workflows(folder / "flows", *self.workflows)
         self._hosts: list[Host] = []
 
     def __enter__(self) -> Self:
@@ -43,25 +47,25 @@ class RestartableHost:
 
     def start_later(self, hours: int) -> Host:
         """A host that listens, whose clock is so many hours ahead."""
-        usual = self._command
-        self._command = later_command(hours, usual)
+        usual, self._program = self._program, later_command(hours, self._program)
         try:
             return self.start()
         finally:
-            self._command = usual
+            self._program = usual
 
     def launch(self, faults: str | None = None) -> Host:
         """A host that may not live long enough to listen."""
         assert all(host.process.poll() is not None for host in self._hosts)
-        number = len(self._hosts)
-        output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
-        env = environment(self.folder, {"WEFTWORK_FAULTS": faults} if faults else None)
-        with output.open("wb") as out, errors.open("wb") as err:
-            process = subprocess.Popen(line, stdout=out, stderr=err, env=env)
-        host = Host(process, output, errors, self.data)
+        env = {"WEFTWORK_FAULTS": faults} if faults else None
+        args = ("--workflows", self._flows, *self.arguments)
+        host = launch(self.folder, *args, env=env, program=self._program, cwd=self.cwd)
         self._hosts.append(host)
         return host
+
+    def take_over(self, data: Path) -> None:
+        """Put a copy of what another host left in place; the socket of the dead host stays behind."""
+        shutil.copytree(data, self.data, ignore=shutil.ignore_patterns("*.sock"))
+        self.data.chmod(0o700)
 
 
 def has_started(host: Host) -> bool:

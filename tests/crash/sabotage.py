@@ -1,12 +1,8 @@
-"""A host with one guard taken away, so that a proof can show that it would notice.
-
-Started as a program of its own: `sabotage.py NAME serve ...`. Nothing in the product can be switched like this.
-"""
+"""A host with one guard taken away, so that a proof can show that it would notice."""
 
 import asyncio
 import os
 import signal
-import sys
 from typing import Any
 
 from weftwork.adapters.http.routes import events
@@ -15,7 +11,6 @@ from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.sqlite.idempotency import save_record
 from weftwork.adapters.sqlite.retention import SqliteRunRetention
 from weftwork.adapters.system import faults
-from weftwork.cli.main import main
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.run import activity, live_run
@@ -164,8 +159,3 @@ def skip_event_on_resume() -> None:
 def leave_faults_unarmed() -> None:
     """Fault points are asked for and not armed."""
     faults.arm = lambda actions: None
-
-
-if __name__ == "__main__":
-    globals()[sys.argv.pop(1)]()
-    main()

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def check_store_image(data: Path, copy: Path) -> None:
     copy.mkdir()
     for file in data.glob(f"{DATABASE_FILE}*"):
         shutil.copy(file, copy / file.name)
-    asyncio.run(_check_runs(copy / DATABASE_FILE))
+    asyncio.run(in_store(copy / DATABASE_FILE, _check_runs))
     connection = apsw.Connection(str(copy / DATABASE_FILE), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
     outcomes: list[Any] = connection.execute("SELECT outcome FROM idempotency").fetchall()
@@ -42,21 +43,25 @@ def check_store_image(data: Path, copy: Path) -> None:
     assert not orphans, "there are events of a run that is neither there nor being taken away"
 
 
-async def _check_runs(path: Path) -> None:
+async def in_store(path: Path, check: Callable[[SqliteStore, list[RunKey]], Awaitable[None]]) -> None:
+    """Call `check` with the store and the keys of all its runs."""
     store = SqliteStore(path)
     async with asyncio.timeout(120):
         await store.open()
         try:
-            catalog = WorkflowCatalog(
-                store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES}
-            )
+            # A host may have died before it made the tables.
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
             keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
             connection.close()
-            for key in keys:
-                await _check_run(store, catalog, key)
+            await check(store, keys)
         finally:
             await store.close()
+
+
+async def _check_runs(store: SqliteStore, keys: list[RunKey]) -> None:
+    catalog = WorkflowCatalog(store.definitions, {node.declaration.type_id: node.declaration for node in BUILTIN_TYPES})
+    for key in keys:
+        await _check_run(store, catalog, key)
 
 
 async def _check_run(store: SqliteStore, catalog: WorkflowCatalog, key: RunKey) -> None:

@@ -1,14 +1,12 @@
 """At every fault point, for every kind of visit: a killed host loses nothing, and one that fails there goes on."""
 
-import os
 import signal
 from pathlib import Path
 
 import pytest
 
 from tests.crash.assets.test_assets import PROVED
-from tests.crash.client import RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, RecordingClient
 from tests.crash.oracle import check_history
 from tests.crash.restartable_host import RestartableHost, check_killed_at, stop
 from tests.crash.store_image import check_store_image
@@ -21,12 +19,12 @@ from tests.crash.workload import (
     run_workload,
     terminate,
 )
+from tests.harness.definitions import FULL
 from tests.live import frames, until, weftwork
 from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 
 ONCE = {"boot.seated", "boot.ready", "sweep.begin", "drain.begin", "drain.close"}
 """Passed once in the life of a process."""
@@ -61,6 +59,9 @@ def cases(action: str) -> list[tuple[str, int, str]]:
     names = [name for name in names if name not in PROVED]
     found: list[tuple[str, int, str]] = []
     for at, name in enumerate(names):
+        # In the short proof a host dies or fails at a point that can fail, not both.
+        if not FULL and POINTS[name].fault is not None and (list(POINTS).index(name) % 3 > 0) is (action == "raise"):
+            continue
         scenarios = ONLY.get(name, SCENARIOS)
         chosen = scenarios if FULL else (scenarios[at % len(scenarios)],)
         found += [(name, nth, scenario) for nth in times(name) for scenario in chosen]
@@ -155,5 +156,6 @@ def test_a_first_key_that_nobody_saw_is_replaced_by_hand(tmp_path: Path) -> None
 
 def test_every_point_is_put_to_the_proof() -> None:
     others = {name: place for name, place in POINTS.items() if name not in PROVED}
-    assert {name for name, _, _ in cases("kill")} == set(others)
-    assert {name for name, _, _ in cases("raise")} == {name for name, place in others.items() if place.fault}
+    killed, failed = ({name for name, _, _ in cases(action)} for action in ("kill", "raise"))
+    assert killed | failed == set(others)
+    assert not FULL or (killed, failed) == (set(others), {name for name, place in others.items() if place.fault})

@@ -1,6 +1,5 @@
 """One key, one run: however many callers send it at the same moment."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -9,11 +8,12 @@ import pytest
 
 from tests.crash.oracle import listing
 from tests.crash.restartable_host import RestartableHost, stop
+from tests.harness.definitions import FULL
 from tests.live import Answer, Host
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 100 if os.environ.get("WEFTWORK_PROOF") == "full" else 3
+ROUNDS = 100 if FULL else 3
 CALLERS = 64
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, HostGone, RecordingClient
 from tests.crash.oracle import check_history, follow
 from tests.crash.restartable_host import RestartableHost, check_killed_at
 from tests.crash.store_image import check_store_image

@@ -1,7 +1,6 @@
 """Whatever clients do and however often the host dies, it agrees with a model that has never heard of crashes."""
 
 import contextlib
-import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,22 +12,21 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory, TrackedCreate
+from tests.crash.client import ClientHistory, HostGone, RecordingClient, TrackedCreate
 from tests.crash.oracle import check_history, follow
 from tests.crash.restartable_host import RestartableHost, stop
 from tests.crash.store_image import check_store_image
+from tests.harness.definitions import FULL
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 FLOWS = st.sampled_from(["quick", "waits", "fork", "long", "asks"])
 STEERS = st.sampled_from([":pause", ":resume", "/interrupts/ask"])
 ENDLESS = ("long", "asks")
 """Do not end by themselves."""
 CROWD = st.integers(2, 64 if FULL else 8)
 LENGTH = settings(
-    max_examples=60 if FULL else 6,
+    max_examples=60 if FULL else 1,
     stateful_step_count=40 if FULL else 15,
     deadline=None,
     database=None,

@@ -1,10 +1,9 @@
 """The workflows of these proofs, and how long each of their nodes must take at least."""
 
-from pathlib import Path
 from typing import Any
 
 from tests.harness.definitions import edge, node
-from tests.live import delays, echoes, write_workflows
+from tests.live import delays, echoes
 from tests.live.child_workflows import sub_workflow_node
 from tests.live.later_host import HOUR_MS
 from tests.live.steering import QUESTION, flow, interrupt_node
@@ -66,10 +65,11 @@ PARENT_WORKFLOWS = [
 """One whose child ends, and one whose child has to be cancelled with it."""
 
 
-def write_crash_workflows(folder: Path) -> Path:
-    """A folder for --workflows that holds them all."""
-    chains = [delays(name, *MIN_NODE_MS[name].values()) for name in ("waits", "long", "delay", "chain")]
-    forks = [fan_out(name, MIN_NODE_MS[name]) for name in ("fork", "branches")]
-    return write_workflows(
-        folder, *chains, *forks, *INTERRUPT_WORKFLOWS, *PARENT_WORKFLOWS, echoes("quick", 3), echoes("bulk", BULK_NODES)
-    )
+CRASH_WORKFLOWS = [
+    *(delays(name, *MIN_NODE_MS[name].values()) for name in ("waits", "long", "delay", "chain")),
+    *(fan_out(name, MIN_NODE_MS[name]) for name in ("fork", "branches")),
+    *INTERRUPT_WORKFLOWS,
+    *PARENT_WORKFLOWS,
+    echoes("quick", 3),
+    echoes("bulk", BULK_NODES),
+]

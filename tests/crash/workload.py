@@ -2,14 +2,12 @@
 
 import contextlib
 import copy
-import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, HostGone, RecordingClient
 from tests.crash.restartable_host import RestartableHost, has_started
 from tests.live import Host
 
@@ -43,9 +41,8 @@ def kill_busy_host(folder: Path) -> DeadHostData:
 
 
 def copy_data(ground: RestartableHost, remains: DeadHostData) -> ClientHistory:
-    """Put a copy of the data in place; the socket of the dead host stays behind."""
-    shutil.copytree(remains.data, ground.data, ignore=shutil.ignore_patterns("*.sock"))
-    ground.data.chmod(0o700)
+    """Put a copy of the data in place."""
+    ground.take_over(remains.data)
     return copy.deepcopy(remains.history)
 
 

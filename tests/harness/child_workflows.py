@@ -1,9 +1,16 @@
-"""Parents and children for tests of the engine."""
+"""Parents and children for tests of the engine, supervised runs, and a process that dies when something is durable."""
 
+import asyncio
 from typing import Any
 
-from tests.harness.definitions import node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, settle
+import msgspec
+
+from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, WrappedLog, settle
+from weftwork.ports.nodes import NodeType
+from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunKey
 
 GATE = workflow([node("g", "core.approvalGate", config={"title": "Go on?"})], id="gate")
@@ -30,3 +37,99 @@ async def start_run(
 
 async def child_keys(bench: EngineHarness, key: RunKey) -> list[RunKey]:
     return [child.header.key for child in await bench.store.child_runs.children(key, None, 1000)]
+
+
+class CrashAfterEventLog(WrappedLog):
+    """A log behind which the process dies, or hears nothing once, when an event of this type is durable."""
+
+    def __init__(self, log: Any, kind: str, dies: bool) -> None:
+        super().__init__(log)
+        self._kind = kind
+        self._dies = dies
+        self.reached = False
+
+    async def append(self, run: RunKey, expected: int, batch: Batch) -> Any:
+        taken = await self._log.append(run, expected, batch)
+        if not self.reached and any(event.type == self._kind for event in batch.events):
+            self.reached = True
+            if self._dies:
+                await asyncio.get_running_loop().create_future()
+            raise StoreUnavailable("no word came back")
+        return taken
+
+
+class CrashingLog(WrappedLog):
+    """A log whose process dies at one of its appends, counted from 1: when that is durable, or just before."""
+
+    def __init__(self, log: Any, at: int, written: bool) -> None:
+        super().__init__(log)
+        self._at, self._written = at, written
+        self.count = 0
+        self.died = asyncio.Event()
+
+    async def append(self, *given: Any) -> Any:
+        self.count += 1
+        if self.died.is_set() or self.count == self._at:
+            if self._written and not self.died.is_set():
+                await self._log.append(*given)
+            self.died.set()
+            await asyncio.get_running_loop().create_future()
+        return await self._log.append(*given)
+
+
+def harness_crashing_after(kind: str, *types: NodeType, dies: bool = True) -> EngineHarness:
+    return EngineHarness(*types, wrap=lambda log: CrashAfterEventLog(log, kind, dies))
+
+
+async def restart(bench: EngineHarness) -> EngineHarness:
+    after = await bench.restart()
+    await settle()
+    return after
+
+
+CHAIN_EVENT = "core.workflowChain.event"
+WORKERS = [
+    workflow([node(name, "test.gate")], variables=[variable("has", defaultValue=name)], id=name)
+    for name in ("a", "b", "c", "d")
+]
+"""Each ends when the test lets its node go, which has its name."""
+TERMINATE = {"kind": "terminate"}
+
+
+def next_worker(*names: str, **members: Any) -> dict[str, Any]:
+    return {"kind": "next-worker", "nextWorkerIds": list(names), **members}
+
+
+def supervised_workflow(
+    plan: list[dict[str, Any]], config: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    nodes = [
+        node("lead", "core.orchestrator.supervisor", config={"plan": plan}),
+        node("send", "core.dispatch", config=config or {}),
+    ]
+    return workflow(nodes, [edge("lead", "send"), edge("send", "lead")], id="supervised", **more)
+
+
+def parallel_workflow(*names: str, **config: Any) -> dict[str, Any]:
+    plan = [next_worker(*names), TERMINATE]
+    made = {"fanOutPolicy": "parallel", "outputMapping": {"found": "has"}, **config}
+    return supervised_workflow(plan, made, variables=[variable("found", defaultValue="")])
+
+
+async def handover_steps(bench: EngineHarness, key: RunKey) -> list[str]:
+    """The steps of the handovers, each of them well-formed and because of the decision."""
+    events = await bench.events(key)
+    documents = [msgspec.json.decode(each.document) for each in events]
+    decisions = {each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"}
+    told: list[str] = []
+    for each in documents:
+        assert schema.check_payload(each["type"], each["payload"]) == []
+        if each["type"] in (CHAIN_EVENT, "node.dispatched"):
+            assert each["causationId"] in decisions
+        if each["type"] == CHAIN_EVENT:
+            told.append(f"{each['payload']['phase']} {each['payload']['workerId']}")
+    return told
+
+
+async def found_variable(bench: EngineHarness, key: RunKey) -> Any:
+    return (await bench.state(key)).variables["found"]

@@ -15,16 +15,20 @@ NODE_TYPES = builtin_node_types()
 TYPES = declarations_by_type(NODE_TYPES)
 
 
-def example_count(count: int, share: int = 1, full: int | None = None) -> int:
-    """How many cases a property tries: a share of them every day, `full` or many more for the full proof."""
-    return (full or count * 20) if os.environ.get("WEFTWORK_PROOF") == "full" else count // share
+FULL = os.environ.get("WEFTWORK_PROOF") == "full"
+"""Whether the full proof is asked for, which takes hours."""
 
 
-def for_all(count: int, *strategies: Any, share: int = 1, **named: Any) -> Callable[[Callable[..., Any]], Any]:
+def example_count(count: int, full: int | None = None) -> int:
+    """How many cases a property tries: so many, and many more in the full proof."""
+    return (full or count * 20) if FULL else count
+
+
+def for_all(count: int, *strategies: Any, full: int | None = None, **named: Any) -> Callable[[Callable[..., Any]], Any]:
     """A property of all values of these strategies, tried for `example_count` of them, however long each takes."""
 
     def decorate(test: Callable[..., Any]) -> Any:
-        return settings(max_examples=example_count(count, share), deadline=None)(given(*strategies, **named)(test))
+        return settings(max_examples=example_count(count, full), deadline=None)(given(*strategies, **named)(test))
 
     return decorate
 

@@ -1,13 +1,14 @@
 """An engine on the bench: memory store, manual clock, and nodes that end when the test says so."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine
+from copy import deepcopy
 from typing import Any, Self, TypeVar
 
 import msgspec
 
 from tests.harness.definitions import NODE_TYPES
-from tests.harness.run_ports import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl
@@ -18,7 +19,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.engine.run.replay import load_state
+from weftwork.engine.run.replay import fact_of_event, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
@@ -26,12 +27,15 @@ from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.blobs import Blobs
+from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS as KINDS
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.run.events import Event
+from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -39,6 +43,30 @@ from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import ManualClock, SequentialIds
+
+
+class RunPorts:
+    """Has the methods of all ports about runs, so that one test double can stand in front of all of them."""
+
+    def __init__(self, store: Store) -> None:
+        self._ports = store.log, store.queries, store.child_runs, store.records, store.retention
+
+    def __getattr__(self, name: str) -> Any:
+        for port in self._ports:
+            if hasattr(port, name):
+                return getattr(port, name)
+        raise AttributeError(name)
+
+
+class WrappedLog:
+    """A log that passes every call on. A subclass does something else in some of them."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
 
 MAX_LOOP_TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
@@ -217,7 +245,7 @@ class EngineHarness:
         await self.open()
         assert await self.catalog.register(document) == []
         if not at_once:
-            self.executor._prepare = self._create_unprepared
+            self.start_unprepared()
         outcome = await self.service.create_run(CALLER, {"workflowId": document["id"], **request})
         return CALLER.run(outcome.run_id)
 
@@ -247,10 +275,13 @@ class EngineHarness:
         await self.run_to_end(key)
         return key
 
-    async def _create_unprepared(
-        self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
-    ) -> tuple[LiveRun, None]:
-        return self.executor._make_live(RunState(plan, header, inputs)), None
+    def start_unprepared(self) -> None:
+        """From now on new runs are left to their own loop."""
+
+        async def create(header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool) -> tuple[LiveRun, None]:
+            return self.executor._make_live(RunState(plan, header, inputs)), None
+
+        self.executor._prepare = create
 
     async def events(self, key: RunKey) -> list[Event]:
         return await self.store.log.read(key, -1, 100_000)
@@ -271,11 +302,25 @@ class EngineHarness:
         assert stored is not None
         return stored
 
-    async def state(self, key: RunKey) -> RunState:
-        """The fold of what is stored."""
+    async def facts(self, key: RunKey) -> list[Fact]:
+        """The log as the fold sees it, with hidden values put back."""
+        removed = await self._hidden_values(key)
+        return [fact_of_event(event, removed[event.sequence]) for event in await self.events(key)]
+
+    async def _hidden_values(self, key: RunKey) -> defaultdict[int, list[tuple[str, Any]]]:
+        removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
+        for each in await self.store.log.hidden_values(key):
+            removed[each.sequence].append((each.pointer, msgspec.json.decode(each.value)))
+        return removed
+
+    async def state(self, key: RunKey, count: int | None = None) -> RunState:
+        """The fold of what is stored, or of the first events of it."""
         header = (await self.stored_run(key)).header
         plan = await self.catalog.pinned_plan(header.workflow_id, header.definition)
-        return await load_state(self.store.log, header, plan)
+        if count is None:
+            return await load_state(self.store.log, header, plan)
+        inputs = reveal(deepcopy(header.inputs), (await self._hidden_values(key))[-1])
+        return fold(plan, header, inputs, (await self.facts(key))[:count])
 
     async def status(self, key: RunKey) -> str:
         return (await self.stored_run(key)).projection.status
@@ -330,10 +375,14 @@ class EngineHarness:
             # Nothing of it is heard any more, not even that it was cancelled.
             live._closing = True
             live._activity.close()
-        tasks = background_tasks()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(100):
+            # The end of one may begin another, or take some turns.
+            if not (tasks := background_tasks()):
+                return
+            for task in tasks:
+                task.cancel()
+            await run_ready_tasks()
+        await asyncio.gather(*background_tasks(), return_exceptions=True)
 
 
 def waiting_node_type(type_id: str, work: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]) -> WaitingNode:

@@ -25,7 +25,7 @@ from tests.live import (
     start_host,
     write_workflows,
 )
-from tests.live.listening_host import until
+from tests.live.listening_host import until, with_host
 from weftwork.engine.api.runs import EventStreams, Runs
 from weftwork.engine.host.executor import CountedRuns, Executor
 from weftwork.protocol.json import schema
@@ -138,12 +138,7 @@ def test_without_the_look_for_room_they_would_all_run(name: str, monkeypatch: py
     assert most_at_once(monkeypatch, **{name: 4}) == 50
 
 
-def serve(work: Any) -> None:
-    async def run() -> None:
-        async with open_listening(delays("long", 15_000), max_streams=STREAMS) as served:
-            await work(served, await served.create("long"))
-
-    asyncio.run(run())
+STREAMING_HOST = with_host(delays("long", 15_000), max_streams=STREAMS)
 
 
 async def fill(served: ListeningHost, run_id: str, clients: contextlib.ExitStack) -> None:
@@ -163,37 +158,35 @@ async def one_more(served: ListeningHost, path: str) -> Answer:
         return Answer(stream.status, stream.headers, stream.raw)
 
 
+@STREAMING_HOST
 @pytest.mark.rule("lim-08")
 @pytest.mark.parametrize("path", ["/events", "/events?streamMode=values", "/events/poll?lastSequence=1&timeout=60"])
-def test_a_reader_too_many_is_told_when_to_come_back(path: str) -> None:
-    async def work(served: ListeningHost, run_id: str) -> None:
-        with contextlib.ExitStack() as clients:
-            await fill(served, run_id, clients)
-            answer = await one_more(served, f"/v1/runs/{run_id}{path}")
-            details = refused(answer, 429, "rate_limited")
-            assert details == {"retryAfter": 5, "retryAfterMs": 5000, "scope": "global"}
-            assert served.readers == STREAMS
-            # Whoever does not wait is still served.
-            page = await served.in_process.call(
-                "GET", f"/v1/runs/{run_id}/events", headers={"accept": "application/json"}
-            )
-            assert page.status == 200
-        await until(lambda: served.readers == 0, "the readers to go")
-        assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200
-
-    serve(work)
+async def test_a_reader_too_many_is_told_when_to_come_back(served: ListeningHost, path: str) -> None:
+    run_id = await served.create("long")
+    with contextlib.ExitStack() as clients:
+        await fill(served, run_id, clients)
+        answer = await one_more(served, f"/v1/runs/{run_id}{path}")
+        details = refused(answer, 429, "rate_limited")
+        assert details == {"retryAfter": 5, "retryAfterMs": 5000, "scope": "global"}
+        assert served.readers == STREAMS
+        # Whoever does not wait is still served.
+        page = await served.in_process.call("GET", f"/v1/runs/{run_id}/events", headers={"accept": "application/json"})
+        assert page.status == 200
+    await until(lambda: served.readers == 0, "the readers to go")
+    assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200
 
 
+@STREAMING_HOST
 @pytest.mark.rule("lim-08")
-def test_without_the_look_at_readers_one_more_would_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_look_at_readers_one_more_would_be_let_in(
+    served: ListeningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(EventStreams, "_check_capacity", lambda self: None)
 
-    async def work(served: ListeningHost, run_id: str) -> None:
-        with contextlib.ExitStack() as clients:
-            await fill(served, run_id, clients)
-            assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200
-
-    serve(work)
+    run_id = await served.create("long")
+    with contextlib.ExitStack() as clients:
+        await fill(served, run_id, clients)
+        assert (await one_more(served, f"/v1/runs/{run_id}/events")).status == 200
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["set", "delete", "drop"]), st.sampled_from("ab"), st.integers(0, 3)))

@@ -1,7 +1,7 @@
 """One connection without a socket: what it reads, holds and says when it must, byte by byte and second by second."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -22,12 +22,13 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.unsent = 0
         self.reading = True
-        self.closed = self.aborted = False
+        self.closed = self.aborted = self.ended = False
 
     def write(self, data: Any) -> None:
         self.written += data
 
-    def write_eof(self) -> None: ...
+    def write_eof(self) -> None:
+        self.ended = True
 
     def get_write_buffer_size(self) -> int:
         return self.unsent
@@ -56,19 +57,26 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def wired(work: Callable[[Connection, Wire], Any]) -> None:
-    async def run() -> None:
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)
-        config.load()
-        wire = Wire()
-        made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
-        made.connection_made(wire)
-        await work(made, wire)
-        for task in list(made.tasks):
-            task.cancel()
-        await asyncio.gather(*made.tasks, return_exceptions=True)
+def new_connection(wire: Wire, application: Any = app) -> Connection:
+    config = uvicorn.Config(application, ws="none", lifespan="off", log_config=None, access_log=False)
+    config.load()
+    made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
+    made.connection_made(wire)
+    return made
 
-    asyncio.run(run())
+
+@pytest.fixture
+async def line() -> AsyncIterator["Line"]:
+    """A connection and its transport."""
+    wire = Wire()
+    made = new_connection(wire)
+    yield made, wire
+    for task in list(made.tasks):
+        task.cancel()
+    await asyncio.gather(*made.tasks, return_exceptions=True)
+
+
+Line = tuple[Connection, Wire]
 
 
 async def turn() -> None:
@@ -87,101 +95,77 @@ def post(size: int, extra: bytes = b"") -> bytes:
     return b"POST /waits HTTP/1.1\r\n" + HOST + extra + b"Content-Length: %d\r\n\r\n" % size
 
 
-def large_head_behind_another(monkeypatch: pytest.MonkeyPatch | None = None) -> list[int]:
-    seen: list[int] = []
-
-    async def work(made: Connection, wire: Wire) -> None:
-        begun = b"GET /health HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 60_000
-        if monkeypatch is not None:
-            monkeypatch.setattr(Connection, "_check_head_size", lambda connection: None)
-        made.data_received(HEALTH + begun)
-        await turn()
-        made.data_received(b"\r\n\r\n")
-        await turn()
-        seen.extend(statuses(wire))
-
-    wired(work)
-    return seen
+@pytest.mark.parametrize(("weighed", "answered"), [(True, [200, 400]), (False, [200, 200])])
+async def test_a_large_head_is_refused_behind_another_request_as_well(
+    line: Line, monkeypatch: pytest.MonkeyPatch, weighed: bool, answered: list[int]
+) -> None:
+    made, wire = line
+    if not weighed:
+        monkeypatch.setattr(Connection, "_check_head_size", lambda connection: None)
+    made.data_received(HEALTH + b"GET /health HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 60_000)
+    await turn()
+    made.data_received(b"\r\n\r\n")
+    await turn()
+    assert statuses(wire) == answered
 
 
-def test_a_large_head_is_refused_behind_another_request_as_well() -> None:
-    assert large_head_behind_another() == [200, 400]
-
-
-def test_a_head_that_nobody_weighs_would_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert large_head_behind_another(monkeypatch) == [200, 200]
-
-
-def held(bodies: int, size: int) -> int:
+async def held(line: Line, bodies: int, size: int) -> int:
     """Bytes of bodies that a connection holds for requests which wait for their turn, when it stops reading."""
-    sizes: list[int] = []
-
-    async def work(made: Connection, wire: Wire) -> None:
-        made.data_received(WAITS)
-        await turn()
-        for _ in range(bodies):
-            if wire.reading:
-                made.data_received(post(size) + b"a" * size)
-        assert not wire.reading
-        sizes.append(sum(len(cycle.body) for cycle, _ in made.pipeline))
-
-    wired(work)
-    return sizes[0]
+    made, wire = line
+    made.data_received(WAITS)
+    await turn()
+    for _ in range(bodies):
+        if wire.reading:
+            made.data_received(post(size) + b"a" * size)
+    assert not wire.reading
+    return sum(len(cycle.body) for cycle, _ in made.pipeline)
 
 
-def test_the_bodies_of_waiting_requests_share_one_allowance() -> None:
-    assert held(8, 60_000) <= 2 * 65_536
+async def test_the_bodies_of_waiting_requests_share_one_allowance(line: Line) -> None:
+    assert await held(line, 8, 60_000) <= 2 * 65_536
 
 
-def test_without_it_each_of_them_would_have_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_it_each_of_them_would_have_its_own(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HIGH_WATER_LIMIT", 10**9)
-    assert held(16, 60_000) > 4 * 65_536
+    assert await held(line, 16, 60_000) > 4 * 65_536
 
 
-def test_a_refused_client_that_still_reads_gets_all_of_the_answers_before() -> None:
-    async def work(made: Connection, wire: Wire) -> None:
-        made.data_received(b"GARBAGE\r\n\r\n")
-        wire.unsent = 100
-        now = made.deadline + 0.1
-        for _ in range(5):
-            made.on_deadline(now)
-            assert not wire.aborted
-            now = made.deadline + 0.1
-        wire.unsent = 0
+async def test_a_refused_client_that_still_reads_gets_all_of_the_answers_before(line: Line) -> None:
+    made, wire = line
+    made.data_received(b"GARBAGE\r\n\r\n")
+    wire.unsent = 100
+    now = made.deadline + 0.1
+    for _ in range(5):
         made.on_deadline(now)
-        assert wire.aborted
+        assert not wire.aborted
+        now = made.deadline + 0.1
+    wire.unsent = 0
+    made.on_deadline(now)
+    assert wire.aborted
 
-    wired(work)
 
-
-def test_one_that_never_reads_is_given_up() -> None:
-    async def work(made: Connection, wire: Wire) -> None:
-        made.data_received(b"GARBAGE\r\n\r\n")
-        wire.unsent = 100
-        made.on_deadline(made.loop.time() + 31)
-        assert wire.aborted
-
-    wired(work)
+async def test_one_that_never_reads_is_given_up(line: Line) -> None:
+    made, wire = line
+    made.data_received(b"GARBAGE\r\n\r\n")
+    wire.unsent = 100
+    made.on_deadline(made.loop.time() + 31)
+    assert wire.aborted
 
 
 @pytest.mark.parametrize(("expects", "answered"), [(b"Expect: 100-continue\r\n", []), (b"", [400])])
-def test_a_body_that_nobody_has_asked_for_is_not_late(expects: bytes, answered: list[int]) -> None:
-    async def work(made: Connection, wire: Wire) -> None:
-        made.data_received(post(10, expects))
-        await turn()
-        made.on_deadline(made.loop.time() + 60)
-        await turn()
-        assert statuses(wire) == answered
-
-    wired(work)
+async def test_a_body_that_nobody_has_asked_for_is_not_late(line: Line, expects: bytes, answered: list[int]) -> None:
+    made, wire = line
+    made.data_received(post(10, expects))
+    await turn()
+    made.on_deadline(made.loop.time() + 60)
+    await turn()
+    assert statuses(wire) == answered
 
 
-def test_who_has_its_answer_gets_no_second_one_for_a_body_that_does_not_come() -> None:
-    async def work(made: Connection, wire: Wire) -> None:
-        made.data_received(b"GET /health HTTP/1.1\r\n" + HOST + b"Content-Length: 10\r\n\r\n")
-        await turn()
-        assert statuses(wire) == [200]
-        made.on_deadline(made.loop.time() + 60)
-        assert (statuses(wire), wire.closed) == ([200], True)
-
-    wired(work)
+async def test_who_has_its_answer_gets_no_second_one_for_a_body_that_does_not_come(line: Line) -> None:
+    made, wire = line
+    made.data_received(b"GET /health HTTP/1.1\r\n" + HOST + b"Content-Length: 10\r\n\r\n")
+    await turn()
+    assert statuses(wire) == [200]
+    made.on_deadline(made.loop.time() + 60)
+    assert (statuses(wire), wire.closed) == ([200], True)

@@ -1,6 +1,5 @@
 """More connections than there may be: the host says so, answers probes, and never runs out of files."""
 
-import asyncio
 import contextlib
 import resource
 import socket
@@ -18,7 +17,8 @@ from tests.hostile.raw_http import (
     receive_answers,
     send_pieces,
 )
-from tests.live import ListeningHost, delays, in_thread, open_listening, until
+from tests.live import ListeningHost, delays, until
+from tests.live.listening_host import with_host
 from weftwork.adapters.http.server import http_server
 from weftwork.adapters.http.server.limits import (
     PUBLIC_PATHS,
@@ -34,12 +34,7 @@ CAP = 5
 RUNS = b"GET /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"\r\n"
 
 
-def serve(work: Any, cap: int = CAP) -> Any:
-    async def run() -> Any:
-        async with open_listening(delays("long", 15_000), max_connections=cap) as served:
-            return await in_thread(work, served)
-
-    return asyncio.run(run())
+HOST_WITH_CAP = with_host(delays("long", 15_000), max_connections=CAP)
 
 
 @contextlib.contextmanager
@@ -67,90 +62,80 @@ def crowded(heard: ReceivedAnswer) -> None:
     assert heard.headers["connection"] == "close"
 
 
-def test_up_to_the_cap_nothing_is_different() -> None:
-    def work(served: ListeningHost) -> None:
-        with crowd(served, CAP) as clients:
-            for client in clients:
-                send_pieces(client, RUNS)
-                assert receive_answers(client, 1)[0].status == 200
-
-    serve(work)
-
-
-def test_above_the_cap_only_the_public_paths_are_answered() -> None:
-    def work(served: ListeningHost) -> None:
-        with crowd(served, CAP) as clients:
-            for route in ROUTES:
-                path = route.path.replace("{", "").replace("}", "")
-                sent = f"{route.method} {path}?a=b HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
-                heard = once(served.port, sent)
-                if route.scope is None and "{" not in route.path:
-                    assert (heard.status, heard.headers.get("connection")) == (200, None), route.operation_id
-                else:
-                    crowded(heard)
-            crowded(once(served.port, b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"))
-            # Those who were there before notice nothing.
-            send_pieces(clients[0], RUNS)
-            assert receive_answers(clients[0], 1)[0].status == 200
-
-    serve(work)
-
-
-def test_a_spare_connection_is_like_any_other_when_there_is_room_again() -> None:
-    def work(served: ListeningHost) -> None:
-        with contextlib.ExitStack() as later:
-            with crowd(served, CAP):
-                client = later.enter_context(connect(served.port))
-                send_pieces(client, HEALTH)
-                assert receive_answers(client, 1)[0].status == 200
-
-            def room_again() -> bool:
-                return once(served.port, RUNS).status == 200
-
-            until(room_again, "the others to be gone")
+@HOST_WITH_CAP
+def test_up_to_the_cap_nothing_is_different(served: ListeningHost) -> None:
+    with crowd(served, CAP) as clients:
+        for client in clients:
             send_pieces(client, RUNS)
             assert receive_answers(client, 1)[0].status == 200
 
-    serve(work)
+
+@HOST_WITH_CAP
+def test_above_the_cap_only_the_public_paths_are_answered(served: ListeningHost) -> None:
+    with crowd(served, CAP) as clients:
+        for route in ROUTES:
+            path = route.path.replace("{", "").replace("}", "")
+            sent = f"{route.method} {path}?a=b HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
+            heard = once(served.port, sent)
+            if route.scope is None and "{" not in route.path:
+                assert (heard.status, heard.headers.get("connection")) == (200, None), route.operation_id
+            else:
+                crowded(heard)
+        crowded(once(served.port, b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"))
+        # Those who were there before notice nothing.
+        send_pieces(clients[0], RUNS)
+        assert receive_answers(clients[0], 1)[0].status == 200
 
 
-def test_beyond_the_spare_ones_everybody_is_told_at_once() -> None:
+@HOST_WITH_CAP
+def test_a_spare_connection_is_like_any_other_when_there_is_room_again(served: ListeningHost) -> None:
+    with contextlib.ExitStack() as later:
+        with crowd(served, CAP):
+            client = later.enter_context(connect(served.port))
+            send_pieces(client, HEALTH)
+            assert receive_answers(client, 1)[0].status == 200
+
+        def room_again() -> bool:
+            return once(served.port, RUNS).status == 200
+
+        until(room_again, "the others to be gone")
+        send_pieces(client, RUNS)
+        assert receive_answers(client, 1)[0].status == 200
+
+
+@HOST_WITH_CAP
+def test_beyond_the_spare_ones_everybody_is_told_at_once(served: ListeningHost) -> None:
     """Without having said a word; also those who come after the ones that are still being told."""
 
-    def work(served: ListeningHost) -> None:
-        with crowd(served, CAP + SPARE_CONNECTIONS) as clients:
-            with contextlib.ExitStack() as told:
-                beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE_CONNECTIONS + 10)]
-                for client in beyond:
-                    (heard,) = receive_answers(client)
-                    crowded(heard)
-            send_pieces(clients[-1], HEALTH)
-            assert receive_answers(clients[-1], 1)[0].status == 200
-
-    serve(work)
+    with crowd(served, CAP + SPARE_CONNECTIONS) as clients:
+        with contextlib.ExitStack() as told:
+            beyond = [told.enter_context(connect(served.port)) for _ in range(SPARE_CONNECTIONS + 10)]
+            for client in beyond:
+                (heard,) = receive_answers(client)
+                crowded(heard)
+        send_pieces(clients[-1], HEALTH)
+        assert receive_answers(clients[-1], 1)[0].status == 200
 
 
-def test_who_is_told_while_it_sends_can_read_it() -> None:
-    def work(served: ListeningHost) -> None:
-        with crowd(served, CAP + SPARE_CONNECTIONS), connect(served.port) as client:
-            send_pieces(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
-            for _ in range(9):
-                client.sendall(b" " * 100_000)
-            crowded(receive_answers(client)[0])
-
-    serve(work)
+@HOST_WITH_CAP
+def test_who_is_told_while_it_sends_can_read_it(served: ListeningHost) -> None:
+    with crowd(served, CAP + SPARE_CONNECTIONS), connect(served.port) as client:
+        send_pieces(client, b"POST /v1/runs HTTP/1.1\r\n" + HOST + AUTH + b"Content-Length: 900000\r\n\r\n")
+        for _ in range(9):
+            client.sendall(b" " * 100_000)
+        crowded(receive_answers(client)[0])
 
 
-def test_the_operator_is_told(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+@HOST_WITH_CAP
+def test_the_operator_is_told(
+    served: ListeningHost, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_server, "REPORT_TICKS", 1)
 
-    def work(served: ListeningHost) -> None:
-        with crowd(served, CAP):
-            for _ in range(3):
-                crowded(once(served.port, RUNS))
-            until(lambda: sum(_counts(caplog)) == 3, "the log")
-
-    serve(work)
+    with crowd(served, CAP):
+        for _ in range(3):
+            crowded(once(served.port, RUNS))
+        until(lambda: sum(_counts(caplog)) == 3, "the log")
 
 
 def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
@@ -158,15 +143,13 @@ def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
     return [vars(record)["count"] for record in caplog.records if record.getMessage() == said]
 
 
-def test_without_the_door_they_would_all_be_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(served: ListeningHost) -> list[int]:
-        with crowd(served, CAP), connect(served.port) as client:
-            send_pieces(client, RUNS)
-            return [each.status for each in receive_answers(client, 1)]
-
-    assert serve(work) == [503]
-    monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "admitted")
-    assert serve(work) == [200]
+@HOST_WITH_CAP
+def test_without_the_door_they_would_all_be_let_in(served: ListeningHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    with crowd(served, CAP), connect(served.port) as client:
+        send_pieces(client, RUNS)
+        assert receive_answers(client, 1)[0].status == 503
+        monkeypatch.setattr(ConnectionLimit, "admit", lambda self, count: "admitted")
+        assert once(served.port, RUNS).status == 200
 
 
 def test_the_public_paths_are_those_without_a_scope() -> None:

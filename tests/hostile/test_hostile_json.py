@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.cases import check_cases
+from tests.harness.definitions import FULL
 from tests.hostile.hostile_json import DOCUMENTS, FRAGMENTS, MAX_BODY_BYTES, SECRET_MARK
 from tests.hostile.raw_http import POST, connect, receive_answers, send_pieces
 from tests.live import Answer, Host, delays, in_thread, open_listening, until
@@ -130,7 +131,10 @@ def test_an_evil_document_is_refused(host: Host, run_id: str, operation: str) ->
 @pytest.mark.rule("json-01")
 @pytest.mark.parametrize("operation", BODIES)
 def test_an_evil_value_is_refused_or_taken_as_it_is(host: Host, run_id: str, operation: str) -> None:
-    check_cases(FRAGMENTS, lambda name: check_evil_value(host, run_id, name, operation))
+    # In the short proof each route gets some of the values, and all routes together get all.
+    at = list(BODIES).index(operation)
+    some = list(FRAGMENTS)[0 if FULL else at % 4 :: 1 if FULL else 4]
+    check_cases(some, lambda name: check_evil_value(host, run_id, name, operation))
 
 
 def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None:
@@ -143,66 +147,62 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
         refused(answer)
         return
     value = json.loads(evil.data)
-    if operation == "resolveInterruptByToken":
-        assert answer.status == 200
-        return
-    if operation == "createInterruptLink" and not is_person_name(value):
+    if not is_wanted(operation, value):
         refused(answer)
-        return
-    if operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink"):
+    elif operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink"):
         assert (answer.status, answer.document["error"]) == (404, "interrupt_not_found")
-        return
-    if operation == "setVariables":
+    elif operation == "setVariables":
         # The run has ended.
         assert (answer.status, answer.document["error"]) == (409, "conflict")
-        return
-    if operation == "safeFetch" and isinstance(value, str):
+    elif operation == "safeFetch":
         assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
-        return
-    if operation == "safeFetch":
-        refused(answer)
-        return
-    if operation == "exportDebugBundle" and isinstance(value, str) and 1 <= len(value) <= LONGEST_ID:
+    elif operation == "exportDebugBundle":
         assert answer.document["bundle"]["events"] == []
-        return
-    if operation in ("exportDebugBundle", "resetSeams"):
-        refused(answer)
-        return
-    if operation == "callAi" and (isinstance(value, str) or value == []):
+    elif operation == "callAi":
         assert answer.document["accepted"] is True
-        return
-    if operation == "callAi":
-        refused(answer)
-        return
-    if operation == "programMockAi":
+    elif operation == "programMockAi":
         assert answer.document == {"ok": True, "count": 1}
-        return
-    if operation == "putMedia" and isinstance(value, str) and re.fullmatch("([A-Za-z0-9+/]{4})+", value):
+    elif operation == "putMedia":
         assert answer.document["bytes"] == len(value) // 4 * 3
-        return
-    if operation == "putMedia":
-        refused(answer)
-        return
-    if operation in GATE:
+    elif operation in GATE:
         seen_at_the_gate(operation, answer, value)
-        return
-    if operation in REASONS:
-        if isinstance(value, str) and len(value) <= LONGEST_REASON:
-            assert answer.status == REASONS[operation]
-        else:
-            refused(answer)
-        return
-    if operation == "createAnnotation" and not (isinstance(value, str) and len(value) <= MAX_TEXT):
-        refused(answer)
-        return
-    assert answer.status == 201, answer.body[:300]
-    if operation == "createAnnotation":
-        given = answer.document["note"]
-    elif operation == "createRun":
-        given = host.snapshot(answer.document["runId"])["inputs"]["x"]
+    elif operation == "resolveInterruptByToken":
+        assert answer.status == 200
+    elif operation in REASONS:
+        assert answer.status == REASONS[operation]
     else:
-        given = host.call("GET", answer.headers["location"]).document["nodes"][0]["inputs"]["x"]["value"]
-    assert same(given, value)
+        assert answer.status == 201, answer.body[:300]
+        assert same(given_back(host, operation, answer), value)
+
+
+def is_wanted(operation: str, value: Any) -> bool:
+    """Whether the route takes this value, which is JSON."""
+    text = isinstance(value, str)
+    match operation:
+        case "createInterruptLink":
+            return is_person_name(value)
+        case "safeFetch":
+            return text
+        case "exportDebugBundle":
+            return text and 1 <= len(value) <= LONGEST_ID
+        case "resetSeams":
+            return False
+        case "callAi":
+            return text or value == []
+        case "putMedia":
+            return text and re.fullmatch("([A-Za-z0-9+/]{4})+", value) is not None
+        case "createAnnotation":
+            return text and len(value) <= MAX_TEXT
+        case _:
+            return operation not in REASONS or (text and len(value) <= LONGEST_REASON)
+
+
+def given_back(host: Host, operation: str, answer: Answer) -> Any:
+    if operation == "createAnnotation":
+        return answer.document["note"]
+    if operation == "createRun":
+        return host.snapshot(answer.document["runId"])["inputs"]["x"]
+    return host.call("GET", answer.headers["location"]).document["nodes"][0]["inputs"]["x"]["value"]
 
 
 GATE = ("acceptEnvelope", "toggleCapability", "wrapPrompt", "emitEnvelopeReliability")

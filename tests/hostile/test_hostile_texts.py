@@ -6,6 +6,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 
 from tests.harness.cases import check_cases
+from tests.harness.definitions import FULL
 from tests.hostile.raw_http import BODY, ReceivedAnswer, connect, receive_answers, send_pieces
 from tests.live import KEY, Host
 from weftwork.protocol.errors import ERRORS
@@ -58,29 +59,11 @@ TEXTS: dict[str, bytes] = {
     "weights": b"text/html;q=x,*/*;q=" + b"9" * 50,
     "tags": b'W/"a", "b", ' * 200,
 }
-HEADERS = (
-    "Accept",
-    "Authorization",
-    "Keep-Alive",
-    "Content-Encoding",
-    "Content-Type",
-    "Cookie",
-    "Expect",
-    "Forwarded",
-    "Host",
-    "Idempotency-Key",
-    "If-None-Match",
-    "Last-Event-ID",
-    "Origin",
-    "Range",
-    "TE",
-    "Traceparent",
-    "Tracestate",
-    "Trailer",
-    "X-Dedup",
-    "X-Forwarded-For",
-    "X-HTTP-Method-Override",
-)
+HEADERS = """
+    Accept Authorization Keep-Alive Content-Encoding Content-Type Cookie Expect Forwarded Host Idempotency-Key
+    If-None-Match Last-Event-ID Origin Range TE Traceparent Tracestate Trailer X-Dedup X-Forwarded-For
+    X-HTTP-Method-Override
+""".split()
 KNOWN = frozenset(
     """
     allow cache-control capabilities-etag connection content-length content-security-policy content-type
@@ -92,18 +75,11 @@ KNOWN = frozenset(
 """Every header that the host may answer with."""
 NOOP = "conformance-noop"
 REFUSALS = {
-    "deleteRun": 404,
-    "getArtifact": 404,
-    "resolveInterruptByRun": 404,
-    "createInterruptLink": 404,
-    "inspectInterruptByToken": 404,
+    **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
+    **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     "resolveInterruptByToken": 404,
     "pauseRun": 409,
     "resumeRun": 409,
-    "getWorkflow": 404,
-    "diffRun": 404,
-    "getAsset": 404,
-    "getSampleAsset": 404,
 }
 """How an ended run, or what is not there, is refused."""
 NESTED = dict.fromkeys(("acceptEnvelope", "emitEnvelopeReliability"), ("invalid_argument",))
@@ -203,8 +179,11 @@ def test_values_in_queries(host: Host, run_id: str, route: Route) -> None:
 def test_values_in_headers(host: Host, run_id: str, route: Route) -> None:
     listed = {route.success_status, 400, 304, 401, 415, REFUSALS.get(route.operation_id, 400)}
 
+    # In the short proof each route gets some of the texts, and all routes together get all.
+    texts = list(TEXTS.values())[0 if FULL else ROUTES.index(route) % 6 :: 1 if FULL else 6]
+
     def check(name: str) -> None:
-        for text in TEXTS.values():
+        for text in texts:
             sent = line(route, target(route, run_id), *common(name), name.encode() + b": " + text)
             judge(route, ask(host, sent), listed)
 

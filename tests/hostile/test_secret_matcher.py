@@ -50,7 +50,7 @@ def test_every_letter_is_searched_for_as_it_is() -> None:
 TEXTS = st.text(st.sampled_from("ab.*+?()[]{}|^$\\/-\n\t é\U0001f9f6"), max_size=8)
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(100, 6000), deadline=None)
 @given(st.lists(TEXTS, max_size=6), st.lists(TEXTS, max_size=6).map("".join))
 def test_both_engines_find_the_same(learnt: list[str], text: str) -> None:
     made = knowing(*learnt)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import selectors
 import socket
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.hostile.raw_http import (
     AUTH,
     BODY,
@@ -23,13 +23,13 @@ from tests.hostile.raw_http import (
     receive_answers,
     send_pieces,
 )
-from tests.live import ListeningHost, delays, in_thread, open_listening, start_host
+from tests.live import ListeningHost, delays, in_thread, start_host
 from tests.live.host import TIMEOUT_SECONDS
-from tests.live.listening_host import until
+from tests.live.listening_host import until, with_host
 from weftwork.adapters.http.server import connection, http_server
 from weftwork.adapters.http.server import connection as ending
 
-CLIENTS = 2000 if os.environ.get("WEFTWORK_PROOF") == "full" else 500
+CLIENTS = 2000
 SHORT = 0.3
 """Seconds; what stands for each limit in these tests."""
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -44,12 +44,8 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(connection, name, SHORT)
 
 
-def serve(work: Any) -> Any:
-    async def run() -> Any:
-        async with open_listening(delays("long", 600_000), delays("conformance-noop", 0)) as served:
-            return await work(served)
-
-    return asyncio.run(run())
+FLOWS = (delays("long", 600_000), delays("conformance-noop", 0))
+HOST_WITH_FLOWS = with_host(*FLOWS)
 
 
 def ended(served: ListeningHost, *pieces: bytes) -> list[ReceivedAnswer]:
@@ -101,43 +97,38 @@ BODIES: dict[str, bytes] = {
 }
 
 
-def all_ended(cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[ReceivedAnswer]]:
+async def all_ended(served: ListeningHost, cases: dict[str, tuple[bytes, ...]]) -> dict[str, list[ReceivedAnswer]]:
     """What each of these clients hears, all at the same time."""
-
-    async def work(served: ListeningHost) -> dict[str, list[ReceivedAnswer]]:
-        heard = await asyncio.gather(*(in_thread(ended, served, *pieces) for pieces in cases.values()))
-        await until(lambda: not _requests(), "the requests to end")
-        return dict(zip(cases, heard, strict=True))
-
-    return serve(work)
+    heard = await asyncio.gather(*(in_thread(ended, served, *pieces) for pieces in cases.values()))
+    await until(lambda: not served.requests, "the requests to end")
+    return dict(zip(cases, heard, strict=True))
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
-def test_who_asks_nothing_is_let_go_without_a_word() -> None:
-    heard = all_ended({name: (sent,) for name, sent in SILENT.items()})
+async def test_who_asks_nothing_is_let_go_without_a_word(served: ListeningHost) -> None:
+    heard = await all_ended(served, {name: (sent,) for name, sent in SILENT.items()})
     found = {name: [each.status for each in answers] for name, answers in heard.items()}
     assert found == {"nothing": [], "line ends": [], "idle": [200]}
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("before", [(), (HEALTH,)], ids=["first", "second"])
-def test_a_head_has_its_time(before: tuple[bytes, ...]) -> None:
-    for name, answers in all_ended({name: (*before, sent) for name, sent in HALF.items()}).items():
+async def test_a_head_has_its_time(served: ListeningHost, before: tuple[bytes, ...]) -> None:
+    for name, answers in (await all_ended(served, {name: (*before, sent) for name, sent in HALF.items()})).items():
         *earlier, last = answers
         assert [each.status for each in earlier] == [200] * len(before), name
         check_error(last, 400, "validation_error")
         assert "seconds" in last.document["message"], name
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
-def test_a_body_has_its_time() -> None:
-    for name, (last,) in all_ended({name: (sent,) for name, sent in BODIES.items()}).items():
+async def test_a_body_has_its_time(served: ListeningHost) -> None:
+    for name, (last,) in (await all_ended(served, {name: (sent,) for name, sent in BODIES.items()})).items():
         check_error(last, 400, "validation_error")
         assert "bytes per second" in last.document["message"], name
-
-
-def _requests() -> list[Any]:
-    return [task for task in asyncio.all_tasks() if "run_asgi" in repr(task.get_coro())]
 
 
 DROPS: dict[str, tuple[bytes, bytes, list[int]]] = {
@@ -149,61 +140,51 @@ DROPS: dict[str, tuple[bytes, bytes, list[int]]] = {
 }
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
-def test_a_drop_now_and_then_buys_no_time() -> None:
-    async def work(served: ListeningHost) -> list[list[ReceivedAnswer]]:
-        clients = [in_thread(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
-        return await asyncio.gather(*clients)
-
-    found = [[each.status for each in heard] for heard in serve(work)]
+async def test_a_drop_now_and_then_buys_no_time(served: ListeningHost) -> None:
+    clients = [in_thread(dripping, served, start, drop) for start, drop, _ in DROPS.values()]
+    found = [[each.status for each in heard] for heard in await asyncio.gather(*clients)]
     assert found == [statuses for *_, statuses in DROPS.values()]
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
-def test_a_body_that_is_fast_enough_may_take_long() -> None:
+def test_a_body_that_is_fast_enough_may_take_long(served: ListeningHost) -> None:
     """Three times as long as the grace, with as much of it at once as pays for the pauses of a busy machine."""
-
-    def send(served: ListeningHost) -> list[ReceivedAnswer]:
-        with connect(served.port) as client:
-            send_pieces(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY.ljust(4096))
-            left = 4096
-            end = time.monotonic() + 3 * SHORT
-            while time.monotonic() < end and left > 512:
-                send_pieces(client, b" " * 64)
-                left -= 64
-                time.sleep(0.03)
-            send_pieces(client, b" " * left)
-            return receive_answers(client, 1)
-
-    async def work(served: ListeningHost) -> list[ReceivedAnswer]:
-        return await in_thread(send, served)
-
-    assert [each.status for each in serve(work)] == [201]
+    with connect(served.port) as client:
+        send_pieces(client, POST + b"Content-Length: 8192\r\n\r\n" + BODY.ljust(4096))
+        left = 4096
+        end = time.monotonic() + 3 * SHORT
+        while time.monotonic() < end and left > 512:
+            send_pieces(client, b" " * 64)
+            left -= 64
+            time.sleep(0.03)
+        send_pieces(client, b" " * left)
+        assert [each.status for each in receive_answers(client, 1)] == [201]
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("path", ["/events?streamMode=debug", "/events/poll?lastSequence=1&timeout=2"])
-def test_who_waits_for_us_has_all_the_time(path: str) -> None:
+async def test_who_waits_for_us_has_all_the_time(served: ListeningHost, path: str) -> None:
     """Far beyond every limit, with half a request behind it that is not read yet."""
 
-    async def work(served: ListeningHost) -> list[int]:
-        run_id = await served.create("long")
-        first = f"GET /v1/runs/{run_id}{path} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
-        body = BODY.ljust(900_000)
-        large = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
-        with await in_thread(connect, served.port) as client:
-            sending = asyncio.create_task(in_thread(send_pieces, client, first, large, HEALTH))
-            await until(lambda: served.readers == 1, "the reader")
-            until_then = asyncio.get_running_loop().time() + 4 * SHORT
-            await until(lambda: asyncio.get_running_loop().time() > until_then, "a while")
-            assert served.readers == 1
-            if "poll" not in path:
-                await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            heard = await in_thread(receive_answers, client, 3)
-            await sending
-            return [each.status for each in heard]
-
-    assert serve(work) == [200, 201, 200]
+    run_id = await served.create("long")
+    first = f"GET /v1/runs/{run_id}{path} HTTP/1.1\r\n".encode() + HOST + AUTH + b"\r\n"
+    body = BODY.ljust(900_000)
+    large = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with await in_thread(connect, served.port) as client:
+        sending = asyncio.create_task(in_thread(send_pieces, client, first, large, HEALTH))
+        await until(lambda: served.readers == 1, "the reader")
+        until_then = asyncio.get_running_loop().time() + 4 * SHORT
+        await until(lambda: asyncio.get_running_loop().time() > until_then, "a while")
+        assert served.readers == 1
+        if "poll" not in path:
+            await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
+        heard = await in_thread(receive_answers, client, 3)
+        await sending
+        assert [each.status for each in heard] == [200, 201, 200]
 
 
 STAYING = {"silent": b"", "head": HEALTH[:-2], "body": BODIES["some of it"], "idle": HEALTH}
@@ -222,62 +203,65 @@ def stays(served: ListeningHost, sent: bytes, seconds: float) -> bool:
         return False
 
 
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("watched", [True, False])
-def test_without_the_watchdog_they_would_all_stay(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_watchdog_they_would_all_stay(
+    served: ListeningHost, watched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not watched:
         monkeypatch.setattr(http_server._UvicornServer, "_check_deadlines", lambda self: None)
 
-    async def work(served: ListeningHost) -> list[bool]:
-        seconds = TIMEOUT_SECONDS if watched else 4 * SHORT
-        return await asyncio.gather(*(in_thread(stays, served, sent, seconds) for sent in STAYING.values()))
+    seconds = TIMEOUT_SECONDS if watched else 4 * SHORT
+    assert await asyncio.gather(*(in_thread(stays, served, sent, seconds) for sent in STAYING.values())) == [
+        not watched
+    ] * len(STAYING)
 
-    assert serve(work) == [not watched] * len(STAYING)
 
-
+@HOST_WITH_FLOWS
 @pytest.mark.usefixtures("limits")
-def test_a_watchdog_that_stumbles_goes_on(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_watchdog_that_stumbles_goes_on(
+    served: ListeningHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def stumble(self: Any, now: float) -> None:
         self.deadline = now + 60
         raise RuntimeError("a bug")
 
-    async def work(served: ListeningHost) -> tuple[list[ReceivedAnswer], bool]:
-        with monkeypatch.context() as patch:
-            patch.setattr(connection.Connection, "on_deadline", stumble)
-            first = await in_thread(ended, served, HEALTH[:-2])
-        return first, await in_thread(stays, served, HEALTH[:-2], TIMEOUT_SECONDS)
-
-    assert serve(work) == ([], False)
+    with monkeypatch.context() as patch:
+        patch.setattr(connection.Connection, "on_deadline", stumble)
+        first = await in_thread(ended, served, HEALTH[:-2])
+    assert (first, await in_thread(stays, served, HEALTH[:-2], TIMEOUT_SECONDS)) == ([], False)
     (said,) = [record for record in caplog.records if record.exc_info]
     assert said.getMessage() == "connection could not be ended"
 
 
-@pytest.mark.slow
-def test_hundreds_of_slow_clients_are_gone_when_their_time_is_up(tmp_path: Path) -> None:
-    """The real limits in a real process: half heads, slow bodies, silence; others are served all the while."""
-    kinds = [b"", HEALTH[:-2], b"GET /", CHUNKED, BODIES["some of it"]]
-    with start_host(tmp_path, "--conformance", store="memory") as host, selectors.DefaultSelector() as waiting:
-        begun = time.monotonic()
-        for at in range(CLIENTS):
-            client = connect(host.port)
-            send_pieces(client, kinds[at % len(kinds)])
-            client.setblocking(False)
-            waiting.register(client, selectors.EVENT_READ)
-        asked = 0
-        while waiting.get_map() and time.monotonic() < begun + TIMEOUT_SECONDS:
-            assert host.call("GET", "/health").status == 200
-            assert host.call("POST", "/v1/runs", {"workflowId": "conformance-noop"}).status == 201
-            asked += 1
-            for key, _ in waiting.select(0.05):
-                one: Any = key.fileobj
-                with contextlib.suppress(ConnectionError):
-                    if one.recv(65_536):
-                        continue
-                waiting.unregister(one)
-                one.close()
-        left = len(waiting.get_map())
-        for key in list(waiting.get_map().values()):
-            waiting.unregister(key.fileobj)
-            key.fileobj.close()  # type: ignore[union-attr]
-        assert left == 0
-        assert asked > 1
+if FULL:
+
+    def test_hundreds_of_slow_clients_are_gone_when_their_time_is_up(tmp_path: Path) -> None:
+        """The real limits in a real process: half heads, slow bodies, silence; others are served all the while."""
+        kinds = [b"", HEALTH[:-2], b"GET /", CHUNKED, BODIES["some of it"]]
+        with start_host(tmp_path, "--conformance", store="memory") as host, selectors.DefaultSelector() as waiting:
+            begun = time.monotonic()
+            for at in range(CLIENTS):
+                client = connect(host.port)
+                send_pieces(client, kinds[at % len(kinds)])
+                client.setblocking(False)
+                waiting.register(client, selectors.EVENT_READ)
+            asked = 0
+            while waiting.get_map() and time.monotonic() < begun + TIMEOUT_SECONDS:
+                assert host.call("GET", "/health").status == 200
+                assert host.call("POST", "/v1/runs", {"workflowId": "conformance-noop"}).status == 201
+                asked += 1
+                for key, _ in waiting.select(0.05):
+                    one: Any = key.fileobj
+                    with contextlib.suppress(ConnectionError):
+                        if one.recv(65_536):
+                            continue
+                    waiting.unregister(one)
+                    one.close()
+            left = len(waiting.get_map())
+            for key in list(waiting.get_map().values()):
+                waiting.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+            assert left == 0
+            assert asked > 1

@@ -1,14 +1,8 @@
-"""A host that does not hide what models repeat, so that a proof can show that it would notice.
-
-Started as a program of its own: `canary_sabotage.py NAME serve ...`. Nothing in the product can be switched like
-this.
-"""
+"""A host that does not hide what models repeat, so that a proof can show that it would notice."""
 
 import logging
-import sys
 from typing import Any
 
-from weftwork.cli.main import main
 from weftwork.engine.models import model_calls
 from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher
 
@@ -30,10 +24,3 @@ def disable_secret_matching() -> None:
 def disable_hold_back() -> None:
     """No piece waits for the next one."""
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
-
-
-SABOTAGES = {each.__name__: each for each in (disable_secret_matching, disable_hold_back)}
-
-if __name__ == "__main__":
-    SABOTAGES[sys.argv.pop(1)]()
-    main()

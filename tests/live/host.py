@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -134,6 +134,17 @@ class Host:
             response = connection.getresponse()
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
+    def pages(self, path: str, member: str) -> list[dict[str, Any]]:
+        """All rows of a list, page by page; the path has a query."""
+        rows: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            page = self.call("GET", f"{path}{cursor}").document
+            rows += page[member]
+            if "nextCursor" not in page:
+                return rows
+            cursor = f"&cursor={page['nextCursor']}"
+
     def create(self, workflow_id: str, key: str = KEY, **members: Any) -> str:
         """The id of a new run."""
         answer = self.call("POST", "/v1/runs", {"workflowId": workflow_id, **members}, key=key)
@@ -168,27 +179,34 @@ class Host:
         return Stream(connection)
 
 
-@contextlib.contextmanager
-def start_host(
+def launch(
     folder: Path,
     *args: str | Path,
-    store: str = "sqlite",
     env: Mapping[str, str] | None = None,
     data: Path | None = None,
     cwd: Path | None = None,
-) -> Iterator[Host]:
-    """A host on a free port with the keys above; killed at the end if it still runs."""
+    program: Sequence[str] | None = None,
+) -> Host:
+    """A host on a free port with the keys above, which may not live long enough to listen. `program` stands for the
+    command line of the product."""
     folder.mkdir(parents=True, exist_ok=True)
     data = data or folder / "data"
     number = len(list(folder.glob("out-*")))
     output, errors = folder / f"out-{number}", folder / f"err-{number}"
-    line = command("serve", "--port", "0", "--data", data, "--store", store, *KEYS, *args)
+    given = ("serve", "--port", "0", "--data", data, *KEYS, *args)
+    line = command(*given) if program is None else [*program, *map(str, given)]
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(folder, env), cwd=cwd)
-    host = Host(process, output, errors, data)
+    return Host(process, output, errors, data)
+
+
+@contextlib.contextmanager
+def start_host(folder: Path, *args: str | Path, store: str = "sqlite", **more: Any) -> Iterator[Host]:
+    """A host that listens, as `launch` makes it; killed at the end if it still runs."""
+    host = launch(folder, "--store", store, *args, **more)
     try:
         host.wait_for_start()
         yield host
     finally:
-        if process.poll() is None:
+        if host.process.poll() is None:
             host.kill()

@@ -13,7 +13,7 @@ HOUR_MS = 3_600_000
 
 def later_command(hours: int, line: list[str]) -> list[str]:
     """A command that starts a host in Python, with a clock that is so many hours ahead."""
-    python, *rest = line
+    python, *rest = (part for part in line if part != "-P")
     # -P: the modules beside this one are not there for the host.
     return [python, "-P", __file__, str(hours), *rest]
 

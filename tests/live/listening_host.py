@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import functools
+import inspect
 import os
 import signal
 import socket
@@ -51,6 +53,11 @@ class ListeningHost:
     def readers(self) -> int:
         return self.host._feeds.readers
 
+    @property
+    def requests(self) -> list[Any]:
+        """The coroutines of the requests that are being answered."""
+        return [coro for task in asyncio.all_tasks() if "run_asgi" in repr(coro := task.get_coro())]
+
     def stop(self) -> None:
         """SIGTERM, which only `serve` handles."""
         assert not self.server.done()
@@ -87,3 +94,21 @@ async def open_listening(*workflows: dict[str, Any], **settings: Any) -> AsyncIt
             if not server.done():
                 served.stop()
             await server
+
+
+def with_host(*workflows: dict[str, Any], **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Gives a test such a host as its first argument. A test that blocks runs in a thread."""
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        async def run(**fixtures: Any) -> None:
+            async with open_listening(*workflows, **settings) as served:
+                work = functools.partial(test, served, **fixtures)
+                await (work() if inspect.iscoroutinefunction(test) else in_thread(work))
+
+        signature = inspect.signature(test)
+        functools.update_wrapper(run, test)
+        del run.__wrapped__  # type: ignore[attr-defined]
+        run.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
+        return run
+
+    return decorate

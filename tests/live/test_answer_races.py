@@ -1,7 +1,6 @@
 """Many answer at the same moment, with a key or by a link: one counts, each is told the truth, and the log agrees."""
 
 import itertools
-import os
 import random
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.definitions import edge, node
+from tests.harness.definitions import FULL, edge, node
 from tests.live import Host, until
 from tests.live.racers import (
     ALREADY_RESOLVED,
@@ -34,9 +33,8 @@ from weftwork.protocol.run.events import CANCEL_REQUESTED
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-ROUNDS = 1000 if FULL else 50
-OTHER_ROUNDS = 200 if FULL else 10
+ROUNDS = 1000 if FULL else 20
+OTHER_ROUNDS = 200 if FULL else 5
 """Of the races that are not between answers alone."""
 SHORT_MS = 150
 

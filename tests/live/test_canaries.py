@@ -2,17 +2,14 @@
 
 import contextlib
 import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live.canaries import (
     PROGRAM,
     WORKFLOW_CHOICES,
@@ -22,12 +19,13 @@ from tests.live.canaries import (
     canary_workflows,
     encoded_forms,
 )
-from tests.live.host import KEYS, Host, command, environment
+from tests.live.host import Host, start_host
+from tests.live.sabotage import sabotaged
 from tests.live.workflows import write_workflows
 
 pytestmark = pytest.mark.slow
 
-RUNS = 10_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 500
+RUNS = 10_000 if FULL else 120
 MODES = ("debug", "messages", "updates", "values")
 SHOWN = {
     *("snapshot", "events", "poll", "bundle", "spans", "test events", "artifact", "inbox", "questions", "question"),
@@ -36,21 +34,6 @@ SHOWN = {
 """What is looked at. An `error` repeats nothing anyway."""
 SABOTAGED = 120
 SABOTAGE = Path(__file__).with_name("canary_sabotage.py")
-
-
-@contextlib.contextmanager
-def serving(folder: Path, *program: str) -> Iterator[Host]:
-    output, errors = folder / "out", folder / "err"
-    line = [*(program or command()), "serve", "--port", "0", "--data", folder / "data", *KEYS, "--test-seams"]
-    line += ["--log-level", "debug", "--workflows", write_workflows(folder / "workflows", *canary_workflows())]
-    with output.open("wb") as out, errors.open("wb") as err:
-        process = subprocess.Popen([*map(str, line)], stdout=out, stderr=err, env=environment(folder))
-    host = Host(process, output, errors, folder / "data")
-    try:
-        host.wait_for_start()
-        yield host
-    finally:
-        host.kill()
 
 
 class Watch:
@@ -125,9 +108,10 @@ class Watch:
         ]
 
 
-def watched(folder: Path, runs: int, *program: str) -> Watch:
+def watched(folder: Path, runs: int, program: list[str] | None = None) -> Watch:
     """So many runs of one host, with all that was seen."""
-    with serving(folder, *program) as host, contextlib.closing(HostOutputs(host)) as surfaces:
+    args = ("--test-seams", "--log-level", "debug", "--workflows", write_workflows(folder / "w", *canary_workflows()))
+    with start_host(folder, *args, program=program) as host, contextlib.closing(HostOutputs(host)) as surfaces:
         watch = Watch(host, surfaces, 41)
         for _ in range(runs):
             watch.run()
@@ -148,5 +132,5 @@ def test_no_secret_that_a_model_repeats_is_seen_anywhere(tmp_path: Path) -> None
     [("disable_secret_matching", SHOWN - {"error"} | {"log"}), ("disable_hold_back", {"chunks", "messages"})],
 )
 def test_on_a_host_that_hides_less_they_are_seen(tmp_path: Path, sabotage: str, seen: set[str]) -> None:
-    watch = watched(tmp_path, SABOTAGED, sys.executable, str(SABOTAGE), sabotage)
+    watch = watched(tmp_path, SABOTAGED, sabotaged(SABOTAGE, sabotage))
     assert {surface for surface, _, _ in watch.hits} >= seen

@@ -1,6 +1,5 @@
 """Many children of one run are answered, cancelled and end at the same moment: each counts once, and all agree."""
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.crash.child_runs.child_run_oracle import check_no_messages, check_tree
-from tests.harness.definitions import edge, node, variable
+from tests.harness.definitions import FULL, edge, node, variable
 from tests.live import Host, until
 from tests.live.child_workflows import tree_of
 from tests.live.racers import (
@@ -33,11 +32,10 @@ from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATU
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-MANY = 900 if FULL else 200
+MANY = 900 if FULL else 100
 SOME = 40
 """Children of one parent in the races that are run again and again."""
-ROUNDS = 100 if FULL else 8
+ROUNDS = 100 if FULL else 3
 PATIENCE_SECONDS = 120.0
 
 ASKED = flow(

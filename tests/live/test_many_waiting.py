@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import KEY, InProcessHost
 from tests.live.listening_host import until
 from tests.live.steering import flow, interrupt_node
@@ -27,7 +27,7 @@ from weftwork.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-MANY = 10_000 if os.environ.get("WEFTWORK_PROOF") == "full" else 1_000
+MANY = 10_000 if FULL else 500
 FEW = 2 * MAX_PARKED
 """After so many the host remembers as much of runs as it ever does."""
 AT_ONCE = 50

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.definitions import node
 from tests.live import TEST_KEY, Host, start_host, until
-from tests.live.workflows import write_workflows
+from tests.live.workflows import chain, write_workflows
 from weftwork.protocol.json import schema
 
 TICKET, BILL = "vendor.example.ticket", "vendor.example.bill"
@@ -27,29 +27,15 @@ def sent(kind: str, **payload: Any) -> dict[str, Any]:
     return {"mode": "envelope", "envelope": {"type": kind, "payload": payload or {"title": "Broken lamp"}}}
 
 
-def node(node_id: str, kind: str, config: dict[str, Any], inputs: Any = None, **more: Any) -> dict[str, Any]:
-    place = {"name": node_id, "position": {"x": 0, "y": 0}}
-    return {"id": node_id, "typeId": f"core.{kind}", **place, "config": config, "inputs": inputs or {}, **more}
-
-
 def workflow(workflow_id: str, *nodes: dict[str, Any]) -> dict[str, Any]:
-    pairs = pairwise(nodes)
-    return {
-        "id": workflow_id,
-        "name": workflow_id,
-        "version": "1.0",
-        "nodes": list(nodes),
-        "edges": [{"id": a["id"], "sourceNodeId": a["id"], "targetNodeId": b["id"]} for a, b in pairs],
-        "triggers": [],
-        "variables": [],
-        "metadata": {"envelopeKinds": KINDS},
-        "settings": {},
-    }
+    return chain(workflow_id, list(nodes), metadata={"envelopeKinds": KINDS})
 
 
 def envelope(workflow_id: str, **contract: Any) -> dict[str, Any]:
     config = {"envelopeType": TICKET, "userMessage": "A complaint."}
-    return workflow(workflow_id, node(workflow_id, "ai.generateEnvelope", config, envelopeContract=contract))
+    return workflow(
+        workflow_id, node(workflow_id, "core.ai.generateEnvelope", config=config, envelopeContract=contract)
+    )
 
 
 WORKFLOWS = (
@@ -62,8 +48,8 @@ WORKFLOWS = (
         "each",
         node(
             "each",
-            "flow.map",
-            {
+            "core.flow.map",
+            config={
                 "items": ["red", "blue"],
                 "concurrency": 2,
                 "body": {
@@ -74,16 +60,18 @@ WORKFLOWS = (
             },
         ),
     ),
-    workflow("hides", node("hides", "ai.callPrompt", {"prompt": "x"}, outputSensitivity={"text": True})),
-    workflow("tells", node("tells", "ai.chatCompletion", {"prompt": "x"}, outputSensitivity={"message": True})),
+    workflow("hides", node("hides", "core.ai.callPrompt", config={"prompt": "x"}, outputSensitivity={"text": True})),
+    workflow(
+        "tells", node("tells", "core.ai.chatCompletion", config={"prompt": "x"}, outputSensitivity={"message": True})
+    ),
     workflow(
         "outside",
-        node("wait", "interrupt", {"kind": "external-event", "data": MAIL}),
+        node("wait", "core.interrupt", config={"kind": "external-event", "data": MAIL}),
         node(
             "read",
-            "ai.callPrompt",
-            {"prompt": "The mail: {{ports.mail.text}}"},
-            {"mail": {"type": "connection", "nodeId": "wait", "outputKey": "output"}},
+            "core.ai.callPrompt",
+            config={"prompt": "The mail: {{ports.mail.text}}"},
+            inputs={"mail": {"type": "connection", "nodeId": "wait", "outputKey": "output"}},
         ),
     ),
 )

@@ -1,7 +1,6 @@
 """Many vote at the same moment, with a key or by a link: every vote that was acknowledged counts, and counts once."""
 
 import itertools
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import Host
 from tests.live.racers import (
     ALREADY_RESOLVED,
@@ -29,7 +29,7 @@ from weftwork.engine.decide.decision import Decision
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 200 if os.environ.get("WEFTWORK_PROOF") == "full" else 10
+ROUNDS = 200 if FULL else 10
 VOTERS = [f"voter-{number}" for number in range(10)]
 NEEDED = 6
 VOTES = approval_workflow("race-votes", requiredApprovals=NEEDED, approversList=VOTERS)

@@ -5,36 +5,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tests.harness.definitions import edge, node, variable, workflow
+
+
+def chain(workflow_id: str, nodes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """One node after the other."""
+    edges = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)]
+    return workflow(nodes, edges, id=workflow_id, name=workflow_id, version="1.0", **more)
+
 
 def delays(workflow_id: str, *lengths: int) -> dict[str, Any]:
     """A chain of waiting nodes n0, n1, ... of so many milliseconds."""
-    nodes = [
-        {"id": f"n{at}", "typeId": "core.delay", "name": f"Wait {at}", "position": {"x": 0, "y": 0}}
-        | {"config": {"delayMs": length}, "inputs": {}}
-        for at, length in enumerate(lengths)
-    ]
-    edges = _chain(nodes)
-    rest = {"triggers": [], "variables": [], "metadata": {}, "settings": {}}
-    return {"id": workflow_id, "name": workflow_id, "version": "1.0", "nodes": nodes, "edges": edges, **rest}
+    return chain(
+        workflow_id,
+        [node(f"n{at}", "core.delay", config={"delayMs": length}) for at, length in enumerate(lengths)],
+    )
 
 
 def echoes(workflow_id: str, count: int) -> dict[str, Any]:
     """A chain of nodes e000, e001, ... that each put the input `text` into the log."""
     wanted = {"text": {"type": "variable", "variableName": "text"}}
-    nodes = [
-        {"id": f"e{at:03}", "typeId": "core.identity", "name": f"Echo {at}", "position": {"x": 0, "y": 0}}
-        | {"config": {}, "inputs": wanted}
-        for at in range(count)
-    ]
-    edges = _chain(nodes)
-    rest = {"triggers": [], "variables": [{"name": "text", "type": "string"}], "metadata": {}, "settings": {}}
-    return {"id": workflow_id, "name": workflow_id, "version": "1.0", "nodes": nodes, "edges": edges, **rest}
-
-
-def _chain(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"id": f"{a['id']}-{b['id']}", "sourceNodeId": a["id"], "targetNodeId": b["id"]} for a, b in pairwise(nodes)
-    ]
+    nodes = [node(f"e{at:03}", "core.identity", inputs=wanted) for at in range(count)]
+    return chain(workflow_id, nodes, variables=[variable("text")])
 
 
 def write_workflows(folder: Path, *documents: dict[str, Any]) -> Path:

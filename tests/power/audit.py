@@ -8,8 +8,7 @@ import msgspec
 
 from tests.harness.definitions import plan_of
 from tests.harness.engine_harness import CALLER
-from tests.power.asset_references import check_counts, expected_references, stored_references
-from tests.power.turn_based_log import content_of
+from tests.power.turn_based_log import check_counts, content_of, expected_references, stored_references
 from tests.power.workflows import TAGS, secret_of
 from weftwork.adapters.sqlite.definitions import _get as get_definition
 from weftwork.adapters.sqlite.idempotency import find_record

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import KEY, Answer, InProcessHost, delays, in_thread
 from tests.live import until as wait_for
 from tests.live.host import TIMEOUT_SECONDS
@@ -21,7 +21,6 @@ from tests.power.recording_disk import QUICK_FOLDER, RecordingDisk, open_disk
 from weftwork.testing.deterministic import ManualClock
 from weftwork.wiring.data_folder import DATABASE_FILE
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 DUE_MS = 300
 BACK_SECONDS = 5.0
 LATE = delays("late", DUE_MS, 0)
@@ -152,7 +151,7 @@ def test_whichever_operation_of_the_disk_fails_callers_and_runs_get_through(disk
     """The n-th write or sync fails, and all after it until somebody is refused: n = 0, 1, 2, ... to the end."""
     disk.fails_after_writing = late
     refused_at: list[int] = []
-    for working in range(0, 1000, 1 if FULL else 5):
+    for working in range(0, 1000, 1 if FULL else 20):
         disk.error = (apsw.IOError, apsw.FullError)[working % 2]
         with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder, stores_on_disk(disk):
             refused, runs = asyncio.run(through(Path(folder), disk, working))

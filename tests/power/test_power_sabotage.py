@@ -48,43 +48,40 @@ def test_without_a_sync_per_commit(monkeypatch: pytest.MonkeyPatch, level: str) 
     assert damaged > 0 or level == "normal"
 
 
-def test_an_answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def eager(writer: Any, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
-        opened = writer._healthy_connection()
-        opened.execute("BEGIN IMMEDIATE")
-        settle([TaskResult(each.future, each.job(opened, *each.arguments, **each.named)) for each in tasks])
-        opened.execute("COMMIT")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SqliteWriter, "serve", eager)
-        proof = ImageProof(record(0, TURNS))
-    assert first_fault(proof)
+def _settle_before_commit(writer: Any, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
+    opened = writer._healthy_connection()
+    opened.execute("BEGIN IMMEDIATE")
+    settle([TaskResult(each.future, each.job(opened, *each.arguments, **each.named)) for each in tasks])
+    opened.execute("COMMIT")
 
 
-def test_a_record_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    insert = idempotency.put_record
-
-    def apart(opened: Any, record: Any) -> None:
+def _with_own_commit(write: Callable[..., None]) -> Callable[..., None]:
+    def apart(opened: Any, *given: Any) -> None:
         opened.execute("COMMIT")
         opened.execute("BEGIN IMMEDIATE")
-        insert(opened, record)
+        write(opened, *given)
 
+    return apart
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "sabotage", "said"),
+    [
+        (SqliteWriter, "serve", _settle_before_commit, ""),
+        (idempotency, "put_record", _with_own_commit(idempotency.put_record), "without its record"),
+        (transactions, "add_references", _with_own_commit(assets.add_references), "other assets than it names"),
+    ],
+    ids=["an answer before the commit", "a record apart", "a reference apart"],
+)
+def test_what_belongs_to_one_commit(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, sabotage: Any, said: str
+) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency, "put_record", apart)
+        patch.setattr(place, name, sabotage)
         proof = ImageProof(record(0, TURNS))
-    assert "without its record" in first_fault(proof)
-
-
-def test_a_reference_with_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def apart(opened: Any, *reference: Any) -> None:
-        opened.execute("COMMIT")
-        opened.execute("BEGIN IMMEDIATE")
-        assets.add_references(opened, *reference)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(transactions, "add_references", apart)
-        proof = ImageProof(record(0, TURNS))
-    assert "other assets than it names" in first_fault(proof)
+    fault = first_fault(proof)
+    assert fault
+    assert said in fault
 
 
 def test_names_that_are_never_synced() -> None:

@@ -4,9 +4,15 @@ import re
 from pathlib import Path
 
 from tests.live import Host, until
+from tests.live.sabotage import sabotaged
 
 _ESTABLISHED = "01"
 _STEADY_LOOKS = 8
+
+
+def without_guard(name: str) -> list[str]:
+    """The program of a host without the guard of that name."""
+    return sabotaged(Path(__file__).with_name("sabotage.py"), name)
 
 
 def memory(host: Host) -> int:

@@ -1,7 +1,5 @@
-"""`python -m tests.readers.sabotage NAME serve ...`: the command with one guard taken away."""
+"""Hosts with a guard taken away that keeps readers cheap."""
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 from weftwork.adapters.blobs.local import LocalSource
@@ -9,7 +7,6 @@ from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import CHUNK_BYTES, ResponseAborted, ResponseWriter
 from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.http.sse import SseStream
-from weftwork.cli.main import main
 from weftwork.engine.api.keyring import Keyring
 
 
@@ -71,19 +68,3 @@ def buffer_downloads() -> None:
         yield b"".join([piece async for piece in honest(source, start, length)])
 
     LocalSource.read = read  # type: ignore[method-assign]
-
-
-SABOTAGES = (
-    buffer_frames,
-    widen_write_buffer,
-    hold_memory_per_reader,
-    break_streams,
-    skip_key_recheck,
-    buffer_uploads,
-    buffer_downloads,
-)
-SABOTAGE_BY_NAME: dict[str, Callable[[], None]] = {each.__name__: each for each in SABOTAGES}
-
-if __name__ == "__main__":
-    SABOTAGE_BY_NAME[sys.argv.pop(1)]()
-    main()

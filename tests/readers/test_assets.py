@@ -3,21 +3,19 @@
 import contextlib
 import hashlib
 import http.client
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import KEY, Host, start_host, until
 from tests.live.assets import UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
-from tests.readers.conftest import Sabotage
-from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked, without_guard
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 SIZE = (300 if FULL else 30) * 10**6
 PIECE = 100_000
 SPARE = 12 * 2**20
@@ -94,9 +92,8 @@ def test_a_large_asset_comes_and_goes_in_constant_memory(host: Host) -> None:
 
 
 @pytest.mark.parametrize("guard", ["buffer_uploads", "buffer_downloads"])
-def test_the_proof_sees_what_is_held(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
-    sabotage(guard)
-    with start_host(tmp_path, env=LARGE) as host:
+def test_the_proof_sees_what_is_held(tmp_path: Path, guard: str) -> None:
+    with start_host(tmp_path, env=LARGE, program=without_guard(guard)) as host:
         assert max(growth(host)) > SPARE
 
 

@@ -1,31 +1,34 @@
 """Readers who come, wait, are told and are sent home in large numbers."""
 
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import Host, delays, frames, start_host, write_workflows
-from tests.readers.conftest import Sabotage
 from tests.readers.crowd import StreamReaders, allow_files, open_readers
-from tests.readers.process_stats import memory
+from tests.readers.process_stats import memory, without_guard
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-IDLE = 5000 if FULL else 1000
-CROWD = 5000 if FULL else 2000
+IDLE = 5000 if FULL else 400
+CROWD = 5000 if FULL else 400
 COST = 32 * 1024
 SLACK = 4 * 2**20
 WORKFLOWS = (delays("still", 600_000), delays("lively", *[60] * 40))
 
 
+def start(folder: Path, program: list[str] | None = None) -> Any:
+    return start_host(folder, "--workflows", write_workflows(folder / "workflows", *WORKFLOWS), program=program)
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
     allow_files(CROWD)
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as running:
+    with start(tmp_path) as running:
         yield running
 
 
@@ -54,9 +57,8 @@ def test_an_idle_stream_costs_little(host: Host) -> None:
     assert idle_cost(host, IDLE) <= IDLE * COST + SLACK
 
 
-def test_the_proof_sees_what_idle_streams_hold(sabotage: Sabotage, tmp_path: Path) -> None:
-    sabotage("hold_memory_per_reader")
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+def test_the_proof_sees_what_idle_streams_hold(tmp_path: Path) -> None:
+    with start(tmp_path, without_guard("hold_memory_per_reader")) as host:
         assert idle_cost(host, 400) > 400 * COST + SLACK
 
 
@@ -89,9 +91,8 @@ def test_a_crowd_of_live_streams_ends_properly_with_the_host(host: Host) -> None
     assert '"level":"error"' not in host.errors
 
 
-def test_the_proof_sees_streams_that_are_broken_off(sabotage: Sabotage, tmp_path: Path) -> None:
-    sabotage("break_streams")
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+def test_the_proof_sees_streams_that_are_broken_off(tmp_path: Path) -> None:
+    with start(tmp_path, without_guard("break_streams")) as host:
         _, path = stream_of(host, "still")
         with open_readers(host.port, 10, path) as crowd:
             started(crowd)

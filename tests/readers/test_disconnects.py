@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, open_listening
-from tests.live.listening_host import until
+from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread
+from tests.live.listening_host import until, with_host
 from weftwork.adapters.http.server.connection import Connection
 
 WORKFLOWS = (delays("long", 15_000), echoes("large", 20))
@@ -42,7 +42,7 @@ async def waits_for_a_snapshot(served: ListeningHost) -> socket.socket:
 async def waits_for_room(served: ListeningHost) -> socket.socket:
     run_id = await served.create("large", inputs={"text": "x" * 400_000})
     connection = await in_thread(served.ask, f"/v1/runs/{run_id}/events?streamMode=debug", 4096)
-    await until(lambda: any(each.is_full for each in _connections()), "the connection to be full")
+    await until(lambda: any(each.is_full for each in connections(served)), "the connection to be full")
     return connection
 
 
@@ -61,91 +61,77 @@ async def waits_for_the_store(served: ListeningHost) -> socket.socket:
     return connection
 
 
-def _connections() -> list[Connection]:
-    found: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
-    return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in found if "run_asgi" in repr(coro)]
+def connections(served: ListeningHost) -> list[Connection]:
+    return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in served.requests]
 
 
 PLACES = (waits_for_news, waits_with_a_body, waits_for_a_snapshot, waits_for_room, waits_for_the_store)
 
 
+HOST_WITH_FLOWS = with_host(*WORKFLOWS)
+
+
+@HOST_WITH_FLOWS
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("reset", [False, True], ids=["closes", "resets"])
-def test_a_stream_ends_with_its_client(place: Any, reset: bool, caplog: pytest.LogCaptureFixture) -> None:
-    async def work() -> None:
-        async with open_listening(*WORKFLOWS) as served:
-            before = len(asyncio.all_tasks())
-            connection = await place(served)
-            assert served.readers == 1
-            if reset:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            connection.close()
-            await until(lambda: served.readers == 0, "the stream to end")
-            await until(lambda: _requests() == 0, "the request to end")
-            assert len(asyncio.all_tasks()) <= before + 1, "the run may go on, and nothing else"
-
-    asyncio.run(work())
+async def test_a_stream_ends_with_its_client(
+    served: ListeningHost, place: Any, reset: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = len(asyncio.all_tasks())
+    connection = await place(served)
+    assert served.readers == 1
+    if reset:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    connection.close()
+    await until(lambda: served.readers == 0, "the stream to end")
+    await until(lambda: not served.requests, "the request to end")
+    assert len(asyncio.all_tasks()) <= before + 1, "the run may go on, and nothing else"
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def _requests() -> int:
-    return sum("run_asgi" in repr(task) for task in asyncio.all_tasks())
+@HOST_WITH_FLOWS
+async def test_a_stream_is_one_task(served: ListeningHost) -> None:
+    connections = [await waits_for_news(served)]
+    before = len(asyncio.all_tasks())
+    run_id = await served.create("long")
+    with_run = len(asyncio.all_tasks())
+    for _ in range(10):
+        connections.append(await in_thread(served.ask, f"/v1/runs/{run_id}/events"))
+    await until(lambda: served.readers == 11, "the readers")
+    assert len(asyncio.all_tasks()) - with_run == 10
+    assert with_run - before <= 1
+    for connection in connections:
+        connection.close()
 
 
-def test_a_stream_is_one_task() -> None:
-    async def work() -> None:
-        async with open_listening(*WORKFLOWS) as served:
-            connections = [await waits_for_news(served)]
-            before = len(asyncio.all_tasks())
-            run_id = await served.create("long")
-            with_run = len(asyncio.all_tasks())
-            for _ in range(10):
-                connections.append(await in_thread(served.ask, f"/v1/runs/{run_id}/events"))
-            await until(lambda: served.readers == 11, "the readers")
-            assert len(asyncio.all_tasks()) - with_run == 10
-            assert with_run - before <= 1
-            for connection in connections:
-                connection.close()
-
-    asyncio.run(work())
-
-
+@HOST_WITH_FLOWS
 @pytest.mark.parametrize("guarded", [True, False])
 @pytest.mark.parametrize("place", PLACES)
-def test_nothing_of_a_connection_waits_for_the_garbage_collector(
-    place: Any, guarded: bool, monkeypatch: pytest.MonkeyPatch
+async def test_nothing_of_a_connection_waits_for_the_garbage_collector(
+    served: ListeningHost, place: Any, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
         monkeypatch.setattr(Connection, "_break_reference_cycles", lambda _: None)
-
-    async def work() -> bool:
-        async with open_listening(*WORKFLOWS) as served:
-            gc.disable()
-            connection = await place(served)
-            (gone,) = map(weakref.ref, _connections())
-            connection.close()
-            await until(lambda: served.readers == 0 and _requests() == 0, "the stream to end")
-            for _ in range(10):
-                await asyncio.sleep(0)
-            return gone() is None
-
+    gc.disable()
     try:
-        assert asyncio.run(work()) is guarded
+        connection = await place(served)
+        (gone,) = map(weakref.ref, connections(served))
+        connection.close()
+        await until(lambda: served.readers == 0 and not served.requests, "the stream to end")
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (gone() is None) is guarded
     finally:
         gc.enable()
 
 
-def test_the_proof_sees_a_stream_that_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+@HOST_WITH_FLOWS
+async def test_the_proof_sees_a_stream_that_is_not_told(served: ListeningHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Connection, "on_lost", property(lambda _: None, lambda _, value: None))
-
-    async def work() -> int:
-        async with open_listening(*WORKFLOWS) as served:
-            connection = await waits_for_news(served)
-            (left,) = _connections()
-            connection.close()
-            await until(lambda: left.parser is None, "the connection to be gone")
-            for _ in range(10):
-                await asyncio.sleep(0)
-            return served.readers
-
-    assert asyncio.run(work()) == 1
+    connection = await waits_for_news(served)
+    (left,) = connections(served)
+    connection.close()
+    await until(lambda: left.parser is None, "the connection to be gone")
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert served.readers == 1

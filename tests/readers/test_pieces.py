@@ -97,7 +97,7 @@ def _whole(body: bytes, batched: bool) -> Any:
     return [item for frame in shown for item in frame.document] if batched else [frame.raw for frame in shown]
 
 
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(20, 2000), deadline=None)
 @given(
     sizes=st.lists(st.sampled_from([0, 1, 40, 300, 1000]), max_size=9),
     mode=st.sampled_from(MODES),
@@ -105,19 +105,18 @@ def _whole(body: bytes, batched: bool) -> Any:
     piece=st.sampled_from([13, 64, 1000]),
     seed=st.integers(0, 2**32),
 )
-def test_a_stream_in_any_pieces_is_the_same(sizes: list[int], mode: str, buffer_ms: int, piece: int, seed: int) -> None:
-    async def work() -> None:
-        async with open_in_process() as inside:
-            await _store(inside, sizes)
-            query = f"streamMode={mode}&bufferMs={buffer_ms}"
-            plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?{query}")).body
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(response_writer, "CHUNK_BYTES", piece)
-                patch.setattr(feeds, "READ_BYTES", 700)
-                line = await _read(inside, query, seed)
-            assert _whole(bytes(line.body), bool(buffer_ms)) == _whole(plain, bool(buffer_ms))
-
-    asyncio.run(work())
+async def test_a_stream_in_any_pieces_is_the_same(
+    sizes: list[int], mode: str, buffer_ms: int, piece: int, seed: int
+) -> None:
+    async with open_in_process() as inside:
+        await _store(inside, sizes)
+        query = f"streamMode={mode}&bufferMs={buffer_ms}"
+        plain = (await inside.call("GET", f"/v1/runs/{RUN}/events?{query}")).body
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(response_writer, "CHUNK_BYTES", piece)
+            patch.setattr(feeds, "READ_BYTES", 700)
+            line = await _read(inside, query, seed)
+        assert _whole(bytes(line.body), bool(buffer_ms)) == _whole(plain, bool(buffer_ms))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -180,7 +179,7 @@ async def _holding(pump: Any, reader: Any) -> None:
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was made ready is gone when the wait begins: no variable of the coroutines holds a part of the stream."""
     if not guarded:
         monkeypatch.setattr(sse.SseStream, "_stream_events", _holding)
@@ -193,12 +192,9 @@ def test_nothing_is_held_while_there_is_no_room(guarded: bool, monkeypatch: pyte
 
     monkeypatch.setattr(Moody, "drained", watched)
 
-    async def work() -> None:
-        async with open_in_process() as inside:
-            await _store(inside, [200_000] * 9)
-            await _read(inside, "streamMode=debug", 1)
-
-    asyncio.run(work())
+    async with open_in_process() as inside:
+        await _store(inside, [200_000] * 9)
+        await _read(inside, "streamMode=debug", 1)
     assert (max(held) <= response_writer.CHUNK_BYTES) is guarded
 
 

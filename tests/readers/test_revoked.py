@@ -1,31 +1,25 @@
 """A key that is revoked ends what was opened with it."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live import Answer, Host, Stream, delays, open_in_process, start_host, weftwork, write_workflows
+from tests.live import Answer, Host, Stream, delays, open_in_process, start_host, write_workflows
 from tests.live.fixtures import KEEPALIVE_SETTINGS
 from tests.live.listening_host import until
-from tests.readers.conftest import Sabotage
+from tests.live.tokens import administer
+from tests.readers.process_stats import without_guard
 
 WORKFLOWS = (delays("still", 60_000), delays("lively", *[100] * 150))
 KEEPALIVE = b": keepalive\n\n"
 
 
-def keys(host: Host, *args: str) -> Any:
-    done = weftwork(host.data.parent, "keys", *args, "--data", host.data, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.fixture
 def start(tmp_path: Path) -> Any:
     workflows = write_workflows(tmp_path / "workflows", *WORKFLOWS)
-    return lambda: start_host(tmp_path, "--workflows", workflows, env=KEEPALIVE_SETTINGS)
+    return lambda **more: start_host(tmp_path, "--workflows", workflows, env=KEEPALIVE_SETTINGS, **more)
 
 
 def opened(host: Host, key: str, workflow_id: str, query: str) -> Stream:
@@ -40,10 +34,10 @@ def opened(host: Host, key: str, workflow_id: str, query: str) -> Stream:
 @pytest.mark.parametrize("query", ["?streamMode=debug", "?streamMode=values", "?streamMode=debug&bufferMs=50"])
 def test_a_revoked_key_ends_its_streams_properly(start: Any, workflow_id: str, query: str) -> None:
     with start() as host:
-        made, other = (keys(host, "create", "--tenant", "acme") for _ in range(2))
+        made, other = (administer(host, "keys.create", tenant="acme") for _ in range(2))
         stream = opened(host, made["key"], workflow_id, query)
         kept = opened(host, other["key"], workflow_id, query)
-        keys(host, "revoke", made["keyId"])
+        administer(host, "keys.revoke", key_id=made["keyId"])
         stream.finish()
         assert host.call("GET", "/v1/runs", key=made["key"]).document["error"] == "key_revoked"
         with kept.connection:
@@ -54,7 +48,7 @@ def test_a_revoked_key_ends_its_streams_properly(start: Any, workflow_id: str, q
 
 @pytest.mark.rule("auth-02")
 @pytest.mark.parametrize("revoked", [True, False])
-def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
+async def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
     async def work() -> Answer:
         async with open_in_process(delays("still", 60_000)) as inside:
             keyring = inside.host.keyring
@@ -68,7 +62,7 @@ def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
             await inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
             return await polling
 
-    answer = asyncio.run(work())
+    answer = await work()
     if revoked:
         assert (answer.status, answer.document["error"]) == (401, "key_revoked")
     else:
@@ -76,12 +70,11 @@ def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
 
 
 @pytest.mark.rule("auth-02")
-def test_the_proof_sees_a_stream_that_outlives_its_key(sabotage: Sabotage, start: Any) -> None:
-    sabotage("skip_key_recheck")
-    with start() as host:
-        made = keys(host, "create", "--tenant", "acme")
+def test_the_proof_sees_a_stream_that_outlives_its_key(start: Any) -> None:
+    with start(program=without_guard("skip_key_recheck")) as host:
+        made = administer(host, "keys.create", tenant="acme")
         stream = opened(host, made["key"], "still", "?streamMode=debug")
-        keys(host, "revoke", made["keyId"])
+        administer(host, "keys.revoke", key_id=made["keyId"])
         with stream.connection:
             before = stream.read_until(lambda body: True).count(KEEPALIVE)
             stream.read_until(lambda body: body.count(KEEPALIVE) > before + 2)

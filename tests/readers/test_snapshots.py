@@ -53,46 +53,38 @@ async def _stall(served: ListeningHost, path: str) -> StreamReaders:
     return crowd
 
 
-def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> None:
-    async def work() -> None:
-        async with open_listening(WIDE) as served:
-            path = await _wide(served)
-            with contextlib.closing(await _stall(served, path)) as crowd:
-                await until(
-                    lambda: served.readers == READERS and len(_kept(served)._pending) == 1, "them to be sent it"
-                )
-                assert not _kept(served).is_over_limit
-                await in_thread(crowd.finish)
-                (whole,) = {client.shown for client in crowd.clients}
-            (frame,) = frames(whole)
-            run_id = frame.document["runId"]
-            assert frame.document["payload"] == (await served.in_process.call("GET", f"/v1/runs/{run_id}")).document
-            await until(lambda: not _kept(served)._pending, "it to be dropped")
-
-    asyncio.run(work())
+async def test_readers_of_one_snapshot_share_it_and_get_all_of_it(made: list[int]) -> None:
+    async with open_listening(WIDE) as served:
+        path = await _wide(served)
+        with contextlib.closing(await _stall(served, path)) as crowd:
+            await until(lambda: served.readers == READERS and len(_kept(served)._pending) == 1, "them to be sent it")
+            assert not _kept(served).is_over_limit
+            await in_thread(crowd.finish)
+            (whole,) = {client.shown for client in crowd.clients}
+        (frame,) = frames(whole)
+        run_id = frame.document["runId"]
+        assert frame.document["payload"] == (await served.in_process.call("GET", f"/v1/runs/{run_id}")).document
+        await until(lambda: not _kept(served)._pending, "it to be dropped")
     assert len(made) == 1
 
 
 @pytest.mark.parametrize(("most", "whole"), [(1, False), (2**30, True)])
-def test_slow_readers_are_let_go_when_snapshots_are_too_many(
+async def test_slow_readers_are_let_go_when_snapshots_are_too_many(
     most: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "MAX_PENDING_BYTES", most)
 
-    async def work() -> None:
-        async with open_listening(WIDE) as served:
-            path = await _wide(served)
-            with contextlib.closing(await _stall(served, path)) as crowd:
-                await in_thread(crowd.read, lambda client: client.is_closed or client.is_complete)
-                assert {client.is_complete for client in crowd.clients} == {whole}
-            with open_readers(served.port, 1, path) as again:
-                await in_thread(again.read, lambda client: client.is_closed or client.is_complete)
-
-    asyncio.run(work())
+    async with open_listening(WIDE) as served:
+        path = await _wide(served)
+        with contextlib.closing(await _stall(served, path)) as crowd:
+            await in_thread(crowd.read, lambda client: client.is_closed or client.is_complete)
+            assert {client.is_complete for client in crowd.clients} == {whole}
+        with open_readers(served.port, 1, path) as again:
+            await in_thread(again.read, lambda client: client.is_closed or client.is_complete)
 
 
 @pytest.mark.parametrize("most", [sse.MAX_CONCURRENT_SNAPSHOTS, 2 * READERS])
-def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "MAX_CONCURRENT_SNAPSHOTS", most)
 
     async def work() -> int:
@@ -112,4 +104,4 @@ def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.
                 await in_thread(crowd.finish)
             return max(reading)
 
-    assert asyncio.run(work()) == min(most, READERS)
+    assert (await work()) == min(most, READERS)

@@ -1,24 +1,22 @@
 """A reader that does not read costs next to nothing, is in nobody's way, and loses nothing when it goes on."""
 
-import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.harness.definitions import FULL
 from tests.live import Host, delays, echoes, in_thread, open_listening, start_host, until, write_workflows
 from tests.live.listening_host import until as soon
-from tests.readers.conftest import Sabotage
 from tests.readers.crowd import StreamReader, open_readers
-from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked
+from tests.readers.process_stats import forget_peak, memory, peak, wait_until_blocked, without_guard
 from weftwork.adapters.http import response_writer
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-READERS = 500 if FULL else 200
-RETURNING = 40 if FULL else 8
+READERS = 500 if FULL else 50
+RETURNING = 40 if FULL else 4
 COST = 64 * 1024
 SLACK = 6 * 2**20
 """What the host may need besides, however many they are."""
@@ -31,9 +29,13 @@ SIZES = {"large": 900_000, "small": 20_000}
 WORKFLOWS = (echoes("large", 6), echoes("small", 480), delays("quick", 1, 1))
 
 
+def start(folder: Path, program: list[str] | None = None) -> Any:
+    return start_host(folder, "--workflows", write_workflows(folder / "workflows", *WORKFLOWS), program=program)
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as running:
+    with start(tmp_path) as running:
         yield running
 
 
@@ -83,9 +85,8 @@ def test_stalled_readers_cost_little_and_are_in_nobodys_way(host: Host, kind: st
 
 
 @pytest.mark.parametrize("guard", ["buffer_frames", "widen_write_buffer"])
-def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: Path, guard: str) -> None:
-    sabotage(guard)
-    with start_host(tmp_path, "--workflows", write_workflows(tmp_path / "workflows", *WORKFLOWS)) as host:
+def test_the_proof_sees_what_stalled_readers_hold(tmp_path: Path, guard: str) -> None:
+    with start(tmp_path, without_guard(guard)) as host:
         path = stream_of(host, "large")
         read_whole(host.port, path)
         before = memory(host)
@@ -94,24 +95,21 @@ def test_the_proof_sees_what_stalled_readers_hold(sabotage: Sabotage, tmp_path: 
             assert memory(host) - before > 32 * COST + SLACK
 
 
-def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stalled_reader_is_let_go_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.3)
 
-    async def work() -> None:
-        async with open_listening(echoes("large", 6)) as served:
-            run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
-            path = f"/v1/runs/{run_id}/events?streamMode=debug"
-            whole = (await in_thread(read_whole, served.port, path)).shown
-            with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
-                await soon(lambda: served.readers == RETURNING, "the readers")
-                await soon(lambda: served.readers == 0, "the host to let go of them")
-                await in_thread(stalled.read, lambda client: client.is_closed)
-                for client in stalled.clients:
-                    assert not client.is_complete
-                    rest = await in_thread(read_whole, served.port, path, client.last)
-                    assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
-
-    asyncio.run(work())
+    async with open_listening(echoes("large", 6)) as served:
+        run_id = await served.create("large", inputs={"text": "x" * SIZES["large"]})
+        path = f"/v1/runs/{run_id}/events?streamMode=debug"
+        whole = (await in_thread(read_whole, served.port, path)).shown
+        with open_readers(served.port, RETURNING, path, room=ROOM) as stalled:
+            await soon(lambda: served.readers == RETURNING, "the readers")
+            await soon(lambda: served.readers == 0, "the host to let go of them")
+            await in_thread(stalled.read, lambda client: client.is_closed)
+            for client in stalled.clients:
+                assert not client.is_complete
+                rest = await in_thread(read_whole, served.port, path, client.last)
+                assert client.shown[: client.shown.rindex(b"\n\n") + 2] + rest.shown == whole
 
 
 if FULL:

@@ -14,7 +14,9 @@ from weftwork.engine.decide.decision import RunBounds
 from weftwork.engine.decide.inputs import AnswerReceived, Input, NodeFailed, RetryDue, Step
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.nodes.node_call import input_of_outcome, make_call
+from weftwork.ports.node_outcome import StepFailed, raised_failure
 from weftwork.ports.nodes import InstantNode
+from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.variable_views import VariableView
@@ -46,7 +48,11 @@ def outcome(state: RunState, node_id: str) -> Input:
         failures = state.nodes[node_id].failures
         call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
     runtime: Any = _Ids
-    return input_of_outcome(runtime, state, call, NODE_FUNCTIONS[type_id](call))
+    try:
+        found = NODE_FUNCTIONS[type_id](call)
+    except (StepFailed, ExpressionFault) as error:
+        found = raised_failure(error)
+    return input_of_outcome(runtime, state, call, found)
 
 
 def answer_to(node_id: str) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,60 +12,22 @@ from tests.harness.definitions import NODE_TYPES
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.fold_driver import Chooser, answer_to
 from tests.simulation.random_workflows import FLAKY, INPUTS
+from tests.simulation.simulated_log import SimulatedLog
 from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
 from weftwork.engine.decide.inputs import AnswerReceived, Input, PauseRequested, ResumeRequested
-from weftwork.engine.run.replay import fact_of_event
 from weftwork.ports.node_outcome import NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
-from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
-from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Fact
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
 ADVANCE_CLOCK = "the clock"
 NOT_COMPARED = ("plan", "header", "changed_rows", "condition_budget", "hidden_values")
+APPENDS_FAIL = partial(SimulatedLog, faulty=("append",))
 COMPARED_FIELDS = [name for name in RunState.__struct_fields__ if name not in NOT_COMPARED]
-
-
-class CheckedLog:
-    """A log that compares every append with the live run, and can kill the process before or after one of them."""
-
-    def __init__(self, log: Any) -> None:
-        self._log = log
-        self.seen: Callable[[RunKey], Any] | None = None
-        self.kills: set[tuple[int, str]] = set()
-        self.fails: Callable[[], str | None] = lambda: None
-        """Says of each append whether it is `down`, a `conflict`, or durable with its answer `lost`."""
-        self.appends = 0
-        self.died = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, key: RunKey, expected: int, batch: Any) -> Any:
-        number, self.appends = self.appends, self.appends + 1
-        await self._kill(number, "before")
-        fate = self.fails()
-        if fate == "down":
-            raise StoreUnavailable("no disk")
-        if fate == "conflict":
-            raise SequenceConflict("somebody else")
-        result = await self._log.append(key, expected, batch)
-        if fate == "lost":
-            raise StoreUnavailable("no answer")
-        if self.seen is not None:
-            await self.seen(key)
-        await self._kill(number, "after")
-        return result
-
-    async def _kill(self, number: int, when: str) -> None:
-        if (number, when) in self.kills:
-            self.died = True
-            await asyncio.get_running_loop().create_future()
 
 
 class RunDriver:
@@ -77,7 +40,7 @@ class RunDriver:
             for each in (*BUILTIN_TYPES, FLAKY)
             if isinstance(each, InstantNode) and each.declaration.type_id not in instant
         ]
-        self.engine = EngineHarness(*types, limits=Limits(max_parallel_nodes=parallel), wrap=CheckedLog)
+        self.engine = EngineHarness(*types, limits=Limits(max_parallel_nodes=parallel), wrap=APPENDS_FAIL)
         self.key = RunKey("", "")
         self.crashes = 0
         self.fails: Callable[[], str | None] = lambda: None
@@ -114,7 +77,7 @@ class RunDriver:
         return self
 
     def _install_checks(self) -> None:
-        async def seen(key: RunKey) -> None:
+        async def seen(key: RunKey, batch: Batch) -> None:
             """fold-01: what the live run holds is the fold of what is durable, at every append."""
             live = self.engine.executor._live.get(key)
             if live is not None:
@@ -126,26 +89,17 @@ class RunDriver:
         self.engine.log.fails = lambda: self.fails()
 
     async def facts(self) -> list[Fact]:
-        log = self.engine.store.log
-        removed: dict[int, list[tuple[str, Any]]] = {}
-        for each in await log.hidden_values(self.key):
-            removed.setdefault(each.sequence, []).append((each.pointer, msgspec.json.decode(each.value)))
-        return [fact_of_event(event, removed.get(event.sequence, ())) for event in await self.engine.events(self.key)]
+        return await self.engine.facts(self.key)
 
     async def folded(self, count: int | None = None) -> RunState:
         """The fold of the log, or of its first events."""
-        header = (await self.engine.stored_run(self.key)).header
-        plan = await self.engine.catalog.pinned_plan(header.workflow_id, header.definition)
-        hidden = [each for each in await self.engine.store.log.hidden_values(self.key) if each.sequence == -1]
-        values = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden]
-        inputs = reveal(msgspec.json.decode(msgspec.json.encode(header.inputs)), values)
-        return fold(plan, header, inputs, (await self.facts())[:count])
+        return await self.engine.state(self.key, count)
 
     async def crash(self) -> None:
         self.crashes += 1
         await self.engine.crash()
         self._waiting.clear()
-        self.engine = self.engine.successor(wrap=CheckedLog)
+        self.engine = self.engine.successor(wrap=APPENDS_FAIL)
         self._install_checks()
         await self.engine.executor.recover()
 

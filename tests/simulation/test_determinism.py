@@ -128,7 +128,7 @@ def fold_of(plan: Plan) -> RunState:
 
 
 @pytest.mark.rule("run-02", "fold-01", "data-05", "data-06")
-@settings(max_examples=example_count(150), deadline=None)
+@settings(max_examples=example_count(25, 3000), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 2**16))
 def test_the_order_in_which_nodes_end_changes_nothing(dice: random.Random, seed: int) -> None:
     asking = {"core.interrupt": dice.choice([0, 1])}
@@ -161,7 +161,7 @@ def orders(plan: Plan, most: int) -> list[FoldedRun]:
 
 
 @pytest.mark.rule("run-02")
-@settings(max_examples=example_count(12), deadline=None)
+@settings(max_examples=example_count(6, 240), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_order_of_a_small_graph_ends_the_same(dice: random.Random) -> None:
     walks = orders(planned(random_workflow(dice, 5)), 120)

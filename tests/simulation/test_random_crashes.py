@@ -71,7 +71,7 @@ def check_crashes(document: dict[str, Any], expected: Ended, seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@settings(max_examples=example_count(20), deadline=None)
+@settings(max_examples=example_count(5, 400), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
     document = random_workflow(random.Random(seed), 5, ASKING)
@@ -79,7 +79,7 @@ def test_a_crash_at_any_append_changes_nothing(seed: int) -> None:
 
 
 @pytest.mark.rule("fold-01")
-@settings(max_examples=example_count(10), deadline=None)
+@settings(max_examples=example_count(3, 200), deadline=None)
 @given(st.integers(0, 2**48))
 def test_a_crash_between_the_items_of_a_map_changes_nothing(seed: int) -> None:
     document = random_workflow(random.Random(seed), 4, {"core.flow.map": 12, "core.delay": 6})
@@ -101,7 +101,7 @@ async def troubled(document: dict[str, Any], seed: int, crashes: bool, pauses: b
 
 
 @pytest.mark.rule("run-12", "run-13")
-@settings(max_examples=example_count(80), deadline=None)
+@settings(max_examples=example_count(25, 1600), deadline=None)
 @given(st.integers(0, 2**48), st.booleans(), st.booleans(), st.booleans())
 async def test_crashes_pauses_and_a_bad_store_change_nothing(
     seed: int, crashes: bool, pauses: bool, failures: bool

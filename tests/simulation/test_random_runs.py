@@ -57,7 +57,7 @@ async def check_run(document: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.rule("run-02", "fold-01", "data-05")
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(15, 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_an_engine_ends_as_the_fold_alone_does(seed: int) -> None:
     document = random_workflow(random.Random(seed), more=ASKING)

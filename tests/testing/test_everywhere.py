@@ -108,7 +108,7 @@ def test_two_faults_anywhere(name: str) -> None:
     places = [(first, first + more) for first, more in itertools.product(range(1, 14), range(1, 8))]
     pairs = [(*each, *strikes) for each in places for strikes in itertools.product(STRIKES, repeat=2)]
     met = 0
-    for number in range(min(example_count(80, 2), len(pairs))):
+    for number in range(min(example_count(40, 1_600), len(pairs))):
         first, second, strike, again = pairs[number * 331 % len(pairs)]
         TOUCHED.clear()
         faults = [strike(first), again(second)]

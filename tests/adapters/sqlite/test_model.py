@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from tests.harness.definitions import example_count
-from tests.harness.run_ports import RunPorts
+from tests.harness.engine_harness import RunPorts
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite import retention, transactions
 from weftwork.adapters.sqlite.store import SqliteStore

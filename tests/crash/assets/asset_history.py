@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tests.crash.client import CONNECTION_ERRORS
+from tests.crash.oracle import listing
 from tests.live import Host, until
 
 UPLOADS = "/v1/host/weftwork/assets"
@@ -118,7 +119,7 @@ class AssetHistory:
         """Everything that was promised is there, whole. The digests of all that has to be."""
         self.await_ends(host)
         needed: set[str] = set()
-        runs = _listed(host)
+        runs = listing(host).keys()
         lost = [wish for wish in self.undeleted_runs if wish.run_id not in runs]
         assert not lost, f"runs are lost: {lost}"
         back = [wish for wish in self.image_runs if wish.delete_confirmed and wish.run_id in runs]
@@ -142,9 +143,8 @@ class AssetHistory:
             assert number is None, f"{run_id} shows nothing: {host.snapshot(run_id).get('error')}"
             return set()
         payload = shown[0]["payload"]
-        digest = next(
-            image_digest(each) for each in _referenced_images(self) if len(image_bytes(each)) == payload["bytes"]
-        )
+        known = {*self.uploads, *(wish.picture for wish in self.image_runs)}
+        digest = next(image_digest(each) for each in known if len(image_bytes(each)) == payload["bytes"])
         assert number is None or digest == image_digest(number), f"{run_id} shows another picture"
         check_served(host, urlsplit(payload["url"]).path, digest)
         self.checked += 1
@@ -155,18 +155,3 @@ def check_served(host: Host, path: str, digest: str) -> None:
     answer = host.call("GET", path, key=None)
     assert answer.status == 200, f"an asset is not served, but {answer.status}: {answer.body[:200]!r}"
     assert hashlib.sha256(answer.body).hexdigest() == digest, "an asset is not what it was"
-
-
-def _referenced_images(album: AssetHistory) -> set[int]:
-    return {*album.uploads, *(wish.picture for wish in album.image_runs)}
-
-
-def _listed(host: Host) -> set[str]:
-    found: set[str] = set()
-    path = "/v1/runs?limit=200"
-    while True:
-        page = host.call("GET", path).document
-        found |= {run["runId"] for run in page["runs"]}
-        if "nextCursor" not in page:
-            return found
-        path = f"/v1/runs?limit=200&cursor={page['nextCursor']}"

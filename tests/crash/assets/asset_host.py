@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,10 @@ import apsw
 
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node, variable
-from tests.live import until, write_workflows
+from tests.live import until
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import flow
 from weftwork.wiring.data_folder import DATABASE_FILE
-
-SABOTAGE = Path(__file__).with_name("asset_sabotage.py")
 
 
 def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]:
@@ -26,17 +23,10 @@ def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]
 
 
 class AssetHost(RestartableHost):
-    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
+    """Hosts that show pictures."""
 
-    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
-        super().__init__(folder)
-        self._workflows = write_workflows(
-            folder / "showing",
-            _emitting_workflow("shows", "data", "data"),
-            _emitting_workflow("refers", "mediaRef", "photo"),
-        )
-        if sabotage is not None:
-            self._command = [sys.executable, str(SABOTAGE), sabotage]
+    workflows = (_emitting_workflow("shows", "data", "data"), _emitting_workflow("refers", "mediaRef", "photo"))
+    sabotages = Path(__file__).with_name("asset_sabotage.py")
 
     @property
     def blobs(self) -> dict[str, Path]:

@@ -1,17 +1,11 @@
-"""A host that is careless with assets, so that a proof can show that it would notice.
-
-Started as a program of its own: `asset_sabotage.py NAME serve ...`. Nothing in the product can be switched
-like this.
-"""
+"""A host that is careless with assets, so that a proof can show that it would notice."""
 
 import asyncio
-import sys
 from typing import Any
 
 from weftwork.adapters.blobs.folder_tree import FolderTree
 from weftwork.adapters.blobs.local import PARTIAL, LocalBlobs, LocalSink
 from weftwork.adapters.sqlite import assets, retention, transactions
-from weftwork.cli.main import main
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.blobs import Blob
@@ -94,22 +88,3 @@ def drop_references_of_other_runs() -> None:
     """With the first run that is deleted, all others lose its assets as well."""
     taken = "DELETE FROM asset_refs WHERE ?1 IS NOT NULL AND asset_no = ?2"
     _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(delete=taken)
-
-
-SABOTAGES = {
-    each.__name__: each
-    for each in (
-        drop_references,
-        sweep_referenced,
-        commit_blob_late,
-        delete_blob_before_row,
-        keep_partial_files,
-        skip_orphan_scan,
-        keep_references_of_deleted_runs,
-        drop_references_of_other_runs,
-    )
-}
-
-if __name__ == "__main__":
-    SABOTAGES[sys.argv.pop(1)]()
-    main()

@@ -11,6 +11,7 @@ from tests.crash.assets.asset_history import AssetHistory, check_served, image_d
 from tests.crash.assets.asset_host import AssetHost
 from tests.crash.restartable_host import stop
 from tests.live import Host, until
+from tests.live.host import TIMEOUT_SECONDS
 from weftwork.adapters.admin.client import send_request
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ def shown_by(host: Host, run_id: str) -> str:
     return next(urlsplit(each["payload"]["url"]).path for each in host.log(run_id) if each["type"] == "media.image")
 
 
-def share(ground: AssetHost, away: Away) -> None:
+def share(ground: AssetHost, away: Away, patience: float = TIMEOUT_SECONDS) -> None:
     """One run brings a picture and another refers to it; the one goes, then the other."""
     album, host = AssetHistory(), ground.start()
     runs: list[str] = []
@@ -56,7 +57,7 @@ def share(ground: AssetHost, away: Away) -> None:
 
     away(host, runs[1])
     # What a deleted run left is taken away behind the answer.
-    until(lambda: {host.call("GET", url, key=None).status for url in urls} == {404}, "the asset to be gone")
+    until(lambda: {host.call("GET", url, key=None).status for url in urls} == {404}, "the asset to be gone", patience)
     host = grown_old(ground, host)
     ground.await_sweep(set())
     assert {host.call("GET", url, key=None).status for url in urls} == {404}
@@ -88,4 +89,4 @@ def test_an_asset_stays_until_the_last_run_that_refers_to_it_is_gone(tmp_path: P
 )
 def test_a_host_that_lets_go_too_early_or_too_late_is_seen(tmp_path: Path, sabotage: str, seen: str) -> None:
     with AssetHost(tmp_path, sabotage) as ground, pytest.raises(AssertionError, match=seen):
-        share(ground, delete)
+        share(ground, delete, patience=2.0)

@@ -1,6 +1,5 @@
 """Hosts whose runs start runs: workflows with children in every way, and what is asked of them."""
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,11 @@ from tests.crash.interrupts.scripted_clients import (
 )
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node, variable
-from tests.live import Host, delays, until, write_workflows
+from tests.live import Host, delays, until
 from tests.live.child_workflows import sub_workflow_node
 from tests.live.steering import flow, interrupt_node
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
-SABOTAGE = Path(__file__).with_name("child_run_sabotage.py")
 FAN_OUT = 6
 MAPPED_CHILDREN = 4
 WORKERS = ["asked", "quick", "asked"]
@@ -83,13 +81,10 @@ which one is enough; and maps over as many items as they are given, of children 
 
 
 class ChildRunHost(RestartableHost):
-    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
+    """Hosts whose runs start runs."""
 
-    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
-        super().__init__(folder)
-        self._workflows = write_workflows(folder / "kin", *WORKFLOWS)
-        if sabotage is not None:
-            self._command = [sys.executable, str(SABOTAGE), sabotage]
+    workflows = WORKFLOWS
+    sabotages = Path(__file__).with_name("child_run_sabotage.py")
 
 
 def run_tree(host: Host, run_id: str) -> list[dict[str, Any]]:

@@ -1,18 +1,12 @@
-"""A host that breaks its word about child runs, so that a proof can show that it would notice.
-
-Started as a program of its own: `child_run_sabotage.py NAME serve ...`. Nothing in the product can be switched
-like this.
-"""
+"""A host that breaks its word about child runs, so that a proof can show that it would notice."""
 
 import asyncio
-import sys
 from typing import Any
 
 from msgspec.structs import replace
 
 from weftwork.adapters.sqlite import child_runs
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
-from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.child_runs import receive_results
 from weftwork.engine.host.child_messages import ChildMessages
@@ -103,8 +97,3 @@ def apply_results_twice() -> None:
         return real(state, given)
 
     transitions.receive_results = hear
-
-
-if __name__ == "__main__":
-    globals()[sys.argv.pop(1)]()
-    main()

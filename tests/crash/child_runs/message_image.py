@@ -3,11 +3,9 @@
 import asyncio
 from pathlib import Path
 
-import apsw
 import msgspec
 
-from tests.crash.store_image import check_store_image
-from weftwork.adapters.sqlite.store import SqliteStore
+from tests.crash.store_image import check_store_image, in_store
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.store import Store
@@ -23,26 +21,15 @@ _CHILD_EVENTS = (CHILD_STARTED, CHILD_STATUS, CHILD_ENDED)
 def check_messages(data: Path, copy: Path) -> None:
     """Look at a copy, which is made here: the next host must find the files as they were left."""
     check_store_image(data, copy)
-    asyncio.run(_check(copy / DATABASE_FILE))
+    asyncio.run(in_store(copy / DATABASE_FILE, _check))
 
 
-async def _check(path: Path) -> None:
-    store = SqliteStore(path)
-    async with asyncio.timeout(60):
-        await store.open()
-        try:
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            keys = [RunKey(*row) for row in connection.execute("SELECT partition, run_id FROM runs")]
-            connection.close()
-            news = {
-                each.result.child_run_id: each.result.status
-                for each in await store.child_runs.child_results(None, PAGE * PAGE)
-            }
-            orders = {each.child.run_id for each in await store.child_runs.cancel_requests(None, PAGE * PAGE)}
-            for key in keys:
-                await _check_run(store, key, news, orders)
-        finally:
-            await store.close()
+async def _check(store: Store, keys: list[RunKey]) -> None:
+    results = await store.child_runs.child_results(None, PAGE * PAGE)
+    news = {each.result.child_run_id: each.result.status for each in results}
+    orders = {each.child.run_id for each in await store.child_runs.cancel_requests(None, PAGE * PAGE)}
+    for key in keys:
+        await _check_run(store, key, news, orders)
 
 
 async def _check_run(store: Store, key: RunKey, news: dict[str, str], orders: set[str]) -> None:

@@ -1,8 +1,6 @@
 """Hosts that send effects to a sink, runs that want them, and a person who looks at the sink before answering."""
 
 import contextlib
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,10 @@ from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import Log
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import node
-from tests.live import Host, write_workflows
-from tests.live.host import KEYS, command, environment
+from tests.live import Host
 from tests.live.steering import answer_over_http, events, flow
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, effect_key
 
-FOLDER = Path(__file__).parent
 ITEMS = 3
 
 Identity = tuple[str, str]
@@ -59,25 +55,16 @@ def effect_workflow(url: str) -> dict[str, Any]:
 
 
 class EffectHost(RestartableHost):
-    """A data folder whose hosts know the nodes and reach the sink."""
+    """Hosts that know the nodes and reach the sink."""
 
-    def __init__(self, folder: Path, sink: CountingSink, claimed: bool = True) -> None:
-        super().__init__(folder)
+    sabotages = Path(__file__).with_name("effect_sabotage.py")
+    arguments = ("--nodes", "effect_nodes", "--allow-private-network")
+    cwd = Path(__file__).parent
+
+    def __init__(self, folder: Path, sink: CountingSink, sabotage: str | None = None) -> None:
+        self.workflows = (effect_workflow(sink.url), payment_workflow(sink.url))
+        super().__init__(folder, sabotage)
         self._sink = sink
-        self._workflows = write_workflows(folder / "effects", effect_workflow(sink.url), payment_workflow(sink.url))
-        self._command = command() if claimed else [sys.executable, str(FOLDER / "effect_sabotage.py")]
-
-    def launch(self, faults: str | None = None) -> Host:
-        assert all(host.process.poll() is not None for host in self._hosts)
-        number = len(self._hosts)
-        output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
-        line += ["--nodes", "effect_nodes", "--allow-private-network"]
-        with output.open("wb") as out, errors.open("wb") as err:
-            process = subprocess.Popen(line, stdout=out, stderr=err, env=environment(self.folder), cwd=FOLDER)
-        host = Host(process, output, errors, self.data)
-        self._hosts.append(host)
-        return host
 
     def start(self, faults: str | None = None) -> Host:
         """A host that listens, and a sink that has heard all of the ones before it."""

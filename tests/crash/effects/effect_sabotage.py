@@ -1,18 +1,13 @@
-"""A host whose once nodes are not claimed, so that a proof can show that it would notice.
-
-Started as a program of its own: `effect_sabotage.py serve ...`. Nothing in the product can be switched like this.
-"""
+"""A host whose once nodes are not claimed, so that a proof can show that it would notice."""
 
 from typing import Any
 
-from weftwork.cli.main import main
 from weftwork.engine.nodes.effect_ledger import EffectLedger
 
 
-async def skip_claim(self: EffectLedger, place: Any) -> None:
-    """The effect is not announced."""
+def skip_claims() -> None:
+    """No effect is announced."""
 
+    async def claim(self: EffectLedger, place: Any) -> None: ...
 
-if __name__ == "__main__":
-    EffectLedger._claim = skip_claim  # type: ignore[method-assign]
-    main()
+    EffectLedger._claim = claim  # type: ignore[method-assign]

@@ -1,7 +1,6 @@
 """A counting sink under kills: what must not happen twice does not, whatever moment a host dies in."""
 
 import contextlib
-import os
 import random
 import time
 from collections.abc import Callable
@@ -10,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.client import HostGone, RecordingClient
-from tests.crash.client_history import ClientHistory
+from tests.crash.client import ClientHistory, HostGone, RecordingClient
 from tests.crash.effects.effect_host import (
     EFFECTS,
     IDEMPOTENT,
@@ -26,13 +24,13 @@ from tests.crash.effects.effect_host import (
 from tests.crash.effects.effect_sink import CountingSink
 from tests.crash.oracle import follow, listing
 from tests.crash.restartable_host import RestartableHost, stop
+from tests.harness.definitions import FULL
 from tests.live import Host, until
 from tests.live.steering import events
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-LIVES = 150 if FULL else 8
+LIVES = 150 if FULL else 3
 """Hosts that are killed."""
 
 
@@ -136,7 +134,7 @@ def test_somebody_is_asked_and_nothing_is_sent_before_the_answer(tmp_path: Path)
 
 
 def test_a_host_that_claims_nothing_is_seen_by_the_sink(tmp_path: Path) -> None:
-    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink, claimed=False) as ground:
+    with CountingSink(1).listening() as sink, EffectHost(tmp_path, sink, "skip_claims") as ground:
         host, run_id = under_way(ground, sink)
         assert follow(host, run_id)[-1]["type"] == "run.completed"
         assert sink.counts == {key_of(run_id, ("pay", "")): 2}

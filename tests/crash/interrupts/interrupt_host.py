@@ -1,18 +1,14 @@
 """Hosts whose runs wait for people: workflows that ask in every way, and the points that are passed while they do."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.crash.restartable_host import RestartableHost
 from tests.crash.workflows import REPEAT_UNTIL_ENOUGH
 from tests.harness.definitions import edge, node
-from tests.live import Host, write_workflows
 from tests.live.later_host import HOUR_MS
 from tests.live.steering import QUESTION, flow, interrupt_node
 from tests.live.tokens import approval_node, approval_workflow
-
-SABOTAGE = Path(__file__).with_name("interrupt_sabotage.py")
 
 QUORUM = 3
 SHORT_MS = 400
@@ -42,15 +38,7 @@ WORKFLOWS: list[dict[str, Any]] = [
 
 
 class InterruptHost(RestartableHost):
-    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
+    """Hosts whose runs wait for people."""
 
-    def __init__(self, folder: Path, sabotage: str | None = None) -> None:
-        super().__init__(folder)
-        self._workflows = write_workflows(folder / "asking", *WORKFLOWS)
-        if sabotage is not None:
-            self._command = [sys.executable, str(SABOTAGE), sabotage]
-
-    def kill_and_restart(self, host: Host) -> Host:
-        """Kill a host, and start the next one on what it left."""
-        host.kill()
-        return self.start()
+    workflows = WORKFLOWS
+    sabotages = Path(__file__).with_name("interrupt_sabotage.py")

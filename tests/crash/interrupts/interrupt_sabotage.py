@@ -1,11 +1,6 @@
-"""A host that breaks its word about interrupts, so that a proof can show that it would notice.
-
-Started as a program of its own: `interrupt_sabotage.py NAME serve ...`. Nothing in the product can be switched
-like this.
-"""
+"""A host that breaks its word about interrupts, so that a proof can show that it would notice."""
 
 import asyncio
-import sys
 from collections import defaultdict
 from typing import Any
 
@@ -14,7 +9,6 @@ import msgspec
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.event_log import SqliteEventLog
 from weftwork.adapters.system.clock_and_ids import SystemClock
-from weftwork.cli.main import main
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.interrupts import answer_interrupt
@@ -86,8 +80,3 @@ def restart_timeouts() -> None:
         return max(self.requested_at, began) + self.timeout_ms if self.timeout_ms is not None else None
 
     InterruptState.due = property(due)  # type: ignore[method-assign, assignment]
-
-
-if __name__ == "__main__":
-    globals()[sys.argv.pop(1)]()
-    main()

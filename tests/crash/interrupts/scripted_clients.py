@@ -123,15 +123,19 @@ class ScriptedClients:
                 step(host, case)
 
 
+def send_tracked(host: Host, wish: TrackedRequest) -> Answer:
+    """Send a wish, for the first time or again under the same key: those who know hear the same."""
+    answer = send(host, wish)
+    assert answer.status in (200, 201, 202), f"{wish.key} is refused now: {answer.body!r}"
+    replayed = answer.headers.get("openwop-idempotent-replay") == "true"
+    assert replayed or wish.answer is None, f"{wish.key} was acknowledged and is lost"
+    assert wish.answer in (None, answer.body), f"{wish.key} is answered in other words"
+    wish.answer = answer.body
+    return answer
+
+
 def create(host: Host, case: ScriptedRun) -> None:
-    wish = case.create_request
-    for _ in range(1 if wish.answer is None else 2):
-        answer = send(host, wish)
-        assert answer.status == 201, answer.body
-        replayed = answer.headers.get("openwop-idempotent-replay") == "true"
-        assert replayed or wish.answer is None, f"{case.name} was acknowledged and is lost"
-        assert wish.answer in (None, answer.body), f"{case.name} is answered in other words"
-        wish.answer, case.run_id = answer.body, answer.document["runId"]
+    case.run_id = send_tracked(host, case.create_request).document["runId"]
 
 
 def create_link(person: str | None = None) -> ScriptStep:
@@ -151,15 +155,7 @@ def tracked_step(number: int, make: Callable[[ScriptedRun], TrackedRequest]) -> 
     def step(host: Host, case: ScriptedRun) -> None:
         if len(case.requests) == number:
             case.requests.append(make(case))
-        wish = case.requests[number]
-        # Once more to those who know, because they must hear the same.
-        for _ in range(1 if wish.answer is None else 2):
-            answer = send(host, wish)
-            assert answer.status == 200, f"{wish.key} is refused now: {answer.body!r}"
-            replayed = answer.headers.get("openwop-idempotent-replay") == "true"
-            assert replayed or wish.answer is None, f"{wish.key} was acknowledged and is lost"
-            assert wish.answer in (None, answer.body), f"{wish.key} is answered in other words"
-            wish.answer = answer.body
+        send_tracked(host, case.requests[number])
 
     return step
 

@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,15 +10,13 @@ from typing import Any
 from tests.crash.client import CONNECTION_ERRORS
 from tests.crash.restartable_host import RestartableHost
 from tests.harness.definitions import edge, node
-from tests.live import Host, write_workflows
-from tests.live.host import KEYS, environment, until
+from tests.live import Host, until
 from tests.live.steering import answer_over_http, events, flow
 from tests.simulation.models import model_oracle as oracle
 from weftwork.engine.sdk.generation import STRUCTURED_KIND
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import Fact
 
-SABOTAGE = Path(__file__).with_name("model_sabotage.py")
 PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
 PLAN_SCHEMA = {"type": "object", "required": ["steps"], "properties": {"steps": {"type": "array"}}}
 CLARIFICATION = {"questions": [{"id": "who", "question": "Who?"}]}
@@ -72,28 +68,16 @@ TEXTS = [LONG_TEXT, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json
 
 
 class ModelHost(RestartableHost):
-    """One data folder and its hosts. `sabotage` names the guard that is removed, a function of the sabotage script."""
+    """Hosts with a model of a script."""
+
+    workflows = (MODEL_WORKFLOW,)
+    sabotages = Path(__file__).with_name("model_sabotage.py")
 
     def __init__(self, folder: Path, sabotage: str | None = None) -> None:
-        super().__init__(folder)
-        self._workflows = write_workflows(folder / "talking", MODEL_WORKFLOW)
-        self._script = folder / "script.json"
-        self._script.write_text(json.dumps(SCRIPT))
-        if sabotage is not None:
-            self._command = [sys.executable, str(SABOTAGE), sabotage]
-
-    def launch(self, faults: str | None = None) -> Host:
-        assert all(host.process.poll() is not None for host in self._hosts)
-        number = len(self._hosts)
-        output, errors = self.folder / f"out-{number}", self.folder / f"err-{number}"
-        line = [*self._command, "serve", "--port", "0", "--data", self.data, "--workflows", self._workflows, *KEYS]
-        line += ["--model-script", self._script]
-        env = environment(self.folder, {"WEFTWORK_FAULTS": faults} if faults else None)
-        with output.open("wb") as out, errors.open("wb") as err:
-            process = subprocess.Popen([*map(str, line)], stdout=out, stderr=err, env=env)
-        host = Host(process, output, errors, self.data)
-        self._hosts.append(host)
-        return host
+        super().__init__(folder, sabotage)
+        script = folder / "script.json"
+        script.write_text(json.dumps(SCRIPT))
+        self.arguments = ("--model-script", script)
 
 
 class AnsweringClient:

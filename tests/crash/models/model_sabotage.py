@@ -1,15 +1,9 @@
-"""A host that forgets what models said, so that a proof can show that it would notice.
+"""A host that forgets what models said, so that a proof can show that it would notice."""
 
-Started as a program of its own: `model_sabotage.py NAME serve ...`. Nothing in the product can be switched
-like this.
-"""
-
-import sys
 from typing import Any
 
 import msgspec
 
-from weftwork.cli.main import main
 from weftwork.engine.decide import envelopes, transitions
 from weftwork.engine.models.model_calls import EntryModelCalls
 
@@ -50,10 +44,3 @@ def store_interrupt_separately() -> None:
     """The question of a clarification is not stored with its record."""
     send = envelopes.record_envelope
     transitions.record_envelope = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))
-
-
-SABOTAGES = {each.__name__: each for each in (record_answer_twice, store_interrupt_separately)}
-
-if __name__ == "__main__":
-    SABOTAGES[sys.argv.pop(1)]()
-    main()

@@ -1,6 +1,5 @@
 """Models under kills: at every point that a turn of a model passes, its answer is recorded once and handled once."""
 
-import os
 import random
 import time
 from pathlib import Path
@@ -10,12 +9,12 @@ import pytest
 from tests.crash.models.model_host import AnsweringClient, ModelHost, check_runs
 from tests.crash.restartable_host import check_killed_at, has_started, stop
 from tests.crash.store_image import check_store_image
+from tests.harness.definitions import FULL
 from weftwork.ports.fault_points import POINTS
 
 pytestmark = pytest.mark.slow
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-APPENDS = {"append.begin": (5, 12), "append.durable": (3, 8)}
+APPENDS = {"append.begin": (12,), "append.durable": (3,)}
 """At which appends of one run the host is killed: all of them in the full proof. Each stands between an answer, or an
 envelope, and its record, or between the record and whoever waits for it."""
 MOST_APPENDS = 30
@@ -23,9 +22,9 @@ BOOT = 8
 """How often the points of the writer may have been passed when a host has started."""
 OTHERS = {"writer.commit": BOOT, "writer.committed": BOOT, "append.published": 0, "node.launch": 0, "node.ended": 0}
 TIMES = {"node.launch": 3, "node.ended": 3}
-SHORT = ("writer.commit", "append.published", "node.ended")
+SHORT = ("writer.commit",)
 """Where it is killed in the short proof too."""
-LIVES = 12 if FULL else 2
+LIVES = 12 if FULL else 1
 FAILING = ("append.begin", "append.durable", "writer.commit") if FULL else ("append.durable",)
 
 

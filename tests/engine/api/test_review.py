@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
 from tests.harness.definitions import edge, for_all, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation

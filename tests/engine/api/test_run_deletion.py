@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, open_sqlite_store, retention_of, store_long_run
-from tests.harness.run_ports import WrappedLog
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult, Retention

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.engine.run.test_pause import pause, resume
-from tests.harness.crash_log import CrashingLog
+from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import edge, node, variable
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from tests.harness.retained_runs import retention_of

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import GATE, GATED, QUICK, SUB_WORKFLOW, calling_workflow, child_keys, start_run
-from tests.harness.crash_log import harness_crashing_after, restart
+from tests.harness.child_workflows import (
+    GATE,
+    GATED,
+    QUICK,
+    SUB_WORKFLOW,
+    calling_workflow,
+    child_keys,
+    harness_crashing_after,
+    restart,
+    start_run,
+)
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, settle
 from weftwork.engine.decide import transitions

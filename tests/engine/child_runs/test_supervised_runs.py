@@ -1,7 +1,6 @@
 """Supervised runs in the engine: decisions, questions, limits, joins, crashes, and what is hidden."""
 
 import asyncio
-import os
 import random
 from typing import Any
 
@@ -9,19 +8,19 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.child_workflows import child_keys, start_run
-from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, settle
-from tests.harness.supervised_runs import (
+from tests.harness.child_workflows import (
     TERMINATE,
     WORKERS,
+    child_keys,
     found_variable,
     handover_steps,
     next_worker,
     parallel_workflow,
-    release_worker,
+    start_run,
     supervised_workflow,
 )
+from tests.harness.definitions import FULL, edge, node, variable, workflow
+from tests.harness.engine_harness import EngineHarness, run, settle
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.protocol.json import schema
@@ -34,8 +33,8 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES
 @pytest.mark.rule("orch-11")
 async def test_the_newest_decision_counts() -> None:
     bench, key = await start_run(supervised_workflow([next_worker("a"), next_worker("b"), TERMINATE]), *WORKERS)
-    await release_worker(bench, "a")
-    await release_worker(bench, "b")
+    await bench.release("a")
+    await bench.release("b")
     assert await bench.status(key) == "completed"
     documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
     decisions = [each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"]
@@ -62,8 +61,8 @@ async def test_a_dispatch_follows_the_supervisor_before_it_else_the_newest_decis
         if event["type"] == "node.dispatched"
     ]
     assert sorted(sent) == [("apart", "b"), ("behind", "a")]
-    await release_worker(bench, "a")
-    await release_worker(bench, "b")
+    await bench.release("a")
+    await bench.release("b")
     assert await bench.status(key) == "completed"
 
 
@@ -85,7 +84,7 @@ async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
     await bench.answer(key, {"answers": {"answer": "c"}}, "send")
     await settle()
     assert list(bench.gate_node.waiting) == ["c"]
-    await release_worker(bench, "c")
+    await bench.release("c")
     assert await bench.status(key) == "completed"
     decided = await bench.payloads(key, "runOrchestrator.decided")
     assert [each["decision"]["kind"] for each in decided] == ["ask-user", "next-worker", "terminate"]
@@ -163,14 +162,11 @@ def test_what_is_sensitive_in_a_decision_does_not_stand_in_the_log(
         run(work)
 
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
-
-
 @pytest.mark.rule("orch-07")
 async def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> None:
     bench, key = await start_run(parallel_workflow("a", "b", "c", joinMode="first"), *WORKERS)
     assert sorted(bench.gate_node.waiting) == ["a", "b", "c"]
-    await release_worker(bench, "b")
+    await bench.release("b")
     assert sorted(bench.gate_node.cancelled) == ["a", "c"]
     assert await bench.status(key) == "completed"
     children = await child_keys(bench, key)
@@ -189,11 +185,11 @@ async def test_a_quorum_and_its_bound() -> None:
     document = parallel_workflow("a", "b", "c", "d", joinMode="quorum", quorum=2, maxParallel=2)
     bench, key = await start_run(document, *WORKERS)
     assert sorted(bench.gate_node.waiting) == ["a", "b"]
-    await release_worker(bench, "a", Failed("busy", "No."))
+    await bench.release("a", Failed("busy", "No."))
     assert sorted(bench.gate_node.waiting) == ["b", "c"]
-    await release_worker(bench, "c")
+    await bench.release("c")
     assert sorted(bench.gate_node.waiting) == ["b", "d"]
-    await release_worker(bench, "d")
+    await bench.release("d")
     assert await bench.status(key) == "completed"
     assert bench.gate_node.cancelled == ["b"]
     assert await found_variable(bench, key) == "d"
@@ -203,7 +199,7 @@ async def test_a_quorum_and_its_bound() -> None:
 @pytest.mark.rule("kin-08")
 async def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
     bench, key = await start_run(parallel_workflow("a", "b", joinMode="race"), *WORKERS)
-    await release_worker(bench, "b", Failed("busy", "No."))
+    await bench.release("b", Failed("busy", "No."))
     assert await bench.status(key) == "failed"
     assert bench.gate_node.cancelled == ["a"]
     assert (await handover_steps(bench, key))[-2:] == ["child.cancelled a", "child.failed b"]
@@ -217,8 +213,8 @@ async def test_a_race_that_is_lost_fails_the_run_and_ends_the_others() -> None:
 async def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, second: str) -> None:
     bench, key = await start_run(parallel_workflow("a", "b", joinMode="race"), *WORKERS)
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
-    await release_worker(bench, first, Failed("busy", "No."))
-    await release_worker(bench, second)
+    await bench.release(first, Failed("busy", "No."))
+    await bench.release(second)
     assert await bench.status(key) == "paused"
     await bench.executor.request(key, ResumeRequested())
     assert await bench.settled_status(key) == "failed"
@@ -229,7 +225,7 @@ async def test_who_ended_first_counts_also_for_one_that_looks_later(first: str, 
 @pytest.mark.rule("orch-04")
 async def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_fails() -> None:
     bench, key = await start_run(parallel_workflow("a", "b", "nowhere", maxParallel=2), *WORKERS)
-    await release_worker(bench, "a")
+    await bench.release("a")
     assert await bench.status(key) == "failed"
     assert bench.gate_node.cancelled == ["b"]
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "unknown_child_workflow"

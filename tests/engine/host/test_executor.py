@@ -8,8 +8,15 @@ import msgspec
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, background_tasks, run, run_ready_tasks, until
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import (
+    CALLER,
+    EngineHarness,
+    WrappedLog,
+    background_tasks,
+    run,
+    run_ready_tasks,
+    until,
+)
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.run import live_run

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from weftwork.engine.run import live_run
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey

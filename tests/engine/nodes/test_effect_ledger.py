@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.harness.crash_log import CrashingLog
+from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, answer_until_ended, effect_node_type
-from tests.harness.run_ports import WrappedLog
 from weftwork.engine.decide import effect_claims
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.decide.inputs import EffectClaimed

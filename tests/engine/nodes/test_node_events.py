@@ -8,9 +8,8 @@ import pytest
 
 from tests.engine.run.test_pause import pause, resume
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, effect_node_type
-from tests.harness.run_ports import WrappedLog
 from weftwork.engine import node_events
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import transitions

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
-from tests.harness.run_ports import WrappedLog
 from weftwork.engine import node_events
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome

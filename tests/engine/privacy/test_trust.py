@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB_WORKFLOW, child_keys
+from tests.harness.child_workflows import SUB_WORKFLOW, TERMINATE, child_keys, next_worker
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, settle, waiting_node_type
-from tests.harness.supervised_runs import TERMINATE, next_worker
 from tests.harness.untrusted_content import (
     GATE_TYPE,
     STATIC,

@@ -5,11 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.child_workflows import SUB_WORKFLOW, start_run
+from tests.harness.child_workflows import SUB_WORKFLOW, next_worker, start_run
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, waiting_node_type
 from tests.harness.interrupts import answer_refusal
-from tests.harness.supervised_runs import next_worker
 from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
 from weftwork.engine.decide import interrupts
 from weftwork.engine.decide.inputs import VariablesOverwritten

@@ -208,7 +208,7 @@ def check_log(events: list[Event]) -> None:
 
 
 @pytest.mark.rule("fold-01", "run-01")
-@for_all(120, st.integers(0, 2**48), share=2)
+@for_all(60, st.integers(0, 2**48), full=2_400)
 async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None:
     bench, key = await lived(random.Random(seed))
     events = await bench.events(key)

@@ -8,8 +8,15 @@ import pytest
 
 from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import (
+    CALLER,
+    EngineHarness,
+    WrappedLog,
+    run,
+    run_ready_tasks,
+    until,
+    waiting_node_type,
+)
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.decide import run_control

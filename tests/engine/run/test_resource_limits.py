@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until, waiting_node_type
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import (
+    CALLER,
+    EngineHarness,
+    WrappedLog,
+    run,
+    run_ready_tasks,
+    until,
+    waiting_node_type,
+)
 from weftwork.engine.run import live_run
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext

@@ -9,8 +9,7 @@ import pytest
 from tests.engine.decide.test_answers import GATE, asked, asks
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, EngineHarness, run_ready_tasks
-from tests.harness.run_ports import WrappedLog
+from tests.harness.engine_harness import ANSWERER, EngineHarness, WrappedLog, run_ready_tasks
 from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.run.live_run import LiveRun

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.crash_log import CrashingLog
+from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel

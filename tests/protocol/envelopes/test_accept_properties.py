@@ -96,7 +96,7 @@ RULES = st.builds(
 
 @pytest.mark.rule("env-11")
 @pytest.mark.rule("env-17")
-@settings(max_examples=example_count(500, 4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(125, 10_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(contexts(), RULES)
 def test_no_secret_in_an_outcome_whatever_the_payload(document: Json, held: GateRules) -> None:
     check_no_canary(document, held)
@@ -104,7 +104,7 @@ def test_no_secret_in_an_outcome_whatever_the_payload(document: Json, held: Gate
 
 @pytest.mark.rule("env-11")
 @pytest.mark.rule("env-17")
-@settings(max_examples=example_count(500, 4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(125, 10_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(broken(), RULES)
 def test_no_secret_in_an_outcome_whatever_is_broken(document: Json, held: GateRules) -> None:
     check_no_canary(document, held)
@@ -169,7 +169,7 @@ def test_no_secret_in_ten_thousand_outcomes(seed: int) -> None:
 
 
 @pytest.mark.rule("env-10")
-@settings(max_examples=example_count(500, 4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(125, 10_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(contexts() | broken(), RULES)
 def test_the_gate_says_the_same_again(document: Json, held: GateRules) -> None:
     before = copy.deepcopy(document)
@@ -206,7 +206,7 @@ ANYTHING = st.recursive(
 
 
 @pytest.mark.rule("env-10")
-@settings(max_examples=example_count(500, 4), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(125, 10_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     ANYTHING,
     st.sampled_from(sorted(PAYLOADS)),

@@ -95,7 +95,7 @@ def test_integers_stay_exact(number: int) -> None:
     assert isinstance(got, int)
 
 
-@for_all(400, st.text(max_size=60) | WORDS, VALUES, share=4)
+@for_all(100, st.text(max_size=60) | WORDS, VALUES, full=8_000)
 def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     scope = {"inputs": {"x": value, "a": "text"}, "variables": {}, "nodes": {"a": {}, "x": {}}, "configurable": {}}
     codes = ["expression_invalid", "expression_limit"]

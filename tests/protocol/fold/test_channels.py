@@ -236,7 +236,7 @@ def test_a_default_is_older_than_every_write() -> None:
         )
 
 
-@settings(max_examples=example_count(200, 4), deadline=None)
+@settings(max_examples=example_count(50, 4_000), deadline=None)
 @given(st.lists(st.tuples(STAMPS, st.sampled_from([*REDUCERS, "vendor.acme.sum"]), st.data()), max_size=6))
 def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Stamp, str, st.DataObject]]) -> None:
     state: ChannelState | None = None

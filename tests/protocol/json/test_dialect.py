@@ -295,7 +295,7 @@ def test_every_schema_of_the_dialect_is_taken_and_weighs_what_it_stands_for(sche
 
 
 @pytest.mark.rule("schema-04")
-@for_all(150, schemas(), VALUES, share=3)
+@for_all(50, schemas(), VALUES, full=3_000)
 def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any) -> None:
     found = analyze_schema(schema, "")
     assume(not found.violations)
@@ -304,7 +304,7 @@ def test_the_work_is_within_weight_times_size(schema: dict[str, Any], value: Any
 
 
 @pytest.mark.rule("schema-04")
-@for_all(150, schemas(), VALUES, share=3)
+@for_all(50, schemas(), VALUES, full=3_000)
 def test_an_independent_validator_agrees(schema: dict[str, Any], value: Any) -> None:
     assert (check_value(schema, value, "") == []) == jsonschema.Draft202012Validator(schema).is_valid(value)
 

@@ -183,7 +183,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @pytest.mark.rule("media-14")
-@for_all(400, prose, st.lists(st.integers(0, 5000), max_size=30), st.integers(1, 600), share=4)
+@for_all(100, prose, st.lists(st.integers(0, 5000), max_size=30), st.integers(1, 600), full=8_000)
 def test_where_it_is_cut_makes_no_difference(text: str, places: list[int], most: int) -> None:
     whole = Base64Elider(most).feed(text)
     assert whole == MARKED.sub(lambda found: found[1] + found[2][:most], text)

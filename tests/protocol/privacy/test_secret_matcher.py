@@ -74,7 +74,7 @@ def expected(learnt: list[str], text: str) -> str:
 TEXTS = st.text("ab.", max_size=9) | st.integers(MAX_TEXT - 2, MAX_TEXT + 2).map(lambda length: "a" * length)
 
 
-@for_all(300, st.lists(TEXTS, max_size=12), st.lists(TEXTS, max_size=12).map("".join), share=3)
+@for_all(100, st.lists(TEXTS, max_size=12), st.lists(TEXTS, max_size=12).map("".join), full=6_000)
 def test_the_pattern_finds_what_a_plain_search_finds(learnt: list[str], text: str) -> None:
     assert knowing(learnt).mask(text) == expected(learnt, text)
 

@@ -1,14 +1,13 @@
 """Debug bundles: what is in them, what is not, and how large they are."""
 
 import json
-import os
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.definitions import for_all, header_of, node, plan_of, workflow
+from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
@@ -18,7 +17,7 @@ from weftwork.protocol.run.projection import Projection, RowKind, StateRow, Stor
 
 PLAN = plan_of(workflow([node("a")]))
 NOW = 1_790_000_000_000
-STEP = 1 if os.environ.get("WEFTWORK_PROOF") == "full" else 37
+STEP = 1 if FULL else 37
 Written = tuple[str, dict[str, Any], str | None]
 
 

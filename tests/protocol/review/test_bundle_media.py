@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import os
 import random
 import re
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.harness.cases import present
-from tests.harness.definitions import for_all
+from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token
@@ -24,7 +23,6 @@ from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
-FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 TOKENS = 300_000 if FULL else 4_000
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 12
 TINY = b"\x89PNG\r\n\x1a\n tiny"
@@ -111,7 +109,7 @@ def values() -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.rule("bundle-08")
-@for_all(60, values(), share=2)
+@for_all(30, values(), full=1_200)
 @example(base64.encodebytes(bytes(900)).decode())
 def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     written = story(1)

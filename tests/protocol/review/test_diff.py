@@ -117,7 +117,7 @@ def test_applied_to_one_log_it_makes_the_other(a: Log, b: Log) -> None:
 
 
 @pytest.mark.rule("diff-02")
-@for_all(300, DRAFTS, DRAFTS, share=2)
+@for_all(150, DRAFTS, DRAFTS, full=6_000)
 def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any) -> None:
     a, b = event("run-a", 0, *one), event("run-b", 0, *other)
     assert is_same_event(a, b) is (lasting(json.loads(a.document)) == lasting(json.loads(b.document)))

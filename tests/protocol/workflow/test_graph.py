@@ -103,7 +103,7 @@ def ended(plan: graph.Plan, outcomes: dict[str, str]) -> RunState:
     return state
 
 
-@for_all(150, dags(), st.data(), share=2)
+@for_all(75, dags(), st.data(), full=3_000)
 def test_each_node_ends_as_its_rule_says_of_those_above(document: dict[str, Any], data: st.DataObject) -> None:
     plan = plan_of(document)
     outcomes = {node_id: data.draw(st.sampled_from(["completed", "failed"])) for node_id in plan.order}

@@ -12,10 +12,8 @@ from tests.simulation.child_runs.child_run_workflows import (
     PARENT_TYPES,
     ChildPlan,
 )
-from tests.simulation.run_driver import COMPARED_FIELDS as ALL
-from weftwork.engine.run.live_run import run_bounds
-from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
-from weftwork.protocol.json import schema
+from tests.simulation.random_schedule import check_log, is_parked_after_wakeups
+from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.child_runs import status_for_parent
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED, CHILD_STATUS, Event
@@ -23,80 +21,23 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
-    from tests.simulation.child_runs.run_tree_driver import RunTreeDriver
+    from tests.simulation.child_runs.child_run_schedule import ChildRunSchedule
 
 
 ALARM_COROUTINES = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
 """What the alarm is made of."""
-COMPARED_FIELDS = [name for name in ALL if name != "pending_calls"]
 
 
-async def check_append(storm: "RunTreeDriver", key: RunKey, batch: Batch) -> None:
-    """fold-01: what a live run holds is the fold of what is durable; and what it says of children is kept."""
+def check_started(storm: "ChildRunSchedule", key: RunKey, batch: Batch) -> None:
+    """What an append says of children is kept."""
     for event in batch.events:
         if event.type == CHILD_STARTED:
             said = msgspec.json.decode(event.payload)
             known = (key, event.node_id or "", said["key"], said["awaited"])
             assert storm.started.setdefault(said["childRunId"], known) == known, "a child has two parents"
-    live = storm.engine.executor._live.get(key)
-    if live is not None and not storm.engine.process_log.dead:
-        folded = await storm.engine.state(key)
-        for name in COMPARED_FIELDS:
-            assert getattr(folded, name) == getattr(live.state, name), (
-                f"{key.run_id} is not the fold of its log: {name}"
-            )
 
 
-async def check_idle(storm: "RunTreeDriver") -> None:
-    """Nothing can happen now without time, a person or the store."""
-    bench = storm.engine
-    for each in await storm.runs():
-        key, projection = each.header.key, each.projection
-        state = await storm.folded(each)
-        if storm.has_store_threads and await _has_moved(storm, each, state):
-            continue
-        limit = run_bounds(bench.runtime, state).duration
-        parked = projection.parked
-        assert projection.status == state.status, "the cache is not the fold"
-        assert is_parked(state) == parked or (parked and is_parked_after_wakeups(state)), "the cache is not the fold"
-        assert projection.wake_at == (next_wake_at(state, limit) if parked else None), (
-            "it is known when a parked run wakes"
-        )
-        live = bench.executor._live.get(key)
-        if live is not None:
-            _check_live(storm, live, state)
-    asking = [task for task in storm.pending_requests if not task.done()]
-    assert asking or bench.executor._child_messages._tasks or not bench.executor._pending_requests, (
-        "somebody is still wanted"
-    )
-
-
-async def _has_moved(storm: "RunTreeDriver", before: StoredRun, state: RunState) -> bool:
-    """Whether a run went on between two looks at it, which a store with threads of its own lets happen."""
-    now, then = (await storm.engine.stored_run(before.header.key)).projection, before.projection
-    same = (now.last_sequence, now.parked) == (then.last_sequence, then.parked)
-    return not same or state.last_sequence != then.last_sequence
-
-
-def is_parked_after_wakeups(state: RunState) -> bool:
-    """Whether it is parked once nodes that are owed a look have had it: a look that changes nothing is in no log."""
-    owed, state.pending_calls = state.pending_calls, set()
-    try:
-        return is_parked(state)
-    finally:
-        state.pending_calls = owed
-
-
-def _check_live(storm: "RunTreeDriver", live: Any, state: RunState) -> None:
-    if live._driver is None and not live._inbox and not state.is_terminal:
-        for name in COMPARED_FIELDS:
-            assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        wanted = live.key in storm.engine.executor._pending_requests or live.is_rechecking
-        idle = may_unload(live.state, live._bounds.duration, storm.engine.clock.now())
-        assert wanted or not idle, "a run stays in memory for nobody"
-
-
-async def check_quiescent(storm: "RunTreeDriver") -> None:
+async def check_quiescent(storm: "ChildRunSchedule") -> None:
     """All word has arrived, and the store was there all the time."""
     bench = storm.engine
     kin = bench.executor._child_messages
@@ -161,7 +102,7 @@ def _check_known_children(state: RunState, states: dict[str, RunState]) -> None:
             assert found == child.status, f"{child.run_id} is {found} and its parent has {child.status}"
 
 
-async def check_end(storm: "RunTreeDriver") -> None:
+async def check_end(storm: "ChildRunSchedule") -> None:
     """All runs have ended, and all word has arrived."""
     bench = storm.engine
     assert not bench.executor._live, "a run stays in memory"
@@ -175,7 +116,8 @@ async def check_end(storm: "RunTreeDriver") -> None:
     named: dict[str, tuple[RunKey, str]] = {}
     for each in runs.values():
         events = await bench.events(each.header.key)
-        _check_log(events)
+        check_log(events)
+        assert events[0].type in ("run.started", "run.cancelled")
         for child_id, node_id in _check_children(storm, each, events, runs).items():
             assert child_id not in named, "two runs have started the same child"
             named[child_id] = each.header.key, node_id
@@ -186,17 +128,8 @@ async def check_end(storm: "RunTreeDriver") -> None:
             assert named.get(each.header.run_id) == (key, parent.node_id), f"nobody has started {each.header.run_id}"
 
 
-def _check_log(events: list[Event]) -> None:
-    assert [event.type for event in events if event.is_terminal] == [events[-1].type], "one end, and nothing after it"
-    assert events[0].type in ("run.started", "run.cancelled")
-    for event in events:
-        document = msgspec.json.decode(event.document)
-        assert schema.check("run-event", document) == [], document
-        assert schema.check_payload(event.type, document["payload"]) == [], document
-
-
 def _check_children(
-    storm: "RunTreeDriver", run: StoredRun, events: list[Event], runs: dict[str, StoredRun]
+    storm: "ChildRunSchedule", run: StoredRun, events: list[Event], runs: dict[str, StoredRun]
 ) -> dict[str, str]:
     """What a log says of children, against their own. Returns the node of each."""
     facts = [(event, msgspec.json.decode(event.payload)) for event in events]

@@ -1,62 +1,97 @@
 """Trees of runs while everything around them breaks."""
 
 import asyncio
+import random
+from typing import Any
 
-from tests.harness.engine_harness import run_ready_tasks
-from tests.simulation.child_runs.run_tree_driver import FAULT_POINTS, RunTreeDriver
-from tests.simulation.run_driver import retrieve_exception as heard
+from tests.simulation.child_runs.child_run_oracle import check_end, check_quiescent, check_started
+from tests.simulation.child_runs.child_run_workflows import ParentNodes
+from tests.simulation.random_schedule import RandomSchedule, Weights
+from tests.simulation.run_driver import retrieve_exception
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.decide.inputs import CancelRequested, PauseRequested, ResumeRequested
+from weftwork.engine.decide.inputs import AnswerReceived
 from weftwork.ports import fault_points
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
+from weftwork.protocol.people.approvals import Answerer
+from weftwork.protocol.run.batch import Batch
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import StoredRun
+
+ACTION_WEIGHTS: Weights = {
+    "answer": 25,
+    "tick": 15,
+    "wake": 25,
+    "pause": 6,
+    "resume": 8,
+    "cancel": 3,
+    "both": 2,
+    "crash": 4,
+    "kill": 15,
+    "point": 12,
+    "close": 2,
+    "again": 4,
+    "delete": 3,
+    "rest": 3,
+}
+FAULT_POINTS = (
+    *("kin.related", "kin.deliver", "kin.order", "append.published", "node.launch", "node.ended"),
+    *("run.ended", "run.parked", "alarm.ring", "recover.run"),
+)
+ANSWERER = Answerer("key_somebody")
 
 
-class ChildRunSchedule(RunTreeDriver):
-    """One tree, over as many processes as it takes. `moves` says how often what happens."""
+class ChildRunSchedule(RandomSchedule):
+    """Some trees of one workflow."""
 
-    async def run_random(self, turns: int) -> None:
-        """Let anything happen, for so many turns or until all runs have ended."""
-        for _ in range(turns):
+    fault_rates: Weights = {"down": 0.04, "lost": 0.08}  # noqa: RUF012
+    checks_appends = True
+
+    def __init__(self, rng: random.Random, weights: Weights | None = None, faults: bool = True, **harness: Any) -> None:
+        nodes = ParentNodes(rng if faults else random.Random(0))
+        super().__init__(rng, weights or ACTION_WEIGHTS, *nodes.types(), faults=faults, **harness)
+        self.max_delay_turns = rng.choice([0, 0, 3, 8]) if faults else 0
+        self.deleted: set[RunKey] = set()
+        self.started: dict[str, tuple[RunKey, str, str, bool]] = {}
+        """Each child that any parent was durably said to have: parent, node, key, and whether it is waited for."""
+        self.same_answer = False
+
+    async def finish(self) -> None:
+        await self.await_quiescence()
+        await super().finish()
+
+    async def await_quiescence(self) -> None:
+        """Some seconds in which nothing breaks: all word between runs has arrived."""
+        troubled, self.faults_enabled = self.faults_enabled, False
+        self._disarm_faults()
+        for turn in range(200):
             await self.settle()
-            if not await self.unfinished_runs():
-                return
-            (move,) = self.rng.choices(list(self.action_weights), list(self.action_weights.values()))
-            self.action_counts[move] += 1
-            await getattr(self, f"_{move}")()
+            if turn >= 60 and not self.engine.executor._child_messages._tasks:
+                break
+            self.engine.clock.advance(100)
+        await check_quiescent(self)
+        self.faults_enabled = troubled
 
-    async def _random_key(self) -> RunKey | None:
-        found = [each.header.key for each in await self.unfinished_runs()]
-        return self.rng.choice(found) if found else None
+    async def check_append(self, key: RunKey, batch: Batch) -> None:
+        check_started(self, key, batch)
+        await super().check_append(key, batch)
 
-    async def _answer(self) -> None:
-        if found := await self._open_interrupts():
-            self._send_answer(*self.rng.choice(found))
+    async def check_end(self) -> None:
+        await self.await_quiescence()
+        await check_end(self)
 
-    async def _tick(self) -> None:
-        self.engine.clock.advance(self.rng.choice([1, 20, 100, 250, 1_000]))
+    # What may happen.
 
-    async def _pause(self) -> None:
-        found = [each.header.key for each in await self.unfinished_runs() if each.projection.status == "running"]
-        if found:
-            self._send(self.rng.choice(found), PauseRequested(self.rng.choice(DRAIN_POLICIES)))
-
-    async def _resume(self) -> None:
-        paused = [each.header.key for each in await self.unfinished_runs() if each.projection.status == "paused"]
-        if paused:
-            self._send(self.rng.choice(paused), ResumeRequested())
-
-    async def _cancel(self) -> None:
-        if (key := await self._random_key()) is not None:
-            self._send(key, CancelRequested("enough"))
+    def _send_answer(self, stored: StoredRun, asked: InterruptState) -> None:
+        dice = random.Random(f"{stored.header.workflow_id}{asked.node_id}") if self.same_answer else self.rng
+        action = "accept" if dice.random() < 0.9 else "reject"
+        value = {"action": action} if asked.kind == "approval" else {}
+        now = self.engine.clock.now()
+        self._send(stored.header.key, AnswerReceived(asked.node_id, value, ANSWERER, now, asked.interrupt_id))
 
     async def _both(self) -> None:
         """Two quick ones, of the same run or of two of a tree."""
         await self._cancel()
         await self._cancel()
-
-    async def _kill(self) -> None:
-        log = self.engine.log
-        log.kills = {(log.writes + self.rng.randrange(4), self.rng.choice(["before", "after"]))}
 
     async def _point(self) -> None:
         """The process ends where it passes a place of that name."""
@@ -75,23 +110,8 @@ class ChildRunSchedule(RunTreeDriver):
         for key in self.rng.sample(ended, min(len(ended), 2)):
             self.deleted.add(key)
             task = asyncio.create_task(retention._delete_if_ended(key))
-            task.add_done_callback(heard)
+            task.add_done_callback(retrieve_exception)
             self.pending_requests.add(task)
 
     async def _rest(self) -> None:
         await self.await_quiescence()
-
-    async def _close(self) -> None:
-        """The process ends in peace: the store is there."""
-        troubled, self.faults_enabled = self.faults_enabled, False
-        self._disarm_faults()
-        closing = asyncio.create_task(self.engine.close())
-        for _ in range(200):
-            await run_ready_tasks()
-            if closing.done():
-                break
-            await self._wake()
-        await closing
-        await self._kill_process()
-        self.faults_enabled = troubled
-        await self._start_successor()

@@ -4,10 +4,11 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
+from tests.engine.run.test_event_logs import check_caches
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from tests.simulation.effects.effect_history import CUTTING_ERRORS, EffectPlace, effect_history
 from tests.simulation.effects.effect_workflows import (
     RECEIPT,
     SECRET,
@@ -16,133 +17,136 @@ from tests.simulation.effects.effect_workflows import (
     expected_effects,
     key_maker,
 )
-from tests.simulation.run_driver import ADVANCE_CLOCK, COMPARED_FIELDS, CheckedLog, RunDriver
-from weftwork.adapters.nodes.builtin import BUILTIN_TYPES
-from weftwork.engine.decide.inputs import AnswerReceived, CancelRequested, PauseRequested, ResumeRequested
-from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.fold.state import RunState
+from tests.simulation.random_schedule import RandomSchedule, Weights
+from weftwork.engine.decide.inputs import AnswerReceived
+from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
-from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunHeader, RunKey
+from weftwork.protocol.run.events import EFFECT_CLAIMED, EFFECT_RECORDED, MAP_ITEM, Fact
+from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.interrupts import InterruptState
+from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.workflow.node_types import Effect
 
-STORE_FAULT_RATES = {"down": 0.04, "conflict": 0.04, "lost": 0.08}
-FAULT_RATES = {
-    "crash": 0.07,
-    "kill": 0.04,
-    "close": 0.04,
-    "immediate": 0.05,
-    "drain-current-node": 0.03,
-    "cancel": 0.004,
+ACTION_WEIGHTS: Weights = {
+    "release": 55,
+    "answer": 8,
+    "wake": 12,
+    "resume": 8,
+    "crash": 7,
+    "kill": 4,
+    "close": 4,
+    "pause": 8,
+    "cancel": 0.4,
 }
 FAULTY_TURNS = 70
 """Turns after which nothing more gets in the way of a run."""
+CUTTING_ERRORS = ("node_timeout", "map_item_failed")
+"""Failures that cut off what is under way: of a node, or of others in a map."""
+
+EffectPlace = tuple[str, str, str]
+"""Node, item, step."""
 
 
-class UnreliableLog(CheckedLog):
-    """Also the creation of a run may fail, durable or not, and so may reading it again."""
+@dataclass
+class EffectHistory:
+    """Claims are known by the ids of their events."""
 
-    made: RunKey | None = None
-
-    async def create(self, header: RunHeader, *more: Any) -> Any:
-        fate = self.fails()
-        if fate == "down":
-            raise StoreUnavailable("no disk")
-        result = await self._log.create(header, *more)
-        self.made = header.key
-        if fate == "lost":
-            raise StoreUnavailable("no answer")
-        return result
-
-    async def read(self, *arguments: Any) -> Any:
-        if self.fails() == "down":
-            raise StoreUnavailable("no disk")
-        return await self._log.read(*arguments)
+    interrupts: list[tuple[EffectPlace, str]] = field(default_factory=list)
+    """What somebody was asked about, with the claim."""
+    cut_claims: set[str] = field(default_factory=set)
+    """Claims that were cut off by a failure, and not by the end of a process."""
+    cut_count: int = 0
+    """How often something was cut off so, whether it was claimed or not."""
 
 
-class EffectSchedule(RunDriver):
-    """One run, over as many processes as it takes."""
+def effect_history(facts: list[Fact]) -> EffectHistory:
+    """Reads the log without the fold, which is what is to be proved."""
+    story = EffectHistory()
+    claims: dict[EffectPlace, str] = {}
+    for event in facts:
+        payload, node_id = event.payload, event.node_id or ""
+        where = (node_id, payload.get("item", ""), payload.get("step", ""))
+        if event.type == EFFECT_CLAIMED:
+            claims[where] = event.event_id
+        elif event.type == EFFECT_RECORDED:
+            claims.pop(where)
+        elif event.type in ("node.completed", "node.failed", MAP_ITEM):
+            item = str(payload["index"]) if event.type == MAP_ITEM else None
+            claims = {
+                each: claim for each, claim in claims.items() if each[0] != node_id or item not in (None, each[1])
+            }
+        elif event.type == "node.retried":
+            # Whoever is tried again as a whole has said that it did not happen.
+            claims.pop((node_id, "", ""), None)
+            if payload["lastError"]["code"] in CUTTING_ERRORS:
+                story.cut_count += 1
+                story.cut_claims |= {claim for each, claim in claims.items() if each[0] == node_id}
+        elif event.type == "interrupt.requested" and payload["data"].get("customKind") == UNKNOWN_OUTCOME_KIND:
+            about = payload["data"]["payload"]
+            where = (node_id, about.get("item", ""), about.get("step", ""))
+            story.interrupts.append((where, claims[where]))
+    return story
 
-    def __init__(self, world: GatedExternalSystem, dice: random.Random) -> None:
-        super().__init__(frozenset(each.declaration.type_id for each in BUILTIN_TYPES))
-        self.external_system = world
-        self.rng = dice
-        self._waiting = world.gates
-        limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]), max_nodes_per_tenant=dice.choice([0, 0, 1, 2]))
-        self.engine = EngineHarness(*world.types(dice.choice([0, 0, 1])), limits=limits, wrap=UnreliableLog)
+
+class EffectSchedule(RandomSchedule):
+    """One run."""
+
+    fault_rates: Weights = {"down": 0.04, "conflict": 0.04, "lost": 0.08}  # noqa: RUF012
+    faulty_calls = ("create", "read", "append")
+    checks_appends = True
+
+    def __init__(self, external_system: GatedExternalSystem, rng: random.Random) -> None:
+        limits = Limits(max_parallel_nodes=rng.choice([1, 2, 16]), max_nodes_per_tenant=rng.choice([0, 0, 1, 2]))
+        super().__init__(rng, ACTION_WEIGHTS, *external_system.types(rng.choice([0, 0, 1])), limits=limits)
+        self.external_system = external_system
+        self.gates = external_system.gates
+        self.expected: dict[Identity, Effect] = {}
         self.has_person = True
-        self.effect_interrupts = 0
-        self.fault_counts: Counter[str] = Counter()
-        """What went wrong, how often."""
         self._unknown: set[str] = set()
         """Claims that were open when a process died."""
-        self._differences: list[str] = []
-        self._install_checks()
 
-    def _install_checks(self) -> None:
-        async def seen(key: RunKey) -> None:
-            """fold-01: what the live run holds is the fold of what is durable, at every append."""
-            live = self.engine.executor._live.get(key)
-            if live is not None and key == self.key:
-                folded = await self.folded()
-                # Kept, because what is raised here is the host's own failure.
-                self._differences += [
-                    name for name in COMPARED_FIELDS if getattr(folded, name) != getattr(live.state, name)
-                ]
+    async def start(self, *documents: dict[str, Any], **more: Any) -> Self:
+        self.expected = expected_effects(documents[-1])
+        return await super().start(*documents, at_once=self.rng.random() < 0.5, inputs={"hidden": SECRET}, **more)
 
-        self.engine.log.seen = seen
-        self.engine.log.fails = lambda: self.fails()
-
-    async def crash(self) -> None:
-        """The process dies, and the next one takes over."""
-        self.fault_counts["crash"] += 1
-        await self.engine.crash()
-        self._unknown |= {claim for _, claim in await self.open_claims()}
+    async def take_over(self, engine: EngineHarness, key: RunKey, document: dict[str, Any]) -> None:
+        """Go on with a run whose processes are dead."""
+        self.key, self.expected, self.documents = key, expected_effects(document), [document]
+        self.engine, self.faults_enabled = engine, False
         await self._start_successor()
 
-    async def _start_successor(self) -> None:
-        self.external_system.gates.clear()
-        self.engine = self.engine.successor(wrap=UnreliableLog)
-        await self.engine.executor.recover()
-        self._install_checks()
+    async def on_death(self) -> None:
+        self._unknown |= {claim for _, claim in await self.open_claims()}
 
-    async def close(self) -> None:
-        """The process ends in peace: the store is there, and the world answers what it was asked."""
-        self.fault_counts["close"] += 1
-        fails, self.fails = self.fails, lambda: None
-        self.engine.log.kills = set()
+    async def _close_engine(self) -> None:
+        """The world answers what it was asked."""
         while (live := self.engine.executor._live.get(self.key)) is not None and live._store_away:
-            await self.perform(ADVANCE_CLOCK)
+            await self._wake()
             await run_ready_tasks()
-        closing = asyncio.create_task(self.engine.close())
-        while not closing.done():
-            for gate in list(self.external_system.gates.values()):
-                if not gate.done():
-                    gate.set_result(None)
-            await asyncio.sleep(0)
-        await closing
-        known = self._unknown | effect_history(await self.facts()).cut_claims
+        await super()._close_engine()
+        known = self._unknown | effect_history(await self.engine.facts(self.key)).cut_claims
         left = [where for where, claim in await self.open_claims() if claim not in known]
         assert not left, f"a host went away and left {left} open"
-        await self.engine.crash()
-        await self._start_successor()
-        self.fails = fails
 
-    async def perform(self, what: str) -> None:
-        if what == ADVANCE_CLOCK or what in self.external_system.gates:
-            await super().perform(what)
-            return
-        state = await self.state()
-        mine = [each for each in state.interrupts.values() if each.node_id == what and each.status == "open"]
-        if mine:
-            found = self._truthful_answer(what, mine[0].data, state.nodes[what].visits)
-            await self.send(AnswerReceived(what, found, Answerer("somebody"), self.engine.clock.now()))
+    @property
+    def may_wait_for_ever(self) -> bool:
+        return not self.has_person
+
+    async def open_interrupts(self) -> list[tuple[StoredRun, InterruptState]]:
+        found = await super().open_interrupts()
+        return [each for each in found if self.has_person or each[1].data["customKind"] != UNKNOWN_OUTCOME_KIND]
+
+    def _send_answer(self, stored: StoredRun, asked: InterruptState) -> None:
+        visit = self._folded[self.key].nodes[asked.node_id].visits
+        value = self._truthful_answer(asked.node_id, asked.data, visit)
+        self._send(self.key, AnswerReceived(asked.node_id, value, Answerer("somebody"), self.engine.clock.now()))
 
     def _truthful_answer(self, node_id: str, data: dict[str, Any], visit: int) -> Any:
         """A truthful answer: whoever is asked what became of an effect looks whether the world has seen it."""
         if data.get("customKind") != UNKNOWN_OUTCOME_KIND:
             return "yes"
-        self.effect_interrupts += 1
         about = data["payload"]
         place = f"{node_id}[{about['item']}]" if "item" in about else node_id
         if self._key((place, visit, about.get("step", ""))) not in self.external_system.received_keys:
@@ -153,93 +157,13 @@ class EffectSchedule(RunDriver):
     def _key(self) -> Callable[[Identity], str]:
         return key_maker("acme", self.key.run_id)
 
-    async def available_actions(self) -> list[str]:
-        found = await super().available_actions()
-        suspended = await self._suspended_nodes()
-        return [each for each in found if self.has_person or each not in suspended]
-
-    async def _suspended_nodes(self) -> set[str]:
-        asked = (await self.state()).interrupts.values()
-        return {
-            each.node_id for each in asked if each.status == "open" and each.data["customKind"] == UNKNOWN_OUTCOME_KIND
-        }
-
-    async def run_with_faults(self) -> None:
-        """Let the run happen in bad weather, until it has ended or, without a person, waits for one."""
-        for turn in range(2_000):
-            found = await self.available_actions()
-            status = await self.engine.status(self.key)
-            if self.engine.log.died:
-                await self.crash()
-                continue
-            if status in TERMINAL_STATUSES:
-                return
-            what = self._random_fault() if turn < FAULTY_TURNS else None
-            if what is not None:
-                await self._apply_fault(what)
-            elif status == "paused" and (not found or self.rng.random() < 0.5):
-                await self.send(ResumeRequested())
-            elif found:
-                await self.perform(self.rng.choice(found))
-            elif not self.has_person and await self._suspended_nodes():
-                return
-            if turn == FAULTY_TURNS:
-                self.fails = lambda: None
-            self._check_once()
-        raise AssertionError(f"the run does not end: {await self.engine.event_types(self.key)}")
-
-    def _random_fault(self) -> str | None:
-        chance = self.rng.random()
-        for what, often in FAULT_RATES.items():
-            chance -= often
-            if chance < 0:
-                return what
-        return None
-
-    async def _apply_fault(self, what: str) -> None:
-        if what == "crash":
-            await self.crash()
-        elif what == "close":
-            await self.close()
-        elif what == "kill":
-            log = self.engine.log
-            log.kills = {(log.appends + self.rng.randrange(3), self.rng.choice(["before", "after"]))}
-        elif what == "cancel":
-            self.fault_counts["cancel"] += 1
-            await self.send(CancelRequested())
-        else:
-            assert what in DRAIN_POLICIES
-            self.fault_counts["pause"] += 1
-            await self.send(PauseRequested(what))
-
-    def _check_once(self) -> None:
-        assert not self._differences, f"the live run is not the fold of its log: {self._differences}"
+    async def check_idle(self) -> None:
+        await super().check_idle()
         assert not self.external_system.violations, self.external_system.violations
-        once = {self._key(each): each for each, effect in self.expected.items() if effect == "once"}
-        for key, count in Counter(self.external_system.received_keys).items():
-            assert count == 1 or key not in once, f"{once[key]} happened {count} times"
+        check_once(self.external_system, self.key, self.expected)
 
-    async def start(self, document: dict[str, Any], at_once: bool = True) -> "EffectSchedule":
-        self.expected = expected_effects(document)
-        for _ in range(20):
-            try:
-                self.key = await self.engine.start(document, at_once=at_once, inputs={"hidden": SECRET})
-            except StoreUnavailable:
-                self.fault_counts["lost"] += self.engine.log.made is not None
-                self.key = self.engine.log.made or self.key
-            if self.engine.log.made is not None:
-                return self
-        raise AssertionError("no run was ever made")
-
-    async def take_over(self, bench: EngineHarness, key: RunKey, document: dict[str, Any]) -> None:
-        """Go on with a run whose processes are dead."""
-        self.key, self.expected = key, expected_effects(document)
-        self.engine = bench
-        await self._start_successor()
-
-    async def check(self) -> RunState:
-        """What holds however a run has ended."""
-        self._check_once()
+    async def check_end(self) -> None:
+        """What holds however the run has ended."""
         state = await self.folded()
         keys = {self._key(each): each for each in self.expected}
         counts = Counter(self.external_system.received_keys)
@@ -252,15 +176,14 @@ class EffectSchedule(RunDriver):
             assert state.status != "failed" or (state.error or {})["code"] in CUTTING_ERRORS, state.error
         events = await self.engine.events(self.key)
         assert not any(SECRET.encode() in event.payload for event in events), "what is hidden can be read"
-        story = effect_history(await self.facts())
+        story = effect_history(await self.engine.facts(self.key))
         repeats = {keys[key]: count - 1 for key, count in counts.items() if count > 1}
-        interruptions = (
-            self.fault_counts["crash"] + self.fault_counts["close"] + self.fault_counts["pause"] + story.cut_count
-        )
+        interruptions = story.cut_count + sum(self.action_counts[name] for name in ("crashes", "close", "pause"))
         assert all(count <= interruptions for count in repeats.values()), f"{repeats} for no reason"
         needless = [where for where, claim in story.interrupts if claim not in self._unknown | story.cut_claims]
         assert not needless, f"nobody had to be asked about {needless}"
-        return state
+        if state.status in ("completed", "failed"):
+            await check_caches(self.engine, self.key)
 
     async def open_claims(self) -> list[tuple[EffectPlace, str]]:
         """Each effect of which the log does not know the outcome, with the claim."""
@@ -272,3 +195,84 @@ class EffectSchedule(RunDriver):
             for place, known in each.effects.items()
             if known.status == "open"
         ]
+
+
+def check_once(external_system: GatedExternalSystem, key: RunKey, expected: dict[Identity, Effect]) -> None:
+    make = key_maker("acme", key.run_id)
+    once = {make(each): each for each, effect in expected.items() if effect == "once"}
+    for name, count in Counter(external_system.received_keys).items():
+        assert count == 1 or name not in once, f"{once[name]} happened {count} times"
+
+
+class GatedLog:
+    """A log as one executor sees it: an append is sent, committed and answered, each when the test lets it."""
+
+    def __init__(self, log: EventLog, world: GatedExternalSystem, name: str) -> None:
+        self._log = log
+        self._world = world
+        self._name = name
+        self._appends = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, *arguments: Any) -> Any:
+        self._appends += 1
+        await self._world.wait(f"{self._name} commits {self._appends}")
+        try:
+            return await self._log.append(*arguments)
+        finally:
+            await self._world.wait(f"{self._name} hears of {self._appends}")
+
+
+class RivalExecutors:
+    """The one that began the run, and one that takes it up from its log while the first is at work."""
+
+    def __init__(self, dice: random.Random, document: dict[str, Any]) -> None:
+        self.rng = dice
+        self.external_system = GatedExternalSystem()
+        self.document = document
+        self.key = RunKey("", "")
+        self.first = EngineHarness(
+            *self.external_system.types(), wrap=lambda log: GatedLog(log, self.external_system, "first")
+        )
+        self.second = self.first.successor(wrap=lambda log: GatedLog(log, self.external_system, "second"))
+
+    async def run_both(self, joins: int, choose: Callable[[list[str]], str]) -> None:
+        """Both at work, the second one after so many turns, until nothing is left that could happen.
+
+        Nobody answers a question yet.
+        """
+        self.key = await self.first.start(self.document, at_once=self.rng.random() < 0.5, inputs={"hidden": SECRET})
+        joining: asyncio.Task[int] | None = None
+        for turn in range(3_000):
+            await run_ready_tasks()
+            if turn == joins:
+                joining = asyncio.create_task(self.second.executor.recover())
+                continue
+            gates = sorted(name for name, gate in self.external_system.gates.items() if not gate.done())
+            clock = self.first.clock
+            if gates:
+                self.external_system.gates[choose(gates)].set_result(None)
+            elif clock.next_wake is not None:
+                clock.advance(clock.next_wake - clock.now())
+            elif turn > joins:
+                break
+            check_once(self.external_system, self.key, expected_effects(self.document))
+        else:
+            raise AssertionError("they do not come to an end")
+        if joining is not None:
+            await joining
+
+    async def finish(self) -> None:
+        """Both die; the next one, and somebody who looks, bring the run to its end."""
+        if await self.first.status(self.key) not in TERMINAL_STATUSES:
+            storm = EffectSchedule(self.external_system, self.rng)
+            await self.first.crash()
+            await self.second.crash()
+            await storm.take_over(self.first, self.key, self.document)
+            await storm.finish()
+        assert await self.first.status(self.key) == "completed"
+        check_once(self.external_system, self.key, expected_effects(self.document))
+        make = key_maker("acme", self.key.run_id)
+        assert {make(each) for each in expected_effects(self.document)} == set(self.external_system.received_keys)

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.run.test_event_logs import check_caches
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from tests.harness.engine_harness import run
-from tests.simulation.effects.effect_schedule import STORE_FAULT_RATES, EffectSchedule
+from tests.simulation.effects.effect_schedule import FAULTY_TURNS, EffectSchedule, RivalExecutors
 from tests.simulation.effects.effect_workflows import GatedExternalSystem, random_workflow
-from tests.simulation.effects.rival_executors import RivalExecutors
-from weftwork.engine.decide import effect_claims
+from weftwork.engine.decide import effect_claims, run_control, transitions
 from weftwork.engine.nodes import effect_ledger
 from weftwork.engine.run import live_run, pending_commit
 from weftwork.engine.run.pending_commit import Inbox
@@ -21,33 +19,25 @@ from weftwork.engine.run.pending_commit import Inbox
 pytestmark = pytest.mark.slow
 
 
-async def storm(document: dict[str, Any], seed: int, answers: bool = True) -> EffectSchedule:
+async def storm(seed: int, document: dict[str, Any] | None = None, answers: bool = True, **drawn: float) -> None:
     dice = random.Random(seed)
-    storm = EffectSchedule(GatedExternalSystem(), dice)
-    storm.has_person = answers
-    storm.fails = lambda: next((fate for fate, often in STORE_FAULT_RATES.items() if dice.random() < often), None)
-    await storm.start(document, at_once=dice.random() < 0.5)
-    await storm.run_with_faults()
-    if (await storm.check()).status in ("completed", "failed"):
-        await check_caches(storm.engine, storm.key)
-    await storm.engine.crash()
-    return storm
+    schedule = EffectSchedule(GatedExternalSystem(), dice)
+    schedule.has_person = answers
+    await schedule.play(document or random_workflow(random.Random(seed), **drawn), turns=FAULTY_TURNS)
 
 
 @pytest.mark.rule("eff-02", "eff-04", "eff-05", "eff-06")
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(25, 2400), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_somebody_who_looks_every_run_ends_and_nothing_happens_twice(seed: int) -> None:
-    document = random_workflow(random.Random(seed))
-    await storm(document, seed)
+    await storm(seed)
 
 
 @pytest.mark.rule("eff-02", "eff-05")
-@settings(max_examples=example_count(50), deadline=None)
+@settings(max_examples=example_count(15, 1000), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_with_nobody_there_nothing_happens_twice(seed: int) -> None:
-    document = random_workflow(random.Random(seed))
-    await storm(document, seed, answers=False)
+    await storm(seed, answers=False)
 
 
 async def rivalry(document: dict[str, Any], seed: int) -> None:
@@ -58,7 +48,7 @@ async def rivalry(document: dict[str, Any], seed: int) -> None:
 
 
 @pytest.mark.rule("eff-05")
-@settings(max_examples=example_count(120), deadline=None)
+@settings(max_examples=example_count(25, 2400), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_two_executors_of_one_run_do_nothing_twice(seed: int) -> None:
     """Without loops: two may count their rounds differently, and then it is the seat that keeps them apart."""
@@ -74,58 +64,56 @@ TWICE = "happened 2 times"
 IN_VAIN = "nobody had to be asked|a host went away and left"
 
 
-def storms(document: dict[str, Any] | None = None, **drawn: float) -> None:
-    for seed in range(60):
-        found = document or random_workflow(random.Random(seed), **drawn)
-        run(lambda seed=seed, found=found: storm(found, seed))
+def storms(document: dict[str, Any] | None = None, seeds: int = 60, **drawn: Any) -> None:
+    for seed in range(seeds):
+        run(lambda seed=seed: storm(seed, document, True, **drawn))
 
 
-def rivalries() -> None:
-    for seed in range(120):
+def rivalries(seeds: int = 120) -> None:
+    for seed in range(seeds):
         document = random_workflow(random.Random(seed), limits=0, loops=0)
         run(lambda seed=seed, document=document: rivalry(document, seed))
 
 
-def test_an_effect_without_a_claim_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(self: Any, place: Any) -> None: ...
-
-    monkeypatch.setattr(effect_ledger.EffectLedger, "_claim", nothing)
-    with pytest.raises(AssertionError, match=TWICE):
-        storms(whole=1, limits=0)
+async def _skip_claim(self: Any, place: Any) -> None: ...
 
 
-def test_an_effect_that_nobody_is_asked_about_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        effect_ledger.EffectLedger, "_reported_outcome", lambda self, place, known: {"outcome": "again"}
-    )
-    with pytest.raises(AssertionError, match=TWICE):
-        storms()
+def _interrupt_always(state: Any, _: Any, policy: str) -> bool:
+    return policy == "immediate" or not state.running
 
 
-def test_a_pause_that_cuts_an_effect_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("run_control", "transitions"):
-        name = f"weftwork.engine.decide.{place}.may_interrupt"
-        monkeypatch.setattr(name, lambda state, _, policy: policy == "immediate" or not state.running)
-    with pytest.raises(AssertionError, match=IN_VAIN):
-        storms()
-
-
-def test_a_host_that_does_not_wait_for_an_effect_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "SHUTDOWN_EFFECT_GRACE_S", 0.0)
-    with pytest.raises(AssertionError, match="a host went away and left"):
-        storms()
+@pytest.mark.parametrize(
+    ("places", "name", "sabotage", "said", "drawn"),
+    [
+        ([effect_ledger.EffectLedger], "_claim", _skip_claim, TWICE, {"whole": 1, "limits": 0}),
+        ([effect_ledger.EffectLedger], "_reported_outcome", lambda *_: {"outcome": "again"}, TWICE, {}),
+        ([run_control, transitions], "may_interrupt", _interrupt_always, IN_VAIN, {}),
+        ([live_run], "SHUTDOWN_EFFECT_GRACE_S", 0.0, "a host went away and left", {}),
+    ],
+    ids=[
+        *("an effect without a claim", "an effect that nobody is asked about"),
+        *("a pause that cuts an effect off", "a host that does not wait for an effect"),
+    ],
+)
+def test_a_host_without_this_guard_is_seen(
+    monkeypatch: pytest.MonkeyPatch, places: list[Any], name: str, sabotage: Any, said: str, drawn: dict[str, Any]
+) -> None:
+    for place in places:
+        monkeypatch.setattr(place, name, sabotage)
+    with pytest.raises(AssertionError, match=said):
+        storms(**drawn)
 
 
 def test_word_of_an_entry_that_never_was_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node runs before its start is durable; if that is lost, the next entry has the same number."""
-    storms(LINE)
+    storms(LINE, seeds=10)
     monkeypatch.setattr(Inbox, "drop_stale", lambda self, state: None)
     with pytest.raises(AssertionError, match=f"the run stands still|{IN_VAIN}"):
         storms(LINE)
 
 
 def test_a_claim_that_is_not_ones_own_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    rivalries()
+    rivalries(seeds=20)
     real = effect_claims.holds_claim
     monkeypatch.setattr(
         pending_commit, "holds_claim", lambda state, given: None if real(state, given) is None else True

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.simulation.interrupts.interrupt_workflows import SECRET
-from tests.simulation.run_driver import COMPARED_FIELDS
+from tests.simulation.random_schedule import check_log
 from weftwork.engine.decide.inputs import AnswerReceived
-from weftwork.engine.run.live_run import run_bounds
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
-from weftwork.protocol.json import schema
-from weftwork.protocol.run.events import INTERRUPT_REMINDER, Event, Fact
+from weftwork.protocol.fold.state import RunState, is_parked
+from weftwork.protocol.run.events import INTERRUPT_REMINDER, Fact
 from weftwork.protocol.run.projection import StoredRun
 
 if TYPE_CHECKING:
@@ -29,13 +27,13 @@ class SentAnswer:
 
     given: AnswerReceived
     tag: str
-    task: "asyncio.Task[Any] | None" = None
+    task: "asyncio.Task[Any]"
 
     @property
     def result(self) -> str:
         """taken, refused, or unknown."""
         task = self.task
-        if task is None or not task.done() or task.cancelled():
+        if not task.done() or task.cancelled():
             return "unknown"
         fault = task.exception()
         if fault is None:
@@ -46,40 +44,7 @@ class SentAnswer:
         return "unknown"
 
 
-async def check_idle(storm: "InterruptSchedule") -> None:
-    """Nothing can happen now without time, a person or the store."""
-    bench, key = storm.engine, storm.key
-    stored, state = await bench.stored_run(key), await storm.folded()
-    assert not storm.asking_nodes.violations, storm.asking_nodes.violations
-    limit = run_bounds(bench.runtime, state).duration
-    parked = is_parked(state)
-    projection = stored.projection
-    assert (projection.parked, projection.status) == (parked, state.status)
-    assert projection.wake_at == (next_wake_at(state, limit) if parked else None), "it is known when a parked run wakes"
-    await _check_index(storm, state)
-    executor = bench.executor
-    live = executor._live.get(key)
-    asking = [task for task in storm.pending_requests if not task.done()]
-    assert asking or not executor._pending_requests, "somebody is still wanted"
-    if live is not None:
-        _check_live(storm, live, state)
-    elif not state.is_terminal:
-        _check_unloaded(storm, state, projection.wake_at)
-
-
-def _check_live(storm: "InterruptSchedule", live: Any, state: RunState) -> None:
-    if live._driver is None and not live._inbox:
-        for name in COMPARED_FIELDS:
-            assert getattr(live.state, name) == getattr(state, name), f"the live run is not the fold of its log: {name}"
-        now = storm.engine.clock.now()
-        wanted = storm.key in storm.engine.executor._pending_requests
-        idle = may_unload(live.state, live._bounds.duration, now)
-        assert wanted or not idle, "a run stays in memory for nobody"
-        due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
-        assert due is None or due > now or storm.clock_rollback_ms, "a run in memory does not see that it is due"
-
-
-def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None) -> None:
+def check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None) -> None:
     """A run that nobody has in memory: somebody will see to it, in time."""
     bench = storm.engine
     coming, now = bench.clock.next_wake, bench.clock.now()
@@ -92,7 +57,7 @@ def _check_unloaded(storm: "InterruptSchedule", state: RunState, due: int | None
         assert coming <= soonest, "nobody wakes a run that is due"
 
 
-async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
+async def check_index(storm: "InterruptSchedule", state: RunState) -> None:
     """The list of what is open, over all runs, is the fold."""
     page = await storm.engine.store.queries.list_interrupts(storm.key.partition, InterruptQuery())
     found = {each.interrupt_id: (each.listed.kind, each.listed.node_id, each.listed.due) for each in page.interrupts}
@@ -106,22 +71,21 @@ async def _check_index(storm: "InterruptSchedule", state: RunState) -> None:
     assert not any(SECRET.encode() in each.row for each in page.interrupts), "a list shows what is hidden"
 
 
-async def check_end(storm: "InterruptSchedule") -> RunState:
+async def check_end(storm: "InterruptSchedule") -> None:
     """Of a run that has ended."""
-    events, facts = await storm.engine.events(storm.key), await storm.facts()
+    events, facts = await storm.engine.events(storm.key), await storm.engine.facts(storm.key)
     stored = await storm.engine.stored_run(storm.key)
+    check_log(events)
     for event in events:
-        document = msgspec.json.decode(event.document)
-        assert schema.check("run-event", document) == [], document
-        assert schema.check_payload(event.type, document["payload"]) == [], document
         assert SECRET.encode() not in event.document, f"{event.type} shows what is hidden"
     assert not any(SECRET.encode() in row.value for row in stored.rows), "a row shows what is hidden"
-    assert [event.type for event in events if event.is_terminal] == [events[-1].type]
     _check_pairs(facts)
     _check_times(facts, storm.has_exact_times)
     _check_sent_answers(storm, facts)
-    await _check_prefixes(storm, events)
-    return await storm.folded()
+    # fold-01: whatever was committed up to some point can be folded.
+    for end in [batch.events[-1].sequence + 1 for batch in storm.history.batches if batch.events]:
+        state = await storm.engine.state(storm.key, end)
+        assert state.is_terminal == (end == len(events))
 
 
 def _check_pairs(facts: list[Fact]) -> None:
@@ -188,11 +152,3 @@ def _check_sent_answers(storm: "InterruptSchedule", facts: list[Fact]) -> None:
             assert found[kind] <= 1, f"{said.given} counts {found[kind]} times"
         if fate == "taken" and not found and said.tag in str(said.given.value):
             assert any(node_id == said.given.node_id for node_id, _, _ in votes), f"{said.given} was taken, and is lost"
-
-
-async def _check_prefixes(storm: "InterruptSchedule", events: list[Event]) -> None:
-    """fold-01: whatever was committed up to some point can be folded."""
-    ends = [batch.events[-1].sequence + 1 for batch in storm.engine.log._log.batches if batch.events]
-    for end in ends:
-        state = await storm.folded(end)
-        assert state.is_terminal == (end == len(events))

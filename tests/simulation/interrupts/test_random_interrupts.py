@@ -13,8 +13,10 @@ from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, wa
 from tests.harness.external_system import effect_node_type
 from tests.simulation.interrupts.interrupt_schedule import ACTION_WEIGHTS, InterruptSchedule
 from tests.simulation.interrupts.interrupt_workflows import HOUR, deterministic_answer, random_workflow
+from tests.simulation.random_schedule import Weights
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.engine.host.alarm import Alarm
+from weftwork.engine.host.executor import Executor
 from weftwork.engine.run import append
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.live_run import LiveRun
@@ -28,55 +30,42 @@ from weftwork.protocol.run.interrupts import Interrupt
 pytestmark = pytest.mark.slow
 
 
-async def storm(seed: int, **more: Any) -> InterruptSchedule:
+async def storm(seed: int, weights: Weights | None = None, faults: bool | None = None) -> InterruptSchedule:
     """One run from its creation to its end."""
     dice = random.Random(seed)
     document = random_workflow(dice)
-    found = InterruptSchedule(dice, fates=dice.random() < 0.6, **more)
+    found = InterruptSchedule(dice, weights, dice.random() < 0.6 if faults is None else faults)
     limits = {"runTimeoutMs": dice.choice([50, HOUR])} if dice.random() < 0.15 else {}
-    try:
-        await found.start_run(document, **limits)
-        await found.run_random(60)
-        await found.run_to_end()
-    finally:
-        await found.engine.crash()
-    return found
+    return await found.play(document, **limits)
 
 
 @pytest.mark.rule("park-01", "park-02", "int-06", "int-16", "int-17", "int-18", "fold-01")
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(40, 2000), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_whatever_happens_a_run_that_waits_comes_to_its_end(seed: int) -> None:
     await storm(seed)
 
 
 @pytest.mark.rule("int-17", "int-18", "park-02")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_deadlines_and_reminders_strike_to_the_millisecond(seed: int) -> None:
-    moves = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
-
-    dice = random.Random(seed)
-    found = InterruptSchedule(dice, moves, fates=False)
-    try:
-        await found.start_run(random_workflow(dice))
-        await found.run_random(60)
-        await found.run_to_end()
-    finally:
-        await found.engine.crash()
+    weights: Weights = {"answer": 2, "wrong": 2, "wake": 9, "crash": 2, "kill": 2, "pause": 2, "resume": 3, "hangup": 1}
+    await storm(seed, weights, faults=False)
 
 
 @pytest.mark.rule("fold-01", "park-01")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_a_run_goes_on_from_every_commit_of_its_log(seed: int) -> None:
     first = await storm(seed)
-    count = len(first.engine.log._log.batches)
+    count = len(first.history.batches)
     second = await first.from_prefix(random.Random(seed).randint(1, count))
     try:
-        await second.run_to_end()
+        await second.finish()
+        await second.check_end()
     finally:
-        await second.engine.crash()
+        await second.stop()
 
 
 def told(found: InterruptSchedule, state: RunState) -> Any:
@@ -87,84 +76,68 @@ def told(found: InterruptSchedule, state: RunState) -> Any:
 
 
 @pytest.mark.rule("int-06", "fold-01")
-@settings(max_examples=example_count(40), deadline=None)
+@settings(max_examples=example_count(15, 800), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_the_same_answers_lead_to_the_same_end_in_any_order(seed: int) -> None:
     document = random_workflow(random.Random(seed), times=False)
-    quietly = {"answer": 1, "wake": 1}
     rough = {name: often for name, often in ACTION_WEIGHTS.items() if name not in ("wrong", "cancel")}
 
-    async def lived(moves: dict[str, int], fates: bool) -> str:
-        found = InterruptSchedule(random.Random(seed + fates), moves, fates)
+    async def lived(weights: Weights, faults: bool) -> str:
+        found = InterruptSchedule(random.Random(seed + faults), weights, faults)
         found.answer, found.names_interrupts = deterministic_answer, True
-        try:
-            await found.start_run(document)
-            await found.run_random(60)
-            return told(found, await found.run_to_end())
-        finally:
-            await found.engine.crash()
+        await found.play(document)
+        return told(found, await found.folded())
 
-    assert await lived(quietly, False) == await lived(rough, True)
+    assert await lived({"answer": 1, "wake": 1}, False) == await lived(rough, True)
 
 
-def storms(seeds: int = 60, **more: Any) -> None:
-    for seed in range(seeds):
-        run(lambda seed=seed: storm(seed, **more))
+async def _wake_nobody(self: Any, run: Any) -> bool:
+    return True
 
 
-def test_parking_without_a_time_to_wake_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append, "next_wake_at", lambda *arguments: None)
-    with pytest.raises(AssertionError, match="when a parked run wakes"):
-        storms()
+_add, _commit = BatchBuilder.add, LiveRun._commit
 
 
-def test_an_alarm_that_is_not_set_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Alarm, "schedule", lambda *arguments: None)
-    with pytest.raises(AssertionError, match="nobody wakes"):
-        storms()
+def _keep_votes_in_memory(self: BatchBuilder, draft: Draft) -> None:
+    if draft.type not in ("approval.granted", "approval.rejected"):
+        _add(self, draft)
+        return
+    found = self._state.interrupts[draft.interrupt_id or ""]
+    action = "accept" if draft.type == "approval.granted" else "reject"
+    found.votes = {**found.votes, draft.payload["principal"]: action}
 
 
-def test_an_alarm_that_skips_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def wakes(self: Any, run: Any) -> bool:
-        return True
-
-    monkeypatch.setattr("weftwork.engine.host.executor.Executor._wake_and_settle", wakes)
-    with pytest.raises(AssertionError, match=r"nobody wakes|looked|left though"):
-        storms()
+async def _acknowledge_early(self: LiveRun, work: PendingCommit) -> bool:
+    if work.request is not None:
+        work.request.answer(self.state.status)
+    return await _commit(self, work)
 
 
-def test_votes_that_only_memory_holds_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = BatchBuilder.add
-
-    def forgetful(self: BatchBuilder, draft: Draft) -> None:
-        if draft.type not in ("approval.granted", "approval.rejected"):
-            add(self, draft)
-            return
-        found = self._state.interrupts[draft.interrupt_id or ""]
-        action = "accept" if draft.type == "approval.granted" else "reject"
-        found.votes = {**found.votes, draft.payload["principal"]: action}
-
-    monkeypatch.setattr(BatchBuilder, "add", forgetful)
-    with pytest.raises(AssertionError, match=r"is not the fold|was taken, and is lost|votes"):
-        storms()
+def storms() -> None:
+    for seed in range(200):
+        run(lambda seed=seed: storm(seed))
 
 
-def test_an_answer_that_is_acknowledged_too_early_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = LiveRun._commit
-
-    async def hasty(self: LiveRun, work: PendingCommit) -> bool:
-        if work.request is not None:
-            work.request.answer(self.state.status)
-        return await commit(self, work)
-
-    monkeypatch.setattr(LiveRun, "_commit", hasty)
-    with pytest.raises(AssertionError, match="was taken, and is lost"):
-        storms(200)
-
-
-def test_a_run_that_rests_too_late_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LiveRun, "park_if_idle", lambda self: None)
-    with pytest.raises(AssertionError, match="stays in memory"):
+@pytest.mark.parametrize(
+    ("place", "name", "sabotage", "said"),
+    [
+        (append, "next_wake_at", lambda *arguments: None, "when a parked run wakes"),
+        (Alarm, "schedule", lambda *arguments: None, "nobody wakes"),
+        (Executor, "_wake_and_settle", _wake_nobody, r"nobody wakes|looked|left though"),
+        (BatchBuilder, "add", _keep_votes_in_memory, r"is not the fold|was taken, and is lost|votes"),
+        (LiveRun, "_commit", _acknowledge_early, "was taken, and is lost"),
+        (LiveRun, "park_if_idle", lambda self: None, "stays in memory"),
+    ],
+    ids=[
+        *("a parked run without a time to wake", "an alarm that is not set", "an alarm that skips"),
+        *("votes in memory alone", "an answer that is acknowledged too early", "a run that rests too late"),
+    ],
+)
+def test_a_host_without_this_guard_is_seen(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, sabotage: Any, said: str
+) -> None:
+    monkeypatch.setattr(place, name, sabotage)
+    with pytest.raises(AssertionError, match=said):
         storms()
 
 

@@ -17,13 +17,14 @@ NODE_ENDS = ("node.completed", "node.failed", "node.retried")
 HANDLER_EVENTS = ("interrupt.requested", "clarification.requested", "log.appended", "artifact.created", "cap.breached")
 
 
-async def check_envelopes(storm: "ModelSchedule", document: dict[str, Any]) -> None:
+async def check_envelopes(storm: "ModelSchedule") -> None:
     """Of a run that has ended."""
-    events, facts = await storm.engine.events(storm.key), await storm.facts()
-    nodes = {each["id"]: each for each in document["nodes"]}
+    events, facts = await storm.engine.events(storm.key), await storm.engine.facts(storm.key)
+    nodes = {each["id"]: each for each in storm.documents[-1]["nodes"]}
     check_records(events, facts, nodes)
     check_answers(facts, storm.model.answers)
-    if not storm.has_lost_commit:
+    # What was stored without the run being told is shown again.
+    if not storm.history.lost:
         check_chunks(facts, nodes)
     check_outputs(facts, nodes)
     state = await storm.folded()

@@ -9,15 +9,11 @@ from typing import Any
 import msgspec
 
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness
 from tests.simulation.interrupts.interrupt_schedule import ACTION_WEIGHTS, InterruptSchedule
-from tests.simulation.interrupts.interrupt_store import UnreliableInterruptLog
 from tests.simulation.interrupts.interrupt_workflows import SECRET
 from tests.simulation.models.model_oracle import check_envelopes
+from tests.simulation.random_schedule import Weights
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
-from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.testing.deterministic import ManualClock
@@ -40,19 +36,10 @@ PAYLOADS: dict[str, list[Any]] = {
     ],
     "ui.a2ui-surface": [SURFACE],
 }
-KIND_WEIGHTS = {
-    PLAN: 9,
-    NOTE: 5,
-    GHOST: 1,
-    "error": 1,
-    "schema.request": 3,
-    "schema.response": 1,
-    "clarification.request": 4,
-}
-KIND_WEIGHTS["ui.a2ui-surface"] = 1
+KIND_WEIGHTS = dict(zip(PAYLOADS, (9, 5, 1, 1, 3, 1, 4, 1), strict=True))
 PLAIN_TEXT = "Well, it depends."
 """What is hidden once a node has said it that hides what it says, and an id that somebody may have used before."""
-MODEL_ACTION_WEIGHTS = {
+MODEL_ACTION_WEIGHTS: Weights = {
     **ACTION_WEIGHTS,
     "wake": 40,
     "answer": 40,
@@ -217,36 +204,18 @@ def random_workflow(dice: random.Random) -> dict[str, Any]:
 
 
 class ModelSchedule(InterruptSchedule):
-    """One run of such a graph, over as many processes as it takes."""
+    """One run of such a graph."""
 
-    def __init__(self, dice: random.Random, moves: dict[str, int] | None = None, fates: bool = True) -> None:
-        self.has_lost_commit = False
-        """Whether something was stored of which nobody was told: then what was shown is shown again."""
-        super().__init__(dice, moves or MODEL_ACTION_WEIGHTS, fates)
-        self.has_exact_times = False
-        limits = Limits(max_parallel_nodes=dice.choice([1, 2, 16]))
+    def __init__(self, rng: random.Random, weights: Weights | None = None, faults: bool = True) -> None:
         clock = ManualClock()
-        self.model = RandomModel(dice, clock)
-        self.engine = EngineHarness(limits=limits, wrap=UnreliableInterruptLog, clock=clock, models=self.model)
-        self._install_checks()
+        self.model = RandomModel(rng, clock)
+        super().__init__(rng, weights or MODEL_ACTION_WEIGHTS, faults, clock=clock, models=self.model)
+        self.has_exact_times = False
 
-    def _install_checks(self) -> None:
-        super()._install_checks()
-        append = self.engine.log.append
-
-        async def noticing(*arguments: Any) -> Any:
-            try:
-                return await append(*arguments)
-            except StoreUnavailable as away:
-                self.has_lost_commit = self.has_lost_commit or str(away) == "no answer"
-                raise
-
-        self.engine.log.append = noticing
-
-    async def run_until_ended(self, turns: int) -> RunState:
-        await self.start_run(random_workflow(self.rng))
-        await self.run_random(turns)
+    async def finish(self) -> None:
         self.model.is_deterministic = True
-        state = await self.run_to_end()
-        await check_envelopes(self, self.document)
-        return state
+        await super().finish()
+
+    async def check_end(self) -> None:
+        await super().check_end()
+        await check_envelopes(self)

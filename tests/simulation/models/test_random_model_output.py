@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.scripted_model import ScriptedModel
-from tests.simulation.models.model_schedule import KINDS, MODEL_ACTION_WEIGHTS, PLAN, ModelSchedule
+from tests.simulation.models.model_schedule import KINDS, MODEL_ACTION_WEIGHTS, PLAN, ModelSchedule, random_workflow
+from tests.simulation.random_schedule import Weights
 from weftwork.engine import node_events
 from weftwork.engine.decide import envelopes, transitions
 from weftwork.engine.decide.inputs import EnvelopeEmitted, ModelAnswered
@@ -21,24 +22,19 @@ from weftwork.protocol.privacy.secret_matcher import HoldBack
 
 pytestmark = pytest.mark.slow
 
-DEADLY = {"wake": 30, "answer": 30, "kill": 30, "crash": 20}
+DEADLY: Weights = {"wake": 30, "answer": 30, "kill": 30, "crash": 20}
 
 
-async def storm(seed: int, moves: dict[str, int] | None = None, fates: bool | None = None) -> ModelSchedule:
+async def storm(seed: int, weights: Weights | None = None, faults: bool | None = None) -> None:
     """One run from its creation to its end."""
     dice = random.Random(seed)
-    found = ModelSchedule(
-        dice, moves or dice.choice([MODEL_ACTION_WEIGHTS, DEADLY]), dice.random() < 0.5 if fates is None else fates
-    )
-    try:
-        await found.run_until_ended(60)
-    finally:
-        await found.engine.crash()
-    return found
+    weights = weights or dice.choice([MODEL_ACTION_WEIGHTS, DEADLY])
+    found = ModelSchedule(dice, weights, dice.random() < 0.5 if faults is None else faults)
+    await found.play(random_workflow(dice))
 
 
 @pytest.mark.rule("env-15", "env-23", "env-26", "model-01", "rel-13", "rel-15", "rel-20", "evt-07", "fold-01")
-@settings(max_examples=example_count(60), deadline=None)
+@settings(max_examples=example_count(12, 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_whatever_models_say_and_hosts_suffer_each_envelope_has_one_outcome(seed: int) -> None:
     await storm(seed)
@@ -71,26 +67,6 @@ async def test_a_judgement_comes_out_the_same_when_its_own_envelopes_are_recorde
     assert heard == asked, "somebody was asked, and nobody hears the answer"
 
 
-def storms(seeds: int = 200, moves: dict[str, int] | None = None, fates: bool = False) -> None:
-    for seed in range(seeds):
-        run(lambda seed=seed: storm(seed, moves or DEADLY, fates))
-
-
-def test_a_record_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = envelopes.record_envelope
-
-    def forgetful(state: RunState, given: EnvelopeEmitted) -> Any:
-        known, state.envelopes = state.envelopes, {}
-        try:
-            return send(state, given)
-        finally:
-            state.envelopes = known
-
-    monkeypatch.setattr(transitions, "record_envelope", forgetful)
-    with pytest.raises(AssertionError, match="recorded twice"):
-        storms(fates=True)
-
-
 class Amnesia(dict[str, Any]):
     """Holds everything, and finds nothing."""
 
@@ -98,59 +74,82 @@ class Amnesia(dict[str, Any]):
         return default
 
 
-def test_an_answer_that_is_asked_for_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, keep = model_calls.EntryModelCalls.generate, envelopes.record_answer
-
-    async def forgetful(self: Any, request: Any, along: Any) -> Any:
-        node = self._state.nodes[self._node_id]
-        node.model_answers = Amnesia(node.model_answers)
-        return await generate(self, request, along)
-
-    def trusting(state: RunState, given: ModelAnswered) -> Any:
-        node = state.nodes[given.node_id]
-        known, node.model_answers = node.model_answers, {}
-        try:
-            return keep(state, given)
-        finally:
-            node.model_answers = known
-
-    monkeypatch.setattr(model_calls.EntryModelCalls, "generate", forgetful)
-    monkeypatch.setattr(transitions, "record_answer", trusting)
-    with pytest.raises(AssertionError, match="is answered twice"):
-        storms()
+_generate, _record_answer, _record_envelope = (
+    model_calls.EntryModelCalls.generate,
+    envelopes.record_answer,
+    envelopes.record_envelope,
+)
+_release = HoldBack.release
 
 
-def test_a_handler_apart_from_its_record_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The question of a clarification left to the node, as if no commit held both."""
-    send = envelopes.record_envelope
-
-    def apart(state: RunState, given: EnvelopeEmitted) -> Any:
-        return send(state, msgspec.structs.replace(given, interrupt=None))
-
-    monkeypatch.setattr(transitions, "record_envelope", apart)
-    with pytest.raises(AssertionError, match="was handled"):
-        storms()
+def _record_again(state: RunState, given: EnvelopeEmitted) -> Any:
+    known, state.envelopes = state.envelopes, {}
+    try:
+        return _record_envelope(state, given)
+    finally:
+        state.envelopes = known
 
 
-def test_what_follows_from_an_answer_and_does_not_stand_with_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = envelopes.record_answer
-
-    def cheap(state: RunState, given: ModelAnswered) -> Any:
-        return keep(state, msgspec.structs.replace(given, along=()))
-
-    monkeypatch.setattr(transitions, "record_answer", cheap)
-    with pytest.raises(AssertionError, match="without cost"):
-        storms(20)
+async def _ask_again(self: Any, request: Any, along: Any) -> Any:
+    node = self._state.nodes[self._node_id]
+    node.model_answers = Amnesia(node.model_answers)
+    return await _generate(self, request, along)
 
 
-def test_chunks_that_come_after_their_answer_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_events.BufferedEvents, "flush", lambda self: None)
-    with pytest.raises(AssertionError, match=r"showed|waited|does not end"):
-        storms(20)
+def _record_answer_again(state: RunState, given: ModelAnswered) -> Any:
+    node = state.nodes[given.node_id]
+    known, node.model_answers = node.model_answers, {}
+    try:
+        return _record_answer(state, given)
+    finally:
+        node.model_answers = known
 
 
-def test_what_is_held_back_for_ever_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = HoldBack.release
-    monkeypatch.setattr(HoldBack, "release", lambda self, piece, last=False: cut(self, piece))
-    with pytest.raises(AssertionError, match="showed something else"):
-        storms(fates=False)
+def _leave_question_to_the_node(state: RunState, given: EnvelopeEmitted) -> Any:
+    """As if no commit held both."""
+    return _record_envelope(state, msgspec.structs.replace(given, interrupt=None))
+
+
+def _record_without_cost(state: RunState, given: ModelAnswered) -> Any:
+    return _record_answer(state, msgspec.structs.replace(given, along=()))
+
+
+def storms(faults: bool) -> None:
+    # What is held back for ever is rare: the first ten seeds show it.
+    for seed in (*range(130, 140), *range(130)):
+        run(lambda seed=seed: storm(seed, DEADLY, faults))
+
+
+@pytest.mark.parametrize(
+    ("patches", "faults", "said"),
+    [
+        ([(transitions, "record_envelope", _record_again)], True, "recorded twice"),
+        (
+            [
+                (model_calls.EntryModelCalls, "generate", _ask_again),
+                (transitions, "record_answer", _record_answer_again),
+            ],
+            False,
+            "is answered twice",
+        ),
+        ([(transitions, "record_envelope", _leave_question_to_the_node)], False, "was handled"),
+        ([(transitions, "record_answer", _record_without_cost)], False, "without cost"),
+        ([(node_events.BufferedEvents, "flush", lambda self: None)], False, r"showed|waited|does not end"),
+        (
+            [(HoldBack, "release", lambda self, piece, last=False: _release(self, piece))],
+            False,
+            "showed something else",
+        ),
+    ],
+    ids=[
+        *("a record that is made again", "an answer that is asked for again", "a handler apart from its record"),
+        *("an answer without its cost", "chunks after their answer", "what is held back for ever"),
+    ],
+)
+def test_a_host_without_this_guard_is_seen(
+    monkeypatch: pytest.MonkeyPatch, patches: list[tuple[Any, str, Any]], faults: bool, said: str
+) -> None:
+    for patch in patches:
+        monkeypatch.setattr(*patch)
+    with pytest.raises(AssertionError, match=said):
+        storms(faults)

@@ -244,7 +244,7 @@ def written(document: Any) -> str:
 
 
 @pytest.mark.rule("rel-07", "rel-08")
-@for_all(400, DOCUMENTS, share=4)
+@for_all(100, DOCUMENTS, full=8_000)
 def test_no_word_of_the_model_comes_back(document: Any) -> None:
     assert CANARY not in written(document)
 
