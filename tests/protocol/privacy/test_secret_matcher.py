@@ -140,6 +140,15 @@ def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.Mon
     assert Looked.looks > 2 * MAX_TEXTS
 
 
+def test_a_text_across_the_border_of_two_pieces_is_found() -> None:
+    made = knowing("abcdef")
+    for before in range(secret_matcher._PIECE - 8, secret_matcher._PIECE + 2):
+        assert not made.is_absent("x" * before + "abcdef")
+        assert not made.is_absent_in_json(b"x" * before + b"abcdef")
+    made._longest = 0
+    assert made.is_absent("x" * (secret_matcher._PIECE - 3) + "abcdef")
+
+
 def test_many_long_secrets_are_found() -> None:
     made = SecretMatcher()
     secrets = [f"{number:03}" + "a" * 15_000 for number in range(64)]

@@ -22,7 +22,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
@@ -46,6 +46,8 @@ MAX_VALUES: Final = 4096
 _MARKER_PATTERN: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
+_PIECE: Final = 16_384
+"""Characters or bytes that are searched at a time, with what a text that begins there may reach into."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -64,6 +66,7 @@ class SecretMatcher:
         self._full_texts: list[str] = []
         self._automata: tuple[AhoCorasick, BytesAhoCorasick] | None = None
         """Over the texts, and over the texts as JSON spells them. None after a new text, until the next search."""
+        self._longest = 0
 
     def learn_value(self, marker: str, value: Any) -> None:
         """From now on the texts inside `value` are searched for, as far as the bounds allow."""
@@ -100,19 +103,23 @@ class SecretMatcher:
     def is_absent_in_json(self, encoded: bytes) -> bool:
         """Whether no learnt text stands anywhere in this JSON, names included. May say no where there is none, for
         it looks at the JSON as one text, but never yes where there is one."""
-        return not self._searched_texts()[1].find_matches_as_indexes(encoded)
+        return not self._is_found(1, encoded)
 
     def _is_clean(self, value: Any) -> bool:
         if isinstance(value, str):
-            return not self._searched_texts()[0].find_matches_as_indexes(value)
+            return not self._is_found(0, value)
         return all(map(self._is_clean, value.values() if is_object(value) else value if is_array(value) else ()))
 
-    def _searched_texts(self) -> tuple[AhoCorasick, BytesAhoCorasick]:
+    def _is_found(self, which: int, text: Any) -> bool:
         if self._automata is None:
             # A text with half a character stands in no JSON and cannot be encoded.
             texts = [text for text in (*self._markers, *self._secrets) if not _HALF_CHARACTER.search(text)]
-            self._automata = AhoCorasick(texts), BytesAhoCorasick([_encode(text)[1:-1] for text in texts])
-        return self._automata
+            spelled = [_encode(text)[1:-1] for text in texts]
+            self._automata = AhoCorasick(texts), BytesAhoCorasick(spelled)
+            self._longest = max(map(len, spelled), default=0)
+        find: Callable[[Any], list[Any]] = self._automata[which].find_matches_as_indexes
+        # A search lists all matches, and a hostile text has very many: the first piece with one is enough.
+        return any(find(text[at : at + _PIECE + self._longest]) for at in range(0, len(text), _PIECE))
 
     @property
     def learnt_texts(self) -> tuple[str, ...]:
