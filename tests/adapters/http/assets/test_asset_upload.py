@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,9 @@ def post(port: int, *pieces: bytes, length: int | None = None) -> tuple[int, byt
         headers = {"Authorization": f"Bearer {KEY}"}
         if length is not None:
             headers["Content-Length"] = str(length)
-        connection.request("POST", UPLOADS, iter(pieces), headers, encode_chunked=length is None)
+        with suppress(BrokenPipeError):
+            # The host may refuse before it has read everything; its answer is there all the same.
+            connection.request("POST", UPLOADS, iter(pieces), headers, encode_chunked=length is None)
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:
