@@ -173,7 +173,7 @@ class InterruptPending(BaseException):
 
 
 class StepFailed(Exception):
-    """A node fails, or a step of it: now, or when it was run before. Code and message go on the wire."""
+    """A node or one of its steps has failed, now or in an earlier attempt. Code and message are visible on the wire."""
 
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)

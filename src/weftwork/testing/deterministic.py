@@ -114,7 +114,7 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         return self._waiter
 
     def advance_to_next(self) -> bool:
-        """Move the clock to the next instant that somebody waits for; False if there is none."""
+        """Move the clock to the next timer; False if there is none."""
         due = [when for when in (self._manual_clock.next_wake, self._timer) if when is not None]
         if not due:
             return False

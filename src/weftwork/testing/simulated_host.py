@@ -214,7 +214,7 @@ class Scenario:
         self._answer_counts: Counter[str] = Counter()
         """How many answers were given to each question, by key."""
         self._unanswered_keys: set[str] = set()
-        """Keys of the questions that nobody is to answer."""
+        """Keys of interrupts that stay unanswered."""
         self.questions: list[Question] = []
         """Those that are open."""
 

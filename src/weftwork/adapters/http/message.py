@@ -89,12 +89,12 @@ class Request:
     headers: dict[bytes, bytes] = field(init=False)
     writer: ResponseWriter = field(init=False)
     has_unread_body: bool = field(init=False)
-    """Whether a body is on its way that nobody has read to its end."""
+    """Whether the request has a body that has not been read to its end."""
     params: dict[str, str] = field(default_factory=dict[str, str])
     route: Route | None = None
     principal: Principal | None = None
     error_renderer: Callable[[ClientFault], Response] | None = None
-    """How a fault is told, where the one who asked reads no JSON."""
+    """Renders an error for callers that do not read JSON, such as a browser."""
     traceparent: str = ""
     caller_traceparent: str | None = None
     """What the caller sent, if it is a traceparent."""

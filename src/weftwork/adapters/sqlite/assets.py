@@ -173,7 +173,7 @@ class SqliteAssets(SqlitePort):
     tombstones = reads(_tombstones)
 
     async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
-        # Most of the time there is nothing to do, and then nobody has to wait for the writer.
+        # Usually there is nothing to do, and then the writer is not needed.
         loose = await self._read(_unreferenced, now, 1)
         return await self._write(_tombstone_unreferenced, now, limit) if loose else AssetUsage(0, 0)
 

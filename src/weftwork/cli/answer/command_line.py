@@ -68,7 +68,7 @@ def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any
 
 
 def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPrompt) -> dict[str, Any]:
-    """The answer that somebody at a terminal gives."""
+    """The answer entered at the terminal."""
     while True:
         action = prompt.choice("Your answer", allowed_actions(question))
         edited: Any = msgspec.UNSET
@@ -101,7 +101,7 @@ def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[st
 
 
 def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
-    """What the gate wants to know beside the decision."""
+    """The fields that the gate asks for in addition to the decision."""
     schema = question.get("resumeSchema")
     if not is_object(schema):
         return {}
@@ -119,7 +119,7 @@ def _edited_file(vote: Vote) -> Any:
 
 
 def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
-    """What somebody made of it in an editor; UNSET if nothing was changed."""
+    """The value as edited in an editor; UNSET if it was not changed."""
     is_text = isinstance(artifact, str) and all(each.isprintable() or each in "\n\t" for each in artifact)
     before = artifact if is_text else _editable_json(artifact)
     text = before

@@ -1,4 +1,4 @@
-"""Sending an answer and telling what became of it, or making a link to the question for somebody without a key."""
+"""Sends an answer and prints the result, or creates a link with which a person without a key can answer."""
 
 import uuid
 from datetime import UTC, datetime
@@ -118,7 +118,7 @@ def _create_link(client: Client, target: AnswerTarget, wanted: dict[str, Any]) -
     if not is_object(made):
         raise HostUnreachable(f"{client.url} does not say which link it made.")
     if target.interrupt_id is not None and made.get("interruptId", target.interrupt_id) != target.interrupt_id:
-        # Not handed out: whoever gets it expects the question that was meant.
+        # The link is not printed: it would open another question than the one that was asked for.
         raise RequestRefused(409, "interrupt_already_resolved", "meanwhile the node asks something else")
     return made
 

@@ -67,7 +67,7 @@ def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str
 
 
 def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Kinds of questions that somebody answers."""
+    """Interrupt kinds that a person answers."""
     return [each for each in STATUS_BY_KIND if each.startswith(typed)]
 
 
@@ -94,7 +94,7 @@ def _suggest_from_host(
     )
     url: Any = context.params.get("url") or os.environ.get("WEFTWORK_URL")
     key: Any = context.params.get("key") or os.environ.get("WEFTWORK_KEY")
-    # A key of the environment goes to no address on a line that nobody has sent off yet.
+    # Completion runs before the user presses Enter, so the key of the environment is sent only to its own URL.
     if not key or (typed_url and not typed_key):
         return []
     try:

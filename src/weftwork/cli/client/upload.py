@@ -133,7 +133,7 @@ def upload_asset(client: "Client", upload: Upload, name: str | None = None, days
 
 
 def transfer_progress(done: str) -> tuple[Callable[[int], None], Callable[[], None]]:
-    """Two functions: one is told how many bytes there are so far, the other clears the line."""
+    """Two callbacks: one receives the number of bytes so far, the other clears the progress line."""
     width = 0
 
     def heard(count: int) -> None:

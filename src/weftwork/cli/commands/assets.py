@@ -157,7 +157,7 @@ def _save(opened: "OpenResponse", output: str | None, expected: str | None, forc
             count, digest = _copy(opened, file, expected)
         place = Path(output if output is not None else f"asset-{digest[:16]}")
         _check_destination(place, force)
-        # A link fails if somebody has made it meanwhile.
+        # link() fails if the file was created in the meantime.
         (os.replace if force else os.link)(made, place)
     except OSError as error:
         where = clean(output or "the file", 200)

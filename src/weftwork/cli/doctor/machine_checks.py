@@ -275,7 +275,7 @@ def _measure(folder: Path, end: float) -> tuple[int, int, bool]:
             try:
                 total += os.lstat(os.path.join(place, name)).st_size
             except OSError:
-                # Deleted meanwhile.
+                # The file was deleted since it was listed.
                 continue
             count += 1
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Three ways to show a run, or a tree of runs, while it goes on: a picture on a terminal, lines, or JSON lines."""
+"""Three views of a running run or run tree: a live drawing on a terminal, text lines, or JSON lines."""
 
 import signal
 import sys

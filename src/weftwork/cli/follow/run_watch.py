@@ -53,7 +53,7 @@ _MAX_FAILURES: Final = 3
 
 
 class BackgroundThread(threading.Thread):
-    """Something that goes on until `stop`; it is not waited for when the program ends."""
+    """A background task that runs until `stop`. The program does not wait for it at exit."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -174,7 +174,7 @@ def print_child_interrupt(client: Client, child: TreeRun) -> None:
 def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
     """Whether a question of the log has no answer yet, as far as the run's snapshot says.
 
-    If so, the row has learned from the snapshot who has voted meanwhile.
+    If so, the row now has the votes of the snapshot.
     """
     snapshot = client.try_get(path_for("getRun", runId=tree.run_id))
     if not is_object(snapshot):

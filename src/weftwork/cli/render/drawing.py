@@ -1,6 +1,6 @@
 """A workflow drawn as text or as a Mermaid flowchart.
 
-Text is a list of nodes from top to bottom, with lanes beside it: lines that show which node leads to which.
+Text is a list of nodes from top to bottom, with lanes next to it: lines that show which node leads to which.
 Every lane leads to one node. Below a node its lines run to the lanes of the nodes that follow it, which start
 there or are joined; a line that only passes a lane runs behind it. When there is no room for another lane, the
 node that would be reached is given back, to be named in words.

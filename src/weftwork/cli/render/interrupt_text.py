@@ -20,7 +20,7 @@ from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.wire.v1.paths import path_for
 
 LOW_CONFIDENCE: Final = "low-confidence"
-"""The kind of questions about a decision that somebody is not sure of: a person lets it pass, or not."""
+"""The interrupt kind for a decision with low confidence, which a person confirms or rejects."""
 LOW_CONFIDENCE_ACTIONS: Final = ("accept", "reject")
 _ACCEPT: Final[dict[str, Any]] = {"action": "accept"}
 _MAX_SHORT: Final = 200

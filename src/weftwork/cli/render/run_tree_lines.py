@@ -49,11 +49,11 @@ def branch_prefixes(places: Sequence[OutlineRow], deepest: int, is_ascii: bool) 
     follows = [False] * (deepest + 2)
     found: list[tuple[str, str]] = []
     for level, is_first in zip(reversed(levels), reversed(begins), strict=True):
-        beside = [pass_by if follows[at] else _BLANK for at in range(1, level + 1)]
-        below = "".join([*beside, pass_by if follows[level + 1] else _BLANK])
+        lanes = [pass_by if follows[at] else _BLANK for at in range(1, level + 1)]
+        below = "".join([*lanes, pass_by if follows[level + 1] else _BLANK])
         if is_first and level:
-            beside[-1] = fork if follows[level] else end
-        found.append(("".join(beside), below))
+            lanes[-1] = fork if follows[level] else end
+        found.append(("".join(lanes), below))
         follows[level + 1 :] = [False] * (deepest + 1 - level)
         follows[level] = follows[level] or (is_first and level > 0)
     return found[::-1]
@@ -106,10 +106,10 @@ def run_tree_lines(top: TreeRun, is_ascii: bool, most: int | None = None, only_o
         rows = list(_rows(top, few, open_runs))
     places = [OutlineRow("", "", level, at) for at, (_, level) in enumerate(rows)]
     drawn: list[TreeLine] = []
-    for (each, _), (beside, _) in zip(rows, branch_prefixes(places, MAX_DEPTH, is_ascii), strict=True):
+    for (each, _), (lanes, _) in zip(rows, branch_prefixes(places, MAX_DEPTH, is_ascii), strict=True):
         hidden = isinstance(each, HiddenSiblings)
         parts = [(_hidden_siblings_text(each, is_ascii), "dim")] if hidden else run_parts(each)
-        drawn.append(TreeLine(beside, parts))
+        drawn.append(TreeLine(lanes, parts))
     if most is None or len(drawn) <= most:
         return drawn
     dots = "..." if is_ascii else "…"

@@ -1,4 +1,4 @@
-"""Starting up: keys, workflows, listener, what the operator is told, and the form of log lines.
+"""Start-up of a host: keys, workflows, listener, the lines that the operator sees, and the log format.
 
 A log line is one JSON object, with everything that the line was given and nothing that could break it.
 """
@@ -233,7 +233,7 @@ class JsonLogFormatter(logging.Formatter):
 
 def configure_logging(level: str) -> None:
     """Log to standard error; the server's own loggers only speak up when something is wrong."""
-    # No line tells the thread, the process or the place in the code, so nobody has to look for them.
+    # Log lines show no thread, process or source location, so logging need not collect them.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
         setattr(logging, name, value)

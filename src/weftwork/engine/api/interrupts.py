@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 class InterruptLinks(msgspec.Struct, eq=False):
-    """`public_url` is where people reach the host, without a slash at the end; empty if nobody has said so."""
+    """`public_url` is the address at which people reach the host, without a trailing slash; empty if it is not set."""
 
     _signer: Signer
     _clock: Clock

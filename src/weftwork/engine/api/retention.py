@@ -48,7 +48,7 @@ class PruneResult(msgspec.Struct, frozen=True):
 
 
 class Retention(msgspec.Struct, eq=False):
-    """Deletes ended runs. Without `_live_runs` nobody uses the store but the caller.
+    """Deletes ended runs. Without `_live_runs`, the caller must be the only user of the store.
 
     With `_keep_days` above 0, `delete_expired` deletes runs that ended so many days ago.
     """

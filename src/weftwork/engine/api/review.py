@@ -130,7 +130,7 @@ class RunDiffs(msgspec.Struct, eq=False):
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
-        # Nothing, if it was deleted meanwhile.
+        # Nothing, if the run has been deleted since.
         most = min(DIFF_PAGE_EVENTS, end - start + 1)
         return require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
 

@@ -233,7 +233,7 @@ def rate_limited(message: str, scope: str) -> ClientFault:
 
 
 PAGE_BYTES: Final = 4 * 2**20
-"""A page ends with the event that reaches this; its reader goes on from there."""
+"""A page ends with the event that reaches this size; the reader continues with the next one."""
 
 
 class EventStreams(msgspec.Struct, eq=False):

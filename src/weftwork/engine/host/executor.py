@@ -190,7 +190,7 @@ class Executor:
         finally:
             self._pending_requests[run] -= 1
             if not self._pending_requests[run]:
-                # Nobody else wants the run in memory.
+                # Nothing else needs the run in memory.
                 del self._pending_requests[run]
                 if (live := self._live.get(run)) is not None:
                     live.park_if_idle()

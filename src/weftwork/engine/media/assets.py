@@ -78,7 +78,7 @@ class Assets(msgspec.Struct, eq=False):
     prefixes: tuple[str, ...]
     """Paths below which assets are served, by their tokens. URLs are made with the first one."""
     unconfirmed_keys: list[str] = []
-    """Keys of bytes of which nobody knows whether they have a row; the sweep looks."""
+    """Keys of blobs that may have no row in the index; the next sweep checks them."""
 
     async def put(
         self,

@@ -221,7 +221,7 @@ async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int
     """
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
-    # Nobody asks a task that was left behind what it came to.
+    # The result of an abandoned task is not read, so its exception must be consumed here.
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     try:
         await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)

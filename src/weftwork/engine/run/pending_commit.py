@@ -202,7 +202,7 @@ class Inbox(msgspec.Struct, eq=False):
         return {item.node_id for item in found if running.get(item.node_id) == item.entry_sequence}
 
     def refuse_requests(self, reason: Exception) -> None:
-        """Nobody waits for ever: requests that were not answered get a reason."""
+        """Fail the requests that were not answered, with the reason."""
         waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, RunRequest))]
         self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
         for request in waiting:

@@ -213,7 +213,7 @@ class _ModelTurn(msgspec.Struct, eq=False):
     clarified: bool = False
     others: list[Accepted] = []
     fragments: list[str] = []
-    """What the model is told in the next turn."""
+    """The message to the model in its next turn."""
 
     def emission(self, answer: ModelAnswer) -> Emission:
         return Emission(answer.turn, self._sent, self.rounds, self._contract)

@@ -39,7 +39,7 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Notifications(msgspec.Struct, eq=False):
-    """The newest notes of all runs that somebody reads."""
+    """The latest event notifications of all runs that have readers."""
 
     count: int = 0
     _runs: dict[RunKey, deque[Notification]] = {}
@@ -66,7 +66,7 @@ class Notifications(msgspec.Struct, eq=False):
         return [note for note in kept if note.number > told] if kept is not None else []
 
     def forget(self, run: RunKey) -> None:
-        """Nobody reads this run any more."""
+        """Called when the last reader of a run has left."""
         kept = self._runs.pop(run, None)
         if kept is not None:
             self._size -= sum([note.size for note in kept])

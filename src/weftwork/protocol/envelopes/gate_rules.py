@@ -23,7 +23,7 @@ class EnvelopeContract(msgspec.Struct, frozen=True):
     """RFC 0021, Envelope Contract. The universal kinds are always taken and need not be listed."""
 
     accepts: frozenset[str] | None = None
-    """None: whatever the host takes."""
+    """None accepts every kind that the host accepts."""
     refusal_mode: RefusalMode = "fail-node"
     artifacts: frozenset[str] = frozenset()
     """Kinds that become artifacts of the run; every other one becomes an output of the node."""

@@ -27,11 +27,11 @@ SCHEMA_REQUEST_KIND: Final = "schema.request"
 SCHEMA_RESPONSE_KIND: Final = "schema.response"
 ERROR_KIND: Final = "error"
 UNIVERSAL_KINDS: Final[tuple[str, ...]] = (CLARIFICATION_KIND, SCHEMA_REQUEST_KIND, SCHEMA_RESPONSE_KIND, ERROR_KIND)
-"""env-01 (RFC 0021, RFC 0094 F): every host that takes envelopes takes these, whatever a node's contract says."""
+"""env-01 (RFC 0021, RFC 0094 F): every host that accepts envelopes accepts these, under any contract of a node."""
 MEDIA_KINDS: Final[tuple[str, ...]] = ("media.image", "media.audio", "media.file")
 SURFACE_KIND: Final = "ui.a2ui-surface"
 DISPLAY_KINDS: Final[tuple[str, ...]] = (*MEDIA_KINDS, SURFACE_KIND)
-"""Kinds of the protocol that need somebody to show them; kept without being shown where nobody does."""
+"""Kinds that a user interface displays. A host without one records them only."""
 
 
 class KindDefinition(msgspec.Struct, frozen=True, dict=True):
@@ -58,7 +58,7 @@ class KindSet:
         self._kinds = dict(kinds)
         self._displayed = shown
         self.accepted = frozenset(name for name in self._kinds if name not in DISPLAY_KINDS or name in shown)
-        """env-44: what passes the gate, and what discovery speaks of: all but those that nobody shows here."""
+        """env-44: the kinds that pass the gate and that discovery lists: all that this host can display."""
 
     def find(self, name: str) -> KindDefinition | None:
         return self._kinds.get(name)

@@ -1,8 +1,8 @@
 """Completes what a model sent before anything in it is judged: fills in what the author of an envelope left out, and
 reassembles envelopes that came in several pieces.
 
-Identity, origin and trust are derived from where the envelope stands in the run, so that the same emission has the same
-ids whenever it is made again. Source: RFC 0021 (engine-filled fields), readings (Trust precedence).
+Identity, origin and trust are derived from the position of the envelope in the run, so that the same emission has the
+same ids whenever it is made again. Source: RFC 0021 (engine-filled fields), readings (Trust precedence).
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
 texts, they are parts of one JSON text. Any other payload is the whole payload so far, and the last one is the final

@@ -115,7 +115,7 @@ class SizeBound(NamedTuple):
 
 
 class Cost(msgspec.Struct):
-    """The formula, found in one walk over the tree; `longest` is the longest list that stands in the source."""
+    """The formula, found in one walk over the tree; `longest` is the length of the longest list literal."""
 
     work: SizeBound = SizeBound(1)
     result: SizeBound = SizeBound()

@@ -215,7 +215,7 @@ def references_from(reads: ReadTree) -> References:
 
 
 def member_names(tree: Tree) -> Iterator[str]:
-    """The keys that stand in the source."""
+    """The literal keys."""
     if isinstance(tree, Member):
         yield tree.name
     for child in children(tree):

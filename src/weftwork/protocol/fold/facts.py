@@ -43,7 +43,7 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
 
 
 def drop_payloads(state: RunState, node: NodeState) -> None:
-    """Nobody asks any more what the node sent: that it was sent is kept, and the payloads are not."""
+    """The payloads that the node sent are no longer needed; the fact that it sent them is kept."""
     for correlation_id in node.envelope_ids:
         known = state.envelopes.get(correlation_id)
         if known is not None and isinstance(known.outcome, Accepted):

@@ -63,7 +63,7 @@ def asset_headers(
     guards = dict(SECURITY_HEADERS) | (
         {b"cross-origin-resource-policy": reach.encode()} if reach != DEFAULT_RESOURCE_POLICY else {}
     )
-    # One name, and none that a browser would run from a page of somebody else.
+    # One fixed name, which a browser does not execute from a foreign page.
     media_type = canonical_media_type(token_media_type)
     media_type = media_type if media_type in ACTIVE_TYPES or is_harmless(media_type) else PLAIN_TYPE
     kept = min(max(max_age, 0), MAX_AGE)

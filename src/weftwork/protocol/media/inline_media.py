@@ -59,7 +59,7 @@ _LETTERS: Final = ascii_letters + digits + "+/=_-"
 _ESCAPED: Final = _LETTERS + "\\\r\n"
 """The same as models write it: in lines, and in JSON, where a slash or the end of a line may have a backslash."""
 _BASE64_CONTEXT: Final = re.compile(r"base(?:64|\\u0036\\u0034)[^A-Za-z0-9+/=_-]{1,16}$")
-"""Behind the name of a member in whatever quotes, or behind that of a data URL."""
+"""Follows a member name in any kind of quotes, or the prefix of a data URL."""
 _NAME: Final = "base64"
 _ESCAPED_NAME: Final = "base\\u0036\\u0034"
 _TAIL: Final = 32
@@ -104,7 +104,7 @@ class Base64Elider:
         return "".join(parts)
 
     def _spans(self, piece: str) -> list[tuple[int, int]]:
-        """Runs that matter: long ones, and those that may have begun before the piece or go on behind it."""
+        """The runs to consider: long ones, and those that may start before or end after this piece."""
         first = 0, len(piece) - len(piece.lstrip(_ESCAPED))
         last = len(piece.rstrip(_ESCAPED)), len(piece)
         long = (found.span() for found in _runs_longer_than(self._max_run, _ESCAPED).finditer(piece))

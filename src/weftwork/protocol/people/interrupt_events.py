@@ -134,7 +134,7 @@ def closed_event(node_id: str, interrupt_id: str, data: dict[str, Any], known: C
 
 
 def sequence_error(kind: str, known: Conversation | None) -> str | None:
-    """conv-04 (OpenWOP conversation primitive): why a conversation cannot go on like this; None if it can."""
+    """conv-04 (OpenWOP conversation primitive): why a conversation cannot continue with this turn; None if it can."""
     if kind == "conversation.start":
         return None if known is None else "A conversation with this conversationId was opened before in this run."
     if known is None:

@@ -91,7 +91,7 @@ _CHECK_BY_KIND: Final[dict[str, Callable[[dict[str, Any], str], list[Violation]]
 
 
 MAX_STEPS: Final = 200_000
-"""Of checking one answer against its schemas: whoever has a link may send one."""
+"""Steps that validating one answer may take. Limited, because anyone with a link can send an answer."""
 _RESUME_VALUE: Final = "/resumeValue"
 
 

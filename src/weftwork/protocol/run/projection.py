@@ -169,7 +169,7 @@ _REFUSALS: Final[dict[str, str]] = {
 
 
 def check_bulk_cancel(document: Any) -> None:
-    """run-09 (OpenWOP rest-endpoints): a list that is too long is told how long it may be."""
+    """run-09 (OpenWOP rest-endpoints): a list that is too long is refused with the limit."""
     if is_object(document):
         given = document.get("runIds")
         if is_array(given) and len(given) > MAX_BULK_CANCEL:

@@ -47,7 +47,7 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
     check_config: further checks of a config that fits its schema; violations point below the config.
     notes: what the reference page says beyond the schemas, in Markdown.
-    example_config, example_inputs: a node of this type as it may stand in a definition.
+    example_config, example_inputs: an example of a node of this type in a definition.
     """
 
     type_id: str

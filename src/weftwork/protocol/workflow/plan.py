@@ -38,7 +38,7 @@ class Loop(msgspec.Struct, frozen=True):
 def find_back_edges(node_ids: Sequence[str], edges: Sequence[Edge]) -> set[str]:
     """wf-15 (readings, Loops): ids of the edges that lead back, found depth first in document order.
 
-    The search starts from the nodes without incoming edges, then from whatever it has not reached.
+    The search starts from the nodes without incoming edges, then from the nodes that it has not reached.
     """
     outgoing: dict[str, list[Edge]] = {node_id: [] for node_id in node_ids}
     for edge in edges:

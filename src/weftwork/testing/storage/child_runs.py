@@ -219,7 +219,7 @@ async def parent_with_children(
 
 
 async def a_child_result_is_kept_until_it_is_acknowledged(store: Store) -> None:
-    """Word of a child is there as it was told, however often it is asked for, until somebody has heard it."""
+    """A child's result is returned unchanged, any number of times, until it is acknowledged."""
     parent, (one, two, _) = await parent_with_children(store)
     assert await store.child_runs.child_results(None, 10) == []
     given = result_batch(one, -1, "failed", b'{"error":{"code":"x"}}')
@@ -388,7 +388,7 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
 
 
 async def cancel_requests_keep_their_order(store: Store) -> None:
-    """Orders of all partitions by pages, and a page goes on behind one that was followed, even if its child is gone."""
+    """A page of cancel requests covers all partitions. It may start after an applied request whose child is gone."""
     families = [await parent_with_children(store, "run-a"), await parent_with_children(store, "run-b", OTHER)]
     wanted: list[PendingCancelRequest] = []
     for parent, runs in families:

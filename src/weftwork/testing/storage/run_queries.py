@@ -362,7 +362,7 @@ async def an_unknown_place_ends_the_list(store: Store) -> None:
 
 
 async def another_partition_sees_no_interrupts(store: Store) -> None:
-    """With another partition interrupts are not listed, whatever is asked for; equal ids are different interrupts."""
+    """Interrupts of another partition are never listed; equal ids in two partitions are different interrupts."""
     run = await make_run(store)
     mine = interrupt("i1")
     await append_rows(store, run, -1, mine)
@@ -434,7 +434,7 @@ def _matches_interrupt(each: OpenInterrupt, query: InterruptQuery) -> bool:
 
 
 async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
-    """Interrupts of every sort in six runs, some of them answered, and as many of somebody else."""
+    """Interrupts of every sort in six runs, some of them answered, and as many in another partition."""
     made: list[OpenInterrupt] = []
     for number in range(6):
         workflow = ("greet", "order")[number % 2]

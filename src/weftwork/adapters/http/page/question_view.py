@@ -31,10 +31,10 @@ MAX_PARTS: Final = 2_000
 _MAX_DEPTH: Final = 4
 _MAX_MEMBER_NAME: Final = 200
 _INLINE_LENGTH: Final = 60
-"""Characters up to which a text stands beside its name."""
+"""Texts of up to this many characters are shown on the same line as their label."""
 _PARAGRAPHS: Final = re.compile(r"\n(?:[ \t]*\n)+")
 WORKFLOW_TEXT: Final = {"lang": "", "dir": "auto"}
-"""Of text whose language nobody has said."""
+"""Used for text whose language is not declared."""
 
 
 class DisplayBudget:
@@ -61,7 +61,7 @@ class DisplayBudget:
 
 
 def render_paragraphs(text: str, budget: DisplayBudget) -> Markup:
-    """A text with its line breaks; however many empty lines stand in a row, they make one gap."""
+    """A text with its line breaks; consecutive empty lines are shown as one gap."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     taken = budget.take(text)
     parts = [part for part in _PARAGRAPHS.split(taken.strip("\n")) if part.strip()]

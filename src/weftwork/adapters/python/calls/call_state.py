@@ -16,7 +16,7 @@ PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
 Finish = Callable[[Any], Any]
 """Makes what the author gets of a result."""
 Work = Callable[[PlainCaller, Finish | None], Coroutine[Any, Any, T]]
-"""What a call of a context does on the event loop. It is given `Finish` unless somebody else applies that."""
+"""The part of a context call that runs on the event loop. It receives `Finish`, unless its caller applies it."""
 
 INTERRUPT_CALLS: Final = frozenset({"ctx.interrupt", "ctx.approve", "ctx.clarify", "ctx.wait_for_event"})
 """Calls that ask somebody outside."""
@@ -52,7 +52,7 @@ class CallState:
         self.unawaited: list[str] = []
         """Names of context calls that have not been awaited yet."""
         self.pending_effects: list[NodeEffect] = []
-        """What follows from failures of models: said in one commit with the node's end, whatever it made of them."""
+        """Effects of failed model calls. They are recorded in the commit that ends the node, with any outcome."""
         self._host_tasks: set[asyncio.Task[Any]] = set()
 
     def check(self) -> None:
@@ -91,7 +91,7 @@ class CallState:
             self._host_tasks.discard(task)
 
     def cancel_host_tasks(self) -> None:
-        """The call is over: nobody hears what the host answers."""
+        """Mark the call as finished; later responses of the host are dropped."""
         for task in self._host_tasks:
             task.cancel()
 

@@ -142,7 +142,7 @@ def _is_number(value: Any) -> bool:
 
 
 def media_parts(name: str, media: Any) -> list[Any]:
-    """What stands beside a prompt. Raises NodeError."""
+    """The media parts of a prompt. Raises NodeError."""
     if isinstance(media, Media | MediaContent | Mapping) or media_ref_digest(media) is not None:
         media = [media]
     if not isinstance(media, Collection) or isinstance(media, str | bytes):
@@ -176,7 +176,7 @@ def _to_part(what: str, given: Any) -> Any:
         document = {**cast("Mapping[str, Any]", given)}
         data = document.get("data")
     if isinstance(data, bytes | bytearray):
-        # No value of a run, so that the bounds of those do not count; and nobody has to write it as text.
+        # Not a value of the run, so the limits on values do not apply, and it need not be encodable as text.
         document["data"] = ""
     try:
         made = as_json(document)

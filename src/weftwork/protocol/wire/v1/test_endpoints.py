@@ -19,7 +19,7 @@ SERVED_SCHEMAS: Final[tuple[str, ...]] = tuple(
     run-snapshot suspend-request workflow-definition
     """.split()
 )
-"""env-30 (readings, Schemas): documents of the wire whose schemas are served. Those of kinds are beside them."""
+"""env-30 (readings, Schemas): wire documents whose schemas are served, in addition to the schemas of kinds."""
 
 MAX_NODE_ID: Final = 256
 NODE_PARAMETER = Parameter(
