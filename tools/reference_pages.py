@@ -48,10 +48,10 @@ SETTINGS_TEXT = {
     "store": "Where runs live. `memory` keeps nothing after exit and ignores `data`.",
     "workflows": "Folders whose `*.json` files are registered at start.",
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
-    "nodes": "Modules whose [nodes](../extend/node.md) are offered, from the current folder or where Python looks.",
+    "nodes": "Modules whose [nodes](../how-to/write-a-node.md) are offered, from the current folder or where Python looks.",
     "envelope_kinds": "Files `KIND.schema.json`, or folders with such, whose [kinds of "
-    "envelopes](../extend/envelope-kind.md) are taken; advertised.",
-    "model_script": "File in JSON or TOML with what the [scripted provider](../extend/provider.md#a-script) answers.",
+    "envelopes](../how-to/add-an-envelope-kind.md) are taken; advertised.",
+    "model_script": "File in JSON or TOML with what the [scripted provider](../how-to/write-a-provider.md#a-script) answers.",
     "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md) that nodes can refer to.",
     "conformance": "Register the conformance workflows that come with the package.",
     "conversation": "Offer [conversations](nodes/core.conversationGate.md); advertised. Without them a workflow that "
@@ -256,7 +256,7 @@ def parameters(page: str) -> str:
     """Of the operations that are told on that page."""
     parts: list[str] = []
     for route in ROUTES:
-        if page != ("seams" if route.test_only else "assets" if route in ASSET_ROUTES else "parameters"):
+        if page != ("test-endpoints" if route.test_only else "assets" if route in ASSET_ROUTES else "parameters"):
             continue
         rows = [[code(one.name), one.location, _range(one.schema), one.description] for one in route.params]
         facts = [f"Answers {' or '.join(map(str, (route.success_status, *route.other_success_statuses)))}."]
@@ -302,7 +302,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "nodes": nodes,
     "operations": operations,
     "parameters": partial(parameters, "parameters"),
-    "seams": partial(parameters, "seams"),
+    "test-endpoints": partial(parameters, "test-endpoints"),
     "asset-parameters": partial(parameters, "assets"),
     "scopes": scopes,
     "unoffered": unoffered,

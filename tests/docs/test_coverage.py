@@ -84,7 +84,7 @@ def test_node_types() -> None:
 
 def test_operations_parameters_and_scopes() -> None:
     text = page("reference/http.md")
-    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "seams", "assets"))
+    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "test-endpoints", "assets"))
     assert not missing([route.operation_id for route in ROUTES], text)
     assert not missing([route.operation_id for route in ROUTES], details)
     assert not missing([param.name for route in ROUTES for param in route.params], details)
@@ -151,7 +151,7 @@ def test_a_name_that_is_left_out_is_seen(name: str, text: str, gone: list[str]) 
 
 
 TOOL = "reference_pages.py"
-REFERENCE = ("settings", "errors", "cli", "http", "parameters", "seams", "nodes", "workflow")
+REFERENCE = ("settings", "errors", "cli", "http", "parameters", "test-endpoints", "nodes", "workflow")
 PAGES = ("concepts.md", *(f"reference/{name}.md" for name in REFERENCE))
 
 

@@ -32,7 +32,7 @@ def all_blocks(page: str) -> list[Block]:
 
 def test_the_pages_with_commands_are_found() -> None:
     found = {name(page) for page in WITH_COMMANDS}
-    assert found >= {"README.md", "docs/quickstart.md", "docs/reference/http.md", "docs/operate/sqlite.md"}
+    assert found >= {"README.md", "docs/tutorial/quickstart.md", "docs/reference/http.md", "docs/operate/sqlite.md"}
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
@@ -43,7 +43,7 @@ def test_the_commands_of_a_page_print_what_it_shows(page: Path, newcomer: DocsUs
 
 
 def test_a_new_host_says_what_the_quickstart_shows(newcomer: DocsUser) -> None:
-    start = next(block for block in all_blocks("docs/quickstart.md") if block.code == "make run\n")
+    start = next(block for block in all_blocks("docs/tutorial/quickstart.md") if block.code == "make run\n")
     assert start.shown is not None
     assert matches(start.shown, newcomer.printed)
 

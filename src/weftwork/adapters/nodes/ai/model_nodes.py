@@ -88,7 +88,7 @@ What is asked is the port `prompt`, else the text that the run's `promptOverride
 References to [prompt templates](../prompts.md) come before the texts of the ports and of the config, and so do those
 that the workflow has in `defaults.promptRefs`; a text beside one is not used.
 
-`media` shows the model images, sound or documents beside that: [What models see](../perception.md). All that the model
+`media` shows the model images, sound or documents beside that: [What models see](../model-input.md). All that the model
 says then is untrusted.
 
 `ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` of the run's `configurable` win over the config.
@@ -125,7 +125,7 @@ in the same cases. The port `messages` brings the conversation. Without it the o
 the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
 
 The content of a message is a text, or a list of parts: texts, images, sound and documents, as
-[What models see](../perception.md) tells. `media` is added to the end of the conversation. What cannot be shown to the
+[What models see](../model-input.md) tells. `media` is added to the end of the conversation. What cannot be shown to the
 model fails the node, and is never left out. In a conversation that came from outside every text stands behind
 `<UNTRUSTED>` marks, and a message of the role `system` becomes one of a user.
 """,
@@ -237,7 +237,7 @@ The model may first ask: a `clarification.request` suspends the run until a pers
 to the model. A `schema.request` is answered with the schema. An `error`, by which a model says that it cannot do it, is
 logged and given like the envelope that was wanted: it is no failure of the node.
 
-`media` shows the model images, sound or documents: [What models see](../perception.md). The envelope is untrusted then.
+`media` shows the model images, sound or documents: [What models see](../model-input.md). The envelope is untrusted then.
 
 The schema of a kind comes with the workflow, in `metadata.envelopeKinds`, or is known to the host; for any other kind
 the node fails with `unknown_envelope_kind`.

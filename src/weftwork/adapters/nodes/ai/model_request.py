@@ -84,7 +84,7 @@ MESSAGE_PORTS: Final[dict[str, Schema]] = {
             "properties": {
                 "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
                 "content": {
-                    "description": "A text, or a list of [parts](../perception.md).",
+                    "description": "A text, or a list of [parts](../model-input.md).",
                     "anyOf": [{"type": "string"}, {"type": "array", "items": _PART_SCHEMA}],
                 },
             },

@@ -329,7 +329,7 @@ person, who answers the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}
 `ask-user`: a person is asked, by a conversation of one turn, which the agent of the supervisor opens with the question,
 or by a clarification with one question, whose id is `answer`. The output `answer` has what the person said. An edge
 with `sourceOutput` and `targetInput` `answer` brings it to a port of the supervisor, whose expression asks for it with
-`has(ports.answer)`: [A supervisor of your own](../../extend/supervisor.md).
+`has(ports.answer)`: [A supervisor of your own](../../how-to/write-a-supervisor.md).
 
 More starts of dispatch nodes than `iterationCap` says fail the run with `loop_limit_exceeded`.
 """

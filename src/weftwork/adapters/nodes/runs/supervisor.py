@@ -145,7 +145,7 @@ A decision is one of these, and has no other members:
 It comes from the port `decision`, which a node before this one fills, or from one member of the config: the expression
 `decision`, or the `plan`. After the last decision of a plan the supervisor terminates. With none of them it runs
 `conformance-noop` once. What is no decision fails the node with `decision_invalid`. How a node in Python decides, and
-how answers come back, is shown in [A supervisor of your own](../../extend/supervisor.md).
+how answers come back, is shown in [A supervisor of your own](../../how-to/write-a-supervisor.md).
 
 If `confidence` gives a number below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` of the run's
 `configurable`, nothing is decided yet: the run waits for a person, who is shown the decision. An answer is that
