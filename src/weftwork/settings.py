@@ -13,6 +13,7 @@ import msgspec
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
+from weftwork.protocol.spelling import did_you_mean
 
 
 class SettingsError(Exception):
@@ -155,6 +156,14 @@ def load_settings(
     return msgspec.structs.replace(settings, data=str(Path(settings.data).expanduser().absolute()))
 
 
+def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
+    """A warning for each variable WEFTWORK_... that no part of weftwork reads and that looks like a setting."""
+    known = [f"WEFTWORK_{name.upper()}" for name in (*_FIELDS, "config", "url", "key", "proof", "browser")]
+    unknown = (name for name in environ if name.startswith("WEFTWORK_") and name not in known)
+    hints = ((name, did_you_mean(name.removeprefix("WEFTWORK_"), [each[9:] for each in known])) for name in unknown)
+    return [f"{name} is not a setting{hint.replace('mean ', 'mean WEFTWORK_')}" for name, hint in hints if hint]
+
+
 def _from_file(file: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(file.read_text("utf-8"))
@@ -165,7 +174,8 @@ def _from_file(file: Path) -> dict[str, Any]:
     names = {key.replace("-", "_"): value for key, value in found.items()}
     unknown = sorted(set(names) - set(_FIELDS))
     if unknown:
-        raise SettingsError(f"{file}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
+        hint = did_you_mean(unknown[0], _FIELDS) or f"; the settings are {', '.join(sorted(_FIELDS))}"
+        raise SettingsError(f"{file}: unknown setting {unknown[0]}{hint}")
     return names
 
 

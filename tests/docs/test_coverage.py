@@ -241,7 +241,7 @@ def test_the_readme_has_a_picture_a_start_and_proofs() -> None:
 
 
 def test_pages_are_short() -> None:
-    """All but the lists of rules and modules, which are generated and not read from end to end."""
+    """All but those that are not read from end to end: the changelog and the generated lists of rules and modules."""
     long = [name(page) for page in pages() if len(page.read_text("utf-8").splitlines()) > 300]
-    long = [each for each in long if not each.endswith(("rules.md", "architecture.md"))]
+    long = [each for each in long if not each.endswith(("rules.md", "architecture.md", "CHANGELOG.md"))]
     assert not long

@@ -18,6 +18,7 @@ from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, Hos
 from weftwork.protocol.ids import TEST_KEY_PREFIX, is_idempotency_key, is_path_id, is_tenant, mode_of_key, partition
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import digest
+from weftwork.protocol.spelling import MAX_KNOWN, did_you_mean
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
 
@@ -266,3 +267,18 @@ def test_an_invalid_request_is_pointed_at() -> None:
 def test_a_code_outside_the_table_cannot_be_raised() -> None:
     with pytest.raises(KeyError):
         ClientFault("teapot", "Short and stout.")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("prot", ["port", "host"], "; did you mean port?"),
+        ("core.dealy", ["core.delay", "core.noop"], "; did you mean core.delay?"),
+        ("colour", ["port", "host"], ""),
+        ("", ["port"], ""),
+        ("a" * 65, ["a" * 64], ""),
+        ("port", [*(f"x{number}" for number in range(MAX_KNOWN)), "port"], ""),
+    ],
+)
+def test_a_similar_name_is_suggested(name: str, known: list[str], hint: str) -> None:
+    assert did_you_mean(name, known) == hint

@@ -201,7 +201,7 @@ def test_who_is_no_approver_is_told_who_is(foreign: ForeignHost, details: dict[s
     assert "You are none of them (forbidden); its approvers are ada, bob\\u{1b}[2J: " in done.stderr
     assert "--as NAME and a key that has the scope approvals:delegate" in done.stderr
     assert "--link --for NAME" in done.stderr
-    assert "keys list" not in done.stderr
+    assert "keys ls" not in done.stderr
 
 
 def test_who_may_not_answer_at_all_is_told_of_the_scope(foreign: ForeignHost) -> None:
@@ -210,7 +210,7 @@ def test_who_may_not_answer_at_all_is_told_of_the_scope(foreign: ForeignHost) ->
     foreign.replies[f"{POST}/review"] = CannedResponse(
         403, {"error": "forbidden", "message": "No.", "details": details}
     )
-    assert "see its scopes with `weftwork keys list`" in foreign.run_command("answer", RUN, "--approve").stderr
+    assert "see its scopes with `weftwork keys ls`" in foreign.run_command("answer", RUN, "--approve").stderr
 
 
 UNSURE = "conformance-orchestrator-low-confidence"

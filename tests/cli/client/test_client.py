@@ -355,7 +355,10 @@ def test_a_run_that_is_not_there_is_not_asked_for_again(foreign: ForeignHost) ->
     done = foreign.run_command("events", "nope", "--follow")
     assert done.exit_code == 7
     assert done.stderr.startswith("Error: Nothing here (not_found); see that the id is right")
-    assert [asked.path for asked in foreign.requests] == ["/v1/runs/nope/events", "/v1/runs/nope"]
+    assert [asked.path for asked in foreign.requests] == [
+        *("/v1/runs/nope", "/v1/runs"),
+        *("/v1/runs/nope/events", "/v1/runs/nope"),
+    ]
 
 
 def test_a_host_without_streams_is_polled(foreign: ForeignHost) -> None:

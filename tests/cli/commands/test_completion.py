@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from tests.cli.foreign_host import KEY, CannedResponse, ForeignHost
 from tests.live import KEY as LIVE_KEY
@@ -21,6 +22,7 @@ from tests.live import start_host, weftwork
 from tests.live.host import TIMEOUT_SECONDS, environment
 from weftwork.cli.client import options
 from weftwork.cli.commands.new import TEMPLATE_SUFFIX
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.main import COMMANDS, main
 
 SCRIPT = Path(sys.executable).with_name("weftwork")
@@ -298,3 +300,23 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         refused = weftwork(tmp_path, "signing", "drop", "x", "--data", host.data)
         assert refused.returncode == 1
         assert "No signing key has the id x; see `weftwork signing ls`." in refused.stderr
+
+
+def groups(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Group]]:
+    if isinstance(command, click.Group):
+        yield path, command
+        for name, child in command.commands.items():
+            yield from groups(child, (*path, name))
+
+
+def test_every_group_shows_whole_summaries_and_knows_list_and_ls() -> None:
+    found = dict(groups(main))
+    assert {("runs",), ("keys",), ("signing",)} <= found.keys()
+    for path, group in found.items():
+        assert isinstance(group, CommandGroup), path
+        shown = CliRunner().invoke(main, [*path, "--help"]).stdout
+        assert "..." not in shown.partition("Commands:")[2], path
+        context = click.Context(group)
+        if "ls" in group.commands:
+            assert group.get_command(context, "list") is group.commands["ls"], path
+        assert "list" not in group.commands, path

@@ -280,7 +280,7 @@ def test_a_run_is_paused_resumed_and_cancelled(runs_host: Host) -> None:
     assert "  n0  completed  attempt 1  " in said
     assert "xxx…" in said
     assert "(conflict)" in runs(runs_host, "pause", run_id, code=7).stderr
-    assert runs(runs_host, "resume", run_id, "--reason", "back").stdout == f"{run_id} goes on\n"
+    assert runs(runs_host, "resume", run_id, "--reason", "back").stdout == f"{run_id} is resumed\n"
     assert runs(runs_host, "resume", run_id, code=7).stdout == ""
     said = json.loads(runs(runs_host, "pause", run_id, "--json").stdout)
     assert (said["runId"], said["status"]) == (run_id, "paused")

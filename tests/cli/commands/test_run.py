@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, run_command
-from tests.harness.definitions import edge, node
+from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, Host, delays, until, weftwork
 from tests.live.assets import PNG, UPLOADS, list_assets
 from tests.live.fixtures import host_fixture
@@ -240,6 +240,7 @@ def test_interrupting_leaves_the_run_alone(host: Host) -> None:
     ("args", "key", "words"),
     [
         (["nowhere"], KEY, "There is no workflow with this id (validation_error).\n  at /workflowId"),
+        (["quik"], KEY, "There is no workflow with this id; did you mean quick? (validation_error)"),
         (["quick"], "wrong", "the host does not know this key; give another with --key or WEFTWORK_KEY"),
     ],
 )
@@ -248,6 +249,15 @@ def test_a_refusal_is_told(host: Host, args: list[str], key: str, words: str) ->
     assert done.exit_code == 7
     assert words in done.stderr
     assert ("`weftwork workflows ls` lists" in done.stderr) == (key == KEY)
+
+
+def test_an_input_that_looks_like_a_misspelt_variable_is_warned_of(host: Host, tmp_path: Path) -> None:
+    file = tmp_path / "greets.json"
+    greeting = variable("greeting", defaultValue="Hi")
+    file.write_text(json.dumps(flow("greets", [node("n", "core.noop")], variables=[greeting])))
+    for workflow in (str(file), "greets"):
+        done = run(host, workflow, "--input", "greting=1", "--input", "other=2")
+        assert done.stderr.startswith("warning: the workflow has no input greting; did you mean greeting?\nfollow it")
 
 
 def test_a_host_that_is_not_there_is_told(tmp_path: Path) -> None:

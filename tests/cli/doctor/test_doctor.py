@@ -52,7 +52,7 @@ def doctor(folder: Path, *args: str | Path, code: int = 0, env: dict[str, str] |
 
 
 def states(found: Findings) -> dict[str, str]:
-    return {name: each["state"] for name, each in found.items()}
+    return {name: each["status"] for name, each in found.items()}
 
 
 def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
@@ -60,12 +60,12 @@ def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
         host.log(host.create("conformance-noop"))
         found = doctor(tmp_path, "--data", host.data, "--url", host.address, env={"WEFTWORK_KEY": KEY})
         assert set(states(found).values()) == {"ok"}, found
-        assert "in use by a running host" in found["store"]["said"]
-        assert "weftwork" in found["protocol"]["said"]
-        assert found["key"]["said"] == (
+        assert "in use by a running host" in found["store"]["message"]
+        assert "weftwork" in found["protocol"]["message"]
+        assert found["key"]["message"] == (
             "is accepted; it has runs:read, manifest:read, artifacts:read, and other scopes were not tried"
         )
-        assert found["events"]["said"] == "come as a stream"
+        assert found["events"]["message"] == "come as a stream"
         before = host.call("GET", "/v1/runs").document
         port = {"WEFTWORK_PORT": str(free_port())}
         lines = weftwork(tmp_path, "doctor", "--url", host.address, "--key", KEY, env=port).stdout.splitlines()
@@ -73,31 +73,31 @@ def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
         assert host.call("GET", "/v1/runs").document == before
         assert "raceback" not in host.errors
         wrong = doctor(tmp_path, "--url", host.address, "--key", "wrong", code=1)
-        assert (wrong["key"]["state"], "events" in wrong) == ("fail", False)
-        assert "does not know this key" in wrong["key"]["said"]
+        assert (wrong["key"]["status"], "events" in wrong) == ("fail", False)
+        assert "does not know this key" in wrong["key"]["message"]
         none = doctor(tmp_path, "--url", host.address)
-        assert (none["key"]["state"], none["key"]["advice"]) == ("warn", "give one in WEFTWORK_KEY")
+        assert (none["key"]["status"], none["key"]["hint"]) == ("warn", "give one in WEFTWORK_KEY")
 
 
 def test_a_key_with_few_scopes_is_told(tmp_path: Path) -> None:
     limited = ("--api-key", "starter=acme:runs:create")
     with start_host(tmp_path, *limited, store="memory") as host:
         found = doctor(tmp_path, "--url", host.address, "--key", "starter")
-        assert found["key"]["state"] == "warn"
-        assert found["key"]["said"] == "is accepted, without runs:read, manifest:read, artifacts:read"
+        assert found["key"]["status"] == "warn"
+        assert found["key"]["message"] == "is accepted, without runs:read, manifest:read, artifacts:read"
         assert "events" not in found
 
 
 def test_a_host_that_is_named_must_be_there_and_another_need_not(tmp_path: Path) -> None:
     found = doctor(tmp_path, "--url", "http://127.0.0.1:1", code=1)
-    assert found["host"]["state"] == "fail"
-    assert "nothing listens" in found["host"]["said"]
+    assert found["host"]["status"] == "fail"
+    assert "nothing listens" in found["host"]["message"]
     port = free_port()
     found = doctor(tmp_path, env={"WEFTWORK_PORT": str(port), "WEFTWORK_HOST": "0.0.0.0"})
-    assert found["host"]["state"] == "warn"
-    assert f"nothing listens on http://127.0.0.1:{port}" in found["host"]["said"]
+    assert found["host"]["status"] == "warn"
+    assert f"nothing listens on http://127.0.0.1:{port}" in found["host"]["message"]
     found = doctor(tmp_path, env={"WEFTWORK_PORT": str(port), "WEFTWORK_HOST": "::1"})
-    assert f"http://[::1]:{port}" in found["host"]["said"]
+    assert f"http://[::1]:{port}" in found["host"]["message"]
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def data(tmp_path: Path) -> Path:
 def test_a_store_that_no_host_holds_is_looked_into_and_not_changed(data: Path, tmp_path: Path) -> None:
     before = {file.name: file.read_bytes() for file in data.iterdir()}
     found = doctor(tmp_path, "--data", data)
-    assert found["store"]["state"] == "ok"
-    assert "whole, version" in found["store"]["said"]
+    assert found["store"]["status"] == "ok"
+    assert "whole, version" in found["store"]["message"]
     assert {file.name: file.read_bytes() for file in data.iterdir() if file.name in before} == before
 
 
@@ -121,7 +121,7 @@ def test_a_store_of_a_killed_host_is_looked_into(tmp_path: Path) -> None:
         host.kill()
     assert (host.data / f"{DATABASE_FILE}-wal").stat().st_size > 0
     kept = shutil.copytree(host.data, tmp_path / "kept", ignore=shutil.ignore_patterns("*.sock"))
-    assert doctor(tmp_path, "--data", host.data)["store"]["state"] == "ok"
+    assert doctor(tmp_path, "--data", host.data)["store"]["status"] == "ok"
     # What the killed host had written is still there for the next one.
     for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal"):
         assert (host.data / name).read_bytes() == (kept / name).read_bytes()
@@ -134,81 +134,81 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
     content[4096 * 2 : 4096 * 6] = b"\xa5" * 4096 * 4
     (data / DATABASE_FILE).write_bytes(content)
     found = doctor(tmp_path, "--data", data, code=1)
-    assert found["store"]["state"] == "fail"
-    assert "backup" in found["store"]["advice"]
+    assert found["store"]["status"] == "fail"
+    assert "backup" in found["store"]["hint"]
     (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
-    assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["said"]
+    assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["message"]
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_checks, "load_migrations", lambda: [Migration(0, "")])
-    assert check_store(data / DATABASE_FILE).advice == "start the release that wrote it, or a newer one"
+    assert check_store(data / DATABASE_FILE).hint == "start the release that wrote it, or a newer one"
 
 
 def test_a_store_that_takes_too_long_is_not_called_damaged(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_checks, "_STEPS", 1)
     found = check_store(data / DATABASE_FILE, seconds=-1)
-    assert found.state == "warn"
-    assert "no damage" in found.said
+    assert found.status == "warn"
+    assert "no damage" in found.message
 
 
 def test_what_others_can_get_at_is_found(data: Path, tmp_path: Path) -> None:
-    assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "ok"
+    assert doctor(tmp_path, "--data", data)["data folder"]["status"] == "ok"
     (data / DATABASE_FILE).chmod(0o644)
     found = doctor(tmp_path, "--data", data)["data folder"]
-    assert (found["state"], DATABASE_FILE in found["said"]) == ("warn", True)
-    assert found["advice"].startswith("chmod")
+    assert (found["status"], DATABASE_FILE in found["message"]) == ("warn", True)
+    assert found["hint"].startswith("chmod")
     (data / DATABASE_FILE).chmod(0o600)
     data.chmod(0o755)
-    assert doctor(tmp_path, "--data", data)["data folder"]["state"] == "warn"
+    assert doctor(tmp_path, "--data", data)["data folder"]["status"] == "warn"
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
     found = doctor(tmp_path, "--data", tmp_path / "new")
-    assert all("is not there yet" in found[each]["said"] for each in ("data folder", "store"))
+    assert all("is not there yet" in found[each]["message"] for each in ("data folder", "store"))
     assert not (tmp_path / "new").exists()
     (tmp_path / "file").write_text("")
-    assert doctor(tmp_path, "--data", tmp_path / "file", code=1)["data folder"]["said"].endswith("is not a folder")
+    assert doctor(tmp_path, "--data", tmp_path / "file", code=1)["data folder"]["message"].endswith("is not a folder")
 
 
 def test_settings_that_cannot_be_used_are_found(tmp_path: Path) -> None:
     found = doctor(tmp_path, code=1, env={"WEFTWORK_MAX_STREAMS": "many"})
-    assert found["settings"]["state"] == "fail"
-    assert "WEFTWORK_MAX_STREAMS" in found["settings"]["said"]
+    assert found["settings"]["status"] == "fail"
+    assert "WEFTWORK_MAX_STREAMS" in found["settings"]["message"]
 
 
 def test_nodes_that_cannot_be_loaded_are_found(tmp_path: Path) -> None:
     (tmp_path / "acme_bad.py").write_text("import no_such_thing\n", "utf-8")
     env = {"WEFTWORK_NODES": "acme_bad", "PYTHONPATH": str(tmp_path)}
     found = doctor(tmp_path, code=1, env=env)
-    assert found["nodes"]["state"] == "fail"
-    assert "no_such_thing" in found["nodes"]["said"]
-    assert "acme_bad.py:1" in found["nodes"]["said"]
+    assert found["nodes"]["status"] == "fail"
+    assert "no_such_thing" in found["nodes"]["message"]
+    assert "acme_bad.py:1" in found["nodes"]["message"]
     assert list(check_nodes(())) == []
 
 
 def test_a_port_in_use_is_no_matter_if_it_is_our_host() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        assert check_port("127.0.0.1", port, held=False).state == "warn"
-        assert check_port("127.0.0.1", port, held=True).state == "ok"
-    assert check_port("127.0.0.1", port, held=False).state == "ok"
-    assert check_port("203.0.113.7", 0, held=True).state == "warn"
+        assert check_port("127.0.0.1", port, held=False).status == "warn"
+        assert check_port("127.0.0.1", port, held=True).status == "ok"
+    assert check_port("127.0.0.1", port, held=False).status == "ok"
+    assert check_port("203.0.113.7", 0, held=True).status == "warn"
 
 
 def test_space_packages_and_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [check_space(size * 2**20).state for size in (10, 100, 5000)] == ["fail", "warn", "ok"]
-    assert machine_checks._check_python((3, 10, 9)).state == "fail"
+    assert [check_space(size * 2**20).status for size in (10, 100, 5000)] == ["fail", "warn", "ok"]
+    assert machine_checks._check_python((3, 10, 9)).status == "fail"
     monkeypatch.setattr(metadata, "requires", lambda _: ["no-such-package>=1", "other; sys_platform == 'x'"])
-    assert [each.state for each in check_packages("weftwork")] == ["fail", "ok"]
+    assert [each.status for each in check_packages("weftwork")] == ["fail", "ok"]
     monkeypatch.setattr(metadata, "requires", lambda _: ["httpcore2[asyncio]>=2.10", "rich>=14", "pip; extra == 'x'"])
     (found,) = check_packages("weftwork")
-    assert [each.split()[0] for each in found.said.split(", ")] == ["weftwork", "httpcore2", "rich"]
+    assert [each.split()[0] for each in found.message.split(", ")] == ["weftwork", "httpcore2", "rich"]
 
 
 def test_few_open_files_are_found(tmp_path: Path) -> None:
     found = doctor(tmp_path, env={"WEFTWORK_MAX_CONNECTIONS": "1000000"})["open files"]
-    assert (found["state"], "1000000" in found["said"]) == ("warn", True)
+    assert (found["status"], "1000000" in found["message"]) == ("warn", True)
 
 
 def test_the_seat_is_left_as_it_was(data: Path, tmp_path: Path) -> None:
@@ -220,28 +220,28 @@ def test_the_seat_is_left_as_it_was(data: Path, tmp_path: Path) -> None:
 
 def test_a_user_who_may_not_write_is_told(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    states = [each.state for each in machine_checks._check_data_folder(data)]
+    states = [each.status for each in machine_checks._check_data_folder(data)]
     assert states[0] == "fail"
 
 
 def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "is not there yet" in doctor(tmp_path, "--data", tmp_path / "data")["assets"]["said"]
+    assert "is not there yet" in doctor(tmp_path, "--data", tmp_path / "data")["assets"]["message"]
     with start_host(tmp_path) as host:
         upload_asset(host, bytes(5_000))
         found = doctor(tmp_path, "--data", host.data)["assets"]
-        assert found["state"] == "ok"
-        assert found["said"] == f"{host.data / 'assets'} can be written; 5.0 kB in 1 file"
-    assert doctor(tmp_path, env={"WEFTWORK_BLOBS": "s3://bucket/x"})["assets"]["said"].startswith(
+        assert found["status"] == "ok"
+        assert found["message"] == f"{host.data / 'assets'} can be written; 5.0 kB in 1 file"
+    assert doctor(tmp_path, env={"WEFTWORK_BLOBS": "s3://bucket/x"})["assets"]["message"].startswith(
         "are in s3://bucket/x"
     )
-    assert doctor(tmp_path, env={"WEFTWORK_STORE": "memory"})["assets"]["said"] == "in memory"
+    assert doctor(tmp_path, env={"WEFTWORK_STORE": "memory"})["assets"]["message"] == "in memory"
     settings = Settings(data=str(host.data))
-    assert check_assets(settings, seconds=-1).said.endswith("at least 0 bytes in 0 files")
+    assert check_assets(settings, seconds=-1).message.endswith("at least 0 bytes in 0 files")
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert check_assets(settings).state == "fail"
+    assert check_assets(settings).status == "fail"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "assets").touch()
-    assert check_assets(Settings(data=str(tmp_path / "other"))).state == "fail"
+    assert check_assets(Settings(data=str(tmp_path / "other"))).status == "fail"
 
 
 def asked(foreign: ForeignHost) -> dict[str, Finding]:
@@ -263,9 +263,9 @@ def well(foreign: ForeignHost) -> None:
 def test_a_host_of_others_is_well(foreign: ForeignHost) -> None:
     well(foreign)
     found = asked(foreign)
-    assert {each.state for each in found.values()} == {"ok"}, found
-    assert found["protocol"].said == "OpenWOP 1.0 by elsewhere 7, another host than weftwork"
-    assert found["clock"].said == "the host does not say what time it is"
+    assert {each.status for each in found.values()} == {"ok"}, found
+    assert found["protocol"].message == "OpenWOP 1.0 by elsewhere 7, another host than weftwork"
+    assert found["clock"].message == "the host does not say what time it is"
     assert {each.method for each in foreign.requests} == {"GET"}
 
 
@@ -312,8 +312,8 @@ def test_what_is_not_well_with_a_host_of_others(
     well(foreign)
     foreign.replies[f"GET {path}"] = reply
     found = asked(foreign)
-    assert (found[check].state, piece in found[check].said) == (state, True), found[check]
-    assert all(harmless(each.said) for each in found.values())
+    assert (found[check].status, piece in found[check].message) == (state, True), found[check]
+    assert all(harmless(each.message) for each in found.values())
 
 
 def test_scopes_are_seen_by_what_is_refused(foreign: ForeignHost) -> None:
@@ -326,21 +326,21 @@ def test_scopes_are_seen_by_what_is_refused(foreign: ForeignHost) -> None:
 
     foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run/artifacts/none"] = reply
     found = asked(foreign)
-    assert (found["key"].state, found["key"].said) == ("warn", "is accepted, without artifacts:read")
-    assert found["events"].state == "ok"
+    assert (found["key"].status, found["key"].message) == ("warn", "is accepted, without artifacts:read")
+    assert found["events"].status == "ok"
     refused = CannedResponse(401, {"error": "unauthenticated", "message": "no"})
     foreign.replies["GET /v1/runs/weftwork-doctor-no-such-run"] = refused
-    assert asked(foreign)["key"].state == "fail"
+    assert asked(foreign)["key"].status == "fail"
 
 
 def test_clocks_are_compared() -> None:
     now = 1_800_000_000.0
     for ahead, words in ((60, "60 s ahead of"), (-60, "60 s behind")):
         (found,) = check_clock(formatdate(now + ahead, usegmt=True), now)
-        assert (found.state, words in found.said) == ("warn", True)
+        assert (found.status, words in found.message) == ("warn", True)
     (found,) = check_clock(formatdate(now + MAX_CLOCK_SKEW / 2, usegmt=True), now)
-    assert found.state == "ok"
-    assert [each.state for each in check_clock("soon", now)] == ["ok"]
+    assert found.status == "ok"
+    assert [each.status for each in check_clock("soon", now)] == ["ok"]
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,8 @@ def test_an_environment_value_is_read_as_its_type(tmp_path: Path, name: str, tex
         ({}, "host = 1", "{file}: host must be text"),
         ({}, "conformance = 1", "{file}: conformance must be true or false"),
         ({}, "max-request-body-bytes = 1", "{file}: max_request_body_bytes must be between 1024 and"),
-        ({}, "prot = 1", "{file}: unknown setting prot; known are "),
+        ({}, "prot = 1", "{file}: unknown setting prot; did you mean port?"),
+        ({}, "colour = 1", "{file}: unknown setting colour; the settings are allow_private_network, api_key, "),
         ({}, "[", "{file} is not valid TOML"),
     ],
 )

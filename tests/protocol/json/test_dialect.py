@@ -369,7 +369,7 @@ def test_violations_point_below_where_the_value_stands() -> None:
     assert found == [
         ("/configurable/a~1b/1", "must be of type integer"),
         ("/configurable/a~1b/1", "must be one of: 1, 2"),
-        ("/configurable/c", "is not a member known here"),
+        ("/configurable/c", "is not a known member"),
     ]
 
 

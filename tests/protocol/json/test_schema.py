@@ -444,3 +444,25 @@ SECOND_OPINIONS = _second_opinions()
 def test_an_independent_validator_agrees(case: tuple[str, Any]) -> None:
     name, document = case
     assert (schema.check(name, document) == []) == SECOND_OPINIONS[name].is_valid(document)
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "pointer", "meant"),
+    [
+        ("create-run", {"workflowId": "x", "input": {}}, "/input", "inputs"),
+        ("workflow-definition", {"nodes": [{"positon": {}}]}, "/nodes/0/positon", "position"),
+        ("workflow-definition", {"zzz": 1}, "/zzz", None),
+    ],
+)
+def test_a_misspelt_member_gets_a_suggestion(name: str, document: Any, pointer: str, meant: str | None) -> None:
+    found = next(each for each in schema.check(name, document) if each.pointer == pointer)
+    assert found.message == f"is not a known member{f'; did you mean {meant}?' if meant else ''}"
+
+
+def test_suggestions_are_bounded() -> None:
+    given = {f"milisecond{number}": 1 for number in range(20)}
+    closed = {"type": "object", "properties": {"milliseconds": {}}, "additionalProperties": False}
+    found = schema.check_inline(closed, given, "/config")
+    assert len([each for each in found if "did you mean" in each.message]) == schema.MAX_SUGGESTIONS
+    fault = schema.violations_fault("config", found)
+    assert fault.message == "config: the value at the pointer is not a known member; did you mean milliseconds?"

@@ -244,3 +244,12 @@ def test_an_input_cannot_have_the_name_of_a_channel() -> None:
     with pytest.raises(ClientFault) as caught:
         run_options.check_inputs((), {"a": 1, "c": 2}, {"c"})
     assert (caught.value.details or {})["pointer"] == "/inputs/c"
+
+
+def test_a_misspelt_input_is_named_where_the_required_one_is_missing() -> None:
+    variable = declared("greeting", "string", required=True)
+    fault = refusal(run_options.check_inputs, (variable,), {"other": 1, "greting": "Hi"})
+    assert fault.details == {"pointer": "/inputs/greting"}
+    assert fault.message == "The workflow has no such input; did you mean greeting?"
+    fault = refusal(run_options.check_inputs, (variable,), {"other": 1})
+    assert (fault.details, fault.message) == ({"pointer": "/inputs/greeting"}, "A required input is missing.")

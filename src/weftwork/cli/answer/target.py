@@ -8,6 +8,7 @@ import msgspec
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_open_interrupts, open_interrupts
+from weftwork.cli.client.run_ids import MAX_SEARCHED, MIN_PREFIX, match_prefix
 from weftwork.cli.client.run_tree import find_waiting_runs, read_tree, run_tree_path
 from weftwork.cli.console.text import clean
 from weftwork.cli.follow.run_watch import read_history
@@ -15,10 +16,6 @@ from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.wire.v1.paths import path_for
 
-MIN_PREFIX: Final = 4
-"""Characters that a beginning of a run's id has at least."""
-MAX_SEARCHED: Final = 1000
-"""Questions among which a run is looked for by the beginning of its id."""
 _MAX_LISTED: Final = 20
 
 
@@ -86,11 +83,7 @@ def _complete_run_id(client: Client, begin: str) -> str | None:
         named = [str(each.get("runId", "")) for each in list_open_interrupts(client, MAX_SEARCHED)]
     except click.ClickException:
         return None
-    found = sorted({each for each in named if each.startswith(begin)})
-    if len(found) > 1:
-        listed = "".join(f"\n  {quote_id(each)}" for each in found[:_MAX_LISTED])
-        raise click.UsageError(f"several runs that wait begin with {clean(begin, 60)}:{listed}")
-    return found[0] if found else None
+    return match_prefix(begin, named)
 
 
 def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> RequestRefused:

@@ -69,7 +69,7 @@ class RequestRefused(click.ClickException):
         if self.status == 401:
             return self._key_advice()
         if self.status == 403:
-            return "this key may not do that; see its scopes with `weftwork keys list`, or " + _KEY_HINT
+            return "this key may not do that; see its scopes with `weftwork keys ls`, or " + _KEY_HINT
         if self.status in (404, 405) and not self.code:
             return "this does not look like an OpenWOP v1 host, or it has no such route; see --url"
         if self.status == 404:

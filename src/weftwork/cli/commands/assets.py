@@ -22,9 +22,11 @@ from weftwork.cli.client.errors import HostUnreachable
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_assets
 from weftwork.cli.client.options import client_options, data_option, suggest_runs
+from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.client.transport import OpenResponse, Transport
 from weftwork.cli.client.upload import Upload, spool_standard_input, transfer_progress, upload_asset
 from weftwork.cli.console import units
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.table import print_table
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import count_of, format_size
@@ -209,7 +211,7 @@ def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
     return done
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def assets() -> None:
     """List, send and fetch assets: images, sounds and files; delete what nobody needs.
 
@@ -237,6 +239,7 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
       weftwork assets ls --run 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork assets ls --all --json
     """
+    run_id = run_id and complete_run_id(client, run_id)
     pairs = list(list_assets(client, run_id, None if every else limit))
     found, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
     if as_json:

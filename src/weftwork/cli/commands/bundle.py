@@ -12,7 +12,9 @@ from click.shell_completion import CompletionItem
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs
+from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.client.upload import transfer_progress
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean, say, say_json, say_lines
@@ -80,7 +82,7 @@ def open_bundle(
     say_lines((f"warning: {line}" for line in found.problems), err=True)
 
 
-class _BundleGroup(click.Group):
+class _BundleGroup(CommandGroup):
     """What is none of its commands is a run to save, so that the usual case needs no word for it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -127,6 +129,7 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork bundle 01m7f5zzhp2z8y1fpzhf93nsbb -o - | jq .run
     """
+    run_id = complete_run_id(client, run_id)
     to_stdout = output == "-"
     safe = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)
     place = Path(output or f"bundle-{safe[:MAX_NAME]}.json")

@@ -34,10 +34,10 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
     for finding in _findings(client, data):
         findings.append(finding)
         if not as_json:
-            advice = f"; {finding.advice}" if finding.advice else ""
-            state = click.style(f"{finding.state:<4}", fg=colour(finding.state))
-            say(f"{state}  {finding.check:<11}  {finding.said.rstrip('.')}{advice}.")
-    well = all(finding.state != "fail" for finding in findings)
+            advice = f"; {finding.hint}" if finding.hint else ""
+            state = click.style(f"{finding.status:<4}", fg=colour(finding.status))
+            say(f"{state}  {finding.check:<11}  {finding.message.rstrip('.')}{advice}.")
+    well = all(finding.status != "fail" for finding in findings)
     if as_json:
         say_json({"ok": well, "findings": [msgspec.to_builtins(each) for each in findings]})
     if not well:

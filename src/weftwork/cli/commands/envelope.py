@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from weftwork.cli.client.options import json_option
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.table import colour, print_listing
 from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.render.definition_file import parse_definition, problem_line, read_definition
@@ -28,7 +29,7 @@ _kinds = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def envelope() -> None:
     """Explain what becomes of an envelope that a model sends, and list the kinds there are.
 

@@ -8,6 +8,7 @@ import click
 from weftwork.cli.client.event_stream import ReceivedFrame, frame_of_document
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_runs
+from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import json_line, say, say_lines
 from weftwork.cli.follow.run_watch import is_still_open, print_node_interrupt
@@ -38,6 +39,7 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
     is still open. Ctrl-C exits with 130, and the run goes on.
     """
+    run_id = complete_run_id(client, run_id)
     if follow:
         frames = client.stream(run_id, last_event_id=str(start - 1) if start else None, streamMode=mode)
     else:

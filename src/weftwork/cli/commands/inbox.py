@@ -9,6 +9,7 @@ import click
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_open_interrupts
 from weftwork.cli.client.options import client_options, suggest_kinds, suggest_waiting_runs, suggest_workflows
+from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.units import format_elapsed, parse_duration
 from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
@@ -56,6 +57,7 @@ def inbox(
       weftwork inbox --kind approval --due-within 24h
       weftwork inbox --workflow order --all --json
     """
+    run_id = run_id and complete_run_id(client, run_id)
     before = None if due_within is None else iso(int(time.time() * 1000) + due_within)
     found = list(
         list_open_interrupts(

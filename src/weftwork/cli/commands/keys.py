@@ -10,10 +10,11 @@ import click
 
 from weftwork.cli.client.admin_session import AdminSession
 from weftwork.cli.client.options import data_option, json_option
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.text import say_document, say_json
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def keys() -> None:
     """Create, list and revoke API keys.
 
@@ -67,7 +68,7 @@ def create(
     click.echo(f"{made['keyId']} for tenant {made['tenant']}, {made['mode']}; the key is not shown again.", err=True)
 
 
-@keys.command("list")
+@keys.command("ls")
 @data_option
 @json_option
 def list_keys(data: str | None, as_json: bool) -> None:
@@ -96,7 +97,7 @@ def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_stor
         return operator.request(operation, arguments, makes_store)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def signing() -> None:
     """List, renew and drop the keys that links are signed with.
 

@@ -8,6 +8,7 @@ import click
 from weftwork.cli.client.errors import RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align, print_listing
 from weftwork.cli.console.text import clean, say_document, similar_names
@@ -19,7 +20,7 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 _MAX_CELL: Final = 120
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def kinds() -> None:
     """List and explain the kinds of envelopes that a host takes from models.
 

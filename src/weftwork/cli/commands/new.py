@@ -10,6 +10,8 @@ from typing import Final
 
 import click
 
+from weftwork.cli.console.command_group import CommandGroup
+
 TEMPLATE_SUFFIX: Final = ".template"
 """Of files that are filled in: so that nobody takes them for modules and settings of this package."""
 MAX_NAME: Final = 64
@@ -18,7 +20,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _RESERVED_NAMES: Final = "core openwop conformance local weftwork community vendor private tests".split()
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def new() -> None:
     """Make the first files of a package."""
 

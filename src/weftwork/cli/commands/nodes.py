@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_nodes
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import clean, say, say_document, similar_names
 from weftwork.cli.render.node_type_details import node_type_lines
@@ -21,7 +22,7 @@ _ALIAS_TEXT: Final = re.compile(r"Same as `([^`]+)`\.")
 _offline = click.option("--offline", is_flag=True, help="Ask no host: show the types that come with the package.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def nodes() -> None:
     """List and explain the node types that definitions can use.
 

@@ -11,12 +11,13 @@ from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefu
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_workflows
 from weftwork.cli.client.upload import Upload, upload_asset
-from weftwork.cli.console.documents import as_object
+from weftwork.cli.console.documents import as_object, objects
 from weftwork.cli.console.option_values import parse_pairs
 from weftwork.cli.console.text import clean, json_line, say, say_lines
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 _LIST_HINT: Final = "`weftwork workflows ls` lists the workflows of the host."
@@ -117,6 +118,9 @@ def run(
     workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
     if files and definition is None:
         _require_workflow(client, workflow_id)
+    if given and definition is None:
+        definition = client.try_get(path_for("getWorkflow", workflowId=workflow_id))
+    _warn_of_misspelt_inputs(definition, given)
     for name, file in files.items():
         sent = upload_asset(client, file)
         known = {"mimeType": file.media_type, "name": file.name, **sent}
@@ -145,6 +149,14 @@ def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, U
             raise click.UsageError(f"the input {clean(name, 60)} is given twice.")
         found[name] = Upload(path, media_type) if sign else Upload(rest)
     return found
+
+
+def _warn_of_misspelt_inputs(definition: Any, given: dict[str, Any]) -> None:
+    """An input that is no variable of the workflow is accepted and has no effect; if it looks like one, say so."""
+    names = [str(each.get("name")) for each in objects(as_object(definition).get("variables"))]
+    for name in given:
+        if name not in names and (hint := did_you_mean(name, names)):
+            say(f"warning: the workflow has no input {clean(name, 60)}{clean(hint)}", err=True)
 
 
 def _require_workflow(client: Client, workflow_id: str) -> None:

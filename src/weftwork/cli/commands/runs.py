@@ -15,7 +15,9 @@ from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
 from weftwork.cli.client.options import client_options, data_option, suggest_runs, suggest_statuses, suggest_workflows
+from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.client.run_tree import read_tree, run_tree_path
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import can_draw, clean, say, say_document, say_json, say_lines
@@ -48,6 +50,7 @@ def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
       weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork runs tree 01m7f5zzhp2z8y1fpzhf93nsbb --follow
     """
+    run_id = complete_run_id(client, run_id)
     document = _get_tree(client, run_id)
     if as_json and not follow:
         say_json(document)
@@ -160,7 +163,7 @@ _run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
 _reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def runs() -> None:
     """List, show, cancel, pause and resume runs; delete old ones.
 
@@ -207,6 +210,7 @@ def ls(
       weftwork runs ls --workflow hello --all --json
     """
     refusal = f"this host does not list runs: {method_and_path('listRuns')} is not part of every OpenWOP host"
+    parent = parent and complete_run_id(client, parent)
     query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
     refusal += ". Name a run: `weftwork runs show RUN`."
     try:
@@ -247,6 +251,7 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
     Example:
       weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
     """
+    run_id = complete_run_id(client, run_id)
     found = client.get(path_for("getRun", runId=run_id))
     if as_json:
         say_json(found)
@@ -275,7 +280,7 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
     body = {"reason": reason} if reason is not None else None
     answers: list[Any] = []
     refusal: RequestRefused | None = None
-    for run_id in run_ids:
+    for run_id in [complete_run_id(client, each) for each in run_ids]:
         try:
             answer = client.post(path_for("cancelRun", runId=run_id), body, idempotency_key=str(uuid.uuid4()))
         except RequestRefused as refused:
@@ -313,6 +318,7 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     Example:
       weftwork runs pause 01m7f5zzhp2z8y1fpzhf93nsbb --drain-policy immediate
     """
+    run_id = complete_run_id(client, run_id)
     answer = _pause_or_resume(client, run_id, "pauseRun", {"drainPolicy": drain_policy, "reason": reason})
     if as_json:
         say_json(answer)
@@ -334,9 +340,9 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
     Example:
       weftwork runs resume 01m7f5zzhp2z8y1fpzhf93nsbb
     """
-    say_document(
-        _pause_or_resume(client, run_id, "resumeRun", {"reason": reason}), as_json, [f"{clean(run_id)} goes on"]
-    )
+    run_id = complete_run_id(client, run_id)
+    answer = _pause_or_resume(client, run_id, "resumeRun", {"reason": reason})
+    say_document(answer, as_json, [f"{clean(run_id)} is resumed"])
 
 
 def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weftwork.protocol.wire.v1.paths import SAMPLE_PREFIX
-from weftwork.settings import Settings, SettingsError, load_settings
+from weftwork.settings import Settings, SettingsError, load_settings, misspelt_variables
 
 
 @click.command()
@@ -78,6 +78,8 @@ def serve(config: str | None, **options: Any) -> None:
     """
     given = {name: value for name, value in options.items() if value not in (None, ())}
     try:
+        for warning in misspelt_variables(os.environ):
+            click.echo(f"warning: {warning}", err=True)
         settings = load_settings(given, config=config)
         _start_host(settings)
     except SettingsError as error:

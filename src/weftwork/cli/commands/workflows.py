@@ -17,6 +17,7 @@ from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import list_rows
 from weftwork.cli.client.options import client_options, data_option, json_option, suggest_workflows
+from weftwork.cli.console.command_group import CommandGroup
 from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.text import clean, say, say_json, say_lines
@@ -88,7 +89,7 @@ _tenant = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def workflows() -> None:
     """Check, draw, list and register workflow definitions.
 
@@ -256,7 +257,6 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
 
 
 workflows.command("ls")(_tenant(data_option(client_options(_list))))
-workflows.command("list", hidden=True, short_help="The same as ls.")(_tenant(data_option(client_options(_list))))
 
 
 def _draw(document: dict[str, Any], style: str) -> str:

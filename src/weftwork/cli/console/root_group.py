@@ -16,6 +16,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from weftwork.cli.console.command_group import CommandGroup, summary
+
 EXIT_OUTPUT_FAILED: Final = 8
 """What was to be printed could not be."""
 EXIT_INTERRUPTED: Final = 130
@@ -45,21 +47,21 @@ class LazyCommands(UserDict[str, click.Command]):
         return getattr(import_module(f"weftwork.cli.commands.{module}"), name) if module else self.data[name]
 
 
-class RootGroup(click.Group):
+class RootGroup(CommandGroup):
     """The outermost command. Nothing that happens to its output becomes a traceback."""
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **extra: Any) -> None:
         """`table` has the module of each command, and what the list of commands says of it."""
         commands = LazyCommands(table)
         super().__init__(*args, **extra, commands=commands)
-        self._listing = click.Group(commands=commands.data)
+        self._listing = CommandGroup(commands=commands.data)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._listing.format_commands(ctx, formatter)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=self._listing.commands[name].get_short_help_str()) for name in names]
+        found = [CompletionItem(name, help=summary(self._listing.commands[name])) for name in names]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **extra: Any) -> Any:

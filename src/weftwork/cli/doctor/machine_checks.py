@@ -36,10 +36,10 @@ _SPARE_FILES: Final = 64
 class Finding(msgspec.Struct, frozen=True):
     """One line of the doctor: how something stands, and for what is not well, what to do."""
 
-    state: Literal["ok", "warn", "fail"]
+    status: Literal["ok", "warn", "fail"]
     check: str
-    said: str
-    advice: str = ""
+    message: str
+    hint: str = ""
 
 
 def check_machine(data: str | None) -> Iterator[Finding]:

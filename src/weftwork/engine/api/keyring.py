@@ -135,7 +135,7 @@ class Keyring:
         """Revoke a key at once. Revoking it again changes nothing."""
         row = self._by_id.get(key_id)
         if row is None:
-            raise ClientFault("not_found", f"No key has the id {key_id}; see `weftwork keys list`.")
+            raise ClientFault("not_found", f"No key has the id {key_id}; see `weftwork keys ls`.")
         if row.revoked_at is None:
             row = msgspec.structs.replace(row, revoked_at=self._clock.now())
             await self._keys.put(row)

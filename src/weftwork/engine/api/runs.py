@@ -168,9 +168,11 @@ class Runs:
         run_options.check_mock_provider(configurable, principal.mode)
         if document.get("tenantId", principal.tenant) != principal.tenant:
             raise ClientFault("forbidden", "tenantId is not the tenant of this key; leave it out.")
-        plan = await self._catalog.find_plan(principal.tenant, document["workflowId"])
+        workflow_id: str = document["workflowId"]
+        plan = await self._catalog.find_plan(principal.tenant, workflow_id)
         if plan is None:
-            raise invalid("There is no workflow with this id.", "/workflowId")
+            hint = await self._catalog.similar_workflow(principal.tenant, workflow_id)
+            raise invalid(f"There is no workflow with this id{hint or '.'}", "/workflowId")
         run_options.check_configurable(plan.workflow.configurable_schema, configurable)
         metadata: dict[str, Any] = document.get("metadata", {})
         if configurable or metadata:

@@ -47,7 +47,8 @@ class Workflows(msgspec.Struct, eq=False):
         """The definition in JSON, verbatim; without a version, the one that new runs take."""
         found = await self._catalog.read_definition(principal.tenant, workflow_id, version)
         if found is None:
-            raise ClientFault("not_found", "There is no such workflow.")
+            hint = await self._catalog.similar_workflow(principal.tenant, workflow_id)
+            raise ClientFault("not_found", f"There is no such workflow{hint or '.'}")
         return found
 
     async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:

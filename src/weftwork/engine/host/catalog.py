@@ -28,6 +28,7 @@ from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.batch import IdempotencyRecord
+from weftwork.protocol.spelling import MAX_KNOWN, did_you_mean
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
@@ -168,6 +169,12 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         for name in heapq.nsmallest(limit + 1, named - found.keys()):
             found[name] = (self._by_id.get((tenant, name)) or self._by_id[None, name]).workflow
         return [found[name] for name in heapq.nsmallest(limit, found)], len(found) > limit
+
+    async def similar_workflow(self, tenant: str, workflow_id: str) -> str:
+        """`; did you mean X?` with a workflow that this tenant can start, or an empty text."""
+        found, _ = await self.list_workflows(tenant, None, MAX_KNOWN)
+        ids = [each.id if isinstance(each, Workflow) else each.current.workflow_id for each in found]
+        return did_you_mean(workflow_id, ids)
 
     def has_file_workflow(self, document: dict[str, Any]) -> bool:
         """Whether a file has a workflow of this id for the same tenant, or for everybody."""

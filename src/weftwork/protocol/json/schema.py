@@ -6,7 +6,7 @@ sent. Nothing is ever fetched: a reference leads to another schema of this folde
 All patterns run on a linear-time engine, so no input can make one slow.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
@@ -19,7 +19,9 @@ from jsonschema_rs import ValidationErrorKind as Kind
 
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.json.pointers import printable_token
+from weftwork.protocol.json.pointers import printable_token, split_pointer
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.spelling import did_you_mean
 
 MAX_VIOLATIONS: Final = 50
 MAX_REPORTED: Final = 20
@@ -27,6 +29,10 @@ MAX_DETAILED: Final = 1_000
 """Values in a document up to which all violations are collected. Beyond it only the first one is,
 because the validator builds every error before it returns and a hostile document has one per value."""
 
+_UNKNOWN_MEMBER: Final = ("additionalProperties", "unevaluatedProperties")
+_COMBINED: Final = ("allOf", "anyOf", "oneOf")
+MAX_SUGGESTIONS: Final = 5
+"""Unknown members of one document that are compared with the known ones."""
 _SUFFIX: Final = ".schema.json"
 _ENVELOPE_PREFIX: Final = "envelopes/"
 _MAX_OPTIONS: Final = 24
@@ -84,7 +90,7 @@ def check(name: str, document: Any) -> list[Violation]:
 
     At most 50 violations; of a document with more than 1,000 values, the first one found.
     """
-    return _violations(_validator(name), document, "")
+    return _violations(_validator(name), document, "", lambda: _schema_document(name))
 
 
 def require(name: str, document: Any) -> None:
@@ -98,7 +104,8 @@ def violations_fault(subject: str, violations: list[Violation]) -> ClientFault:
     """`validation_error` that points at the first violation and lists up to MAX_REPORTED of them."""
     first = violations[0]
     listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
-    return invalid(f"{subject}: the value at the pointer {first.message}.", first.pointer, violations=listed)
+    end = "" if first.message.endswith("?") else "."
+    return invalid(f"{subject}: the value at the pointer {first.message}{end}", first.pointer, violations=listed)
 
 
 def check_payload(event_type: str, payload: Any) -> list[Violation]:
@@ -112,7 +119,7 @@ def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violati
 
     `at` is the pointer of `document` in what the caller sent. Raises HostFault if the schema is broken.
     """
-    return _violations(_inline_validator(encode_stored(schema)), document, at)
+    return _violations(_inline_validator(encode_stored(schema)), document, at, lambda: schema)
 
 
 @cache
@@ -152,6 +159,11 @@ def compile_schema(schema: dict[str, Any]) -> Draft202012Validator:
 
 
 @cache
+def _schema_document(name: str) -> dict[str, Any]:
+    return document(name)
+
+
+@cache
 def _validator(name: str) -> Draft202012Validator:
     return compile_schema(document(name))
 
@@ -171,20 +183,62 @@ def _inline_validator(schema: bytes) -> Draft202012Validator:
 ErrorPath = tuple[str | int, ...]
 
 
-def _violations(validator: Draft202012Validator, document: Any, at: str) -> list[Violation]:
+def _violations(
+    validator: Draft202012Validator, document: Any, at: str, schema: Callable[[], Any] = lambda: None
+) -> list[Violation]:
+    """`schema` is called only if there are violations; it gives the names that misspelt members are compared with."""
     if validator.is_valid(document):
         return []
-    return violations_from(
-        validator.iter_errors(document) if is_small(document) else first_error(validator, document), at
-    )
+    errors = validator.iter_errors(document) if is_small(document) else first_error(validator, document)
+    return violations_from(errors, at, schema())
 
 
-def violations_from(errors: Iterable[ValidationError], at: str) -> list[Violation]:
+def violations_from(errors: Iterable[ValidationError], at: str, schema: Any = None) -> list[Violation]:
     """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
     places = list(islice((place for error in errors for place in explain_error(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
-    found = (Violation(at + _pointer(path), rule, message) for path, _, rule, message in places)
-    return list(dict.fromkeys(found))
+    found: dict[Violation, None] = {}
+    suggestions = 0
+    for path, where, rule, message in places:
+        if rule in _UNKNOWN_MEMBER and suggestions < MAX_SUGGESTIONS:
+            suggestions += 1
+            message += did_you_mean(str(path[-1]), _known_members(schema, where))
+        found[Violation(at + _pointer(path), rule, message)] = None
+    return list(found)
+
+
+def _known_members(schema: Any, where: ErrorPath) -> list[str]:
+    """The members that the schema names at the place of `where`, which ends with the keyword that was broken."""
+    place = schema
+    for token in where[:-1]:
+        # A path leads through references: `$ref` is followed by the path inside what it refers to.
+        place = _referenced(schema, place) if token == "$ref" else _child(place, token)
+    return _member_names(schema, place, depth=4)
+
+
+def _member_names(schema: Any, place: Any, depth: int) -> list[str]:
+    """Names of `properties` here, behind a reference, and in the parts of an `allOf`, `anyOf` or `oneOf`."""
+    if not depth or not is_object(place):
+        return []
+    names = list(place.get("properties", ()))
+    parts = [_referenced(schema, place), *(part for word in _COMBINED for part in place.get(word, ()))]
+    return [*names, *(name for part in parts for name in _member_names(schema, part, depth - 1))]
+
+
+def _referenced(schema: Any, place: Any) -> Any:
+    """What the `$ref` of a schema leads to inside the same document; None if it leads elsewhere."""
+    target = place.get("$ref") if is_object(place) else None
+    if not isinstance(target, str) or not target.startswith("#/"):
+        return None
+    for token in split_pointer(target[1:]):
+        schema = _child(schema, token)
+    return schema
+
+
+def _child(place: Any, token: str | int) -> Any:
+    if is_object(place):
+        return place.get(str(token))
+    return place[token] if is_array(place) and isinstance(token, int) and token < len(place) else None
 
 
 def _pointer(path: Iterable[str | int]) -> str:
@@ -226,7 +280,7 @@ def explain_error(error: ValidationError) -> Iterator[tuple[ErrorPath, ErrorPath
     path, where = tuple(error.instance_path), tuple(error.schema_path)
     if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
         for name in kind.unexpected:
-            yield (*path, name), where, kind.name, "is not a member known here"
+            yield (*path, name), where, kind.name, "is not a known member"
     elif isinstance(kind, Kind.PropertyNames):
         yield (*path, str(kind.error.instance)), where, kind.name, f"has a name that {_message(kind.error.kind)}"
     elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _intended_branch(kind.context, len(path))):

@@ -3,8 +3,8 @@ reasoning the run reports. Sources: OpenWOP run-options, RFC 0024.
 """
 
 import re
-from collections.abc import Container, Mapping
-from typing import Any, Final, Literal
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, Final, Literal, NoReturn
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import Mode
@@ -14,6 +14,7 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import violations_fault
 from weftwork.protocol.json.values import has_type, is_array, is_object
 from weftwork.protocol.models.selection import MOCK_CONFIGS, check_mock_config
+from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.workflow.definition import Variable
 
 Verbosity = Literal["summary", "full", "off"]
@@ -80,6 +81,10 @@ def check_configurable(schema: dict[str, Any] | None, configurable: dict[str, An
         raise violations_fault("configurable", violations)
 
 
+_MAX_COMPARED: Final = 50
+"""Inputs that are compared with the name of a missing one."""
+
+
 def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channels: Container[str] = ()) -> None:
     """data-04 (OpenWOP rest-endpoints, readings, Inputs): declared inputs have their type, required ones a value."""
     if len(inputs) > MAX_INPUTS:
@@ -95,7 +100,15 @@ def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channe
                 message = f"The input must be of type {variable.type}."
                 raise invalid(message, f"/inputs/{printable_token(variable.name)}")
         elif variable.required and not variable.has_default:
-            raise invalid("A required input is missing.", f"/inputs/{printable_token(variable.name)}")
+            _refuse_missing_input(variable.name, inputs.keys() - {each.name for each in variables})
+
+
+def _refuse_missing_input(name: str, unknown: Iterable[str]) -> NoReturn:
+    """Points at an input that is probably a misspelling of the required one, else at the required one."""
+    for given in sorted(unknown)[:_MAX_COMPARED]:
+        if hint := did_you_mean(given, [name]):
+            raise invalid(f"The workflow has no such input{hint}", f"/inputs/{printable_token(given)}")
+    raise invalid("A required input is missing.", f"/inputs/{printable_token(name)}")
 
 
 def _depth(value: Any) -> int:

@@ -6,7 +6,6 @@ workflow-definition.
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +20,7 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import has_type
 from weftwork.protocol.models.prompt_templates import workflow_prompt_refs
+from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.workflow import node_config
 from weftwork.protocol.workflow.channels import parse_channels
 from weftwork.protocol.workflow.definition import (
@@ -119,9 +119,8 @@ def _parse_nodes(
             violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
-            near = get_close_matches(str(item["typeId"]), types, 1, 0.8)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            violations.append(Violation(f"{at}/typeId", "known", f"this host has no such node type{meant}"))
+            message = f"this host has no such node type{did_you_mean(item['typeId'], types)}"
+            violations.append(Violation(f"{at}/typeId", "known", message))
             # A stand-in, so that what else is wrong is told too.
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
         found = node_config.check_config(declaration, item["config"], f"{at}/config")

@@ -272,7 +272,7 @@ def test_places_are_named_as_far_as_the_schema_names_them() -> None:
         check_inline(PLAN_SHAPE, document, ""), instructions.schema_member_names(PLAN_SHAPE)
     )
     assert sorted(lines) == [
-        "/(a member that the schema does not name) is not a member known here",
+        "/(a member that the schema does not name) is not a known member",
         "/map/(a member that the schema does not name)/inner must be of type integer",
         "/plan/1/inner must be of type integer",
     ]

@@ -237,7 +237,7 @@ The model may first ask: a `clarification.request` suspends the run until a pers
 to the model. A `schema.request` is answered with the schema. An `error`, by which a model says that it cannot do it, is
 logged and given like the envelope that was wanted: it is no failure of the node.
 
-`media` shows the model images, sound or documents: [What models see](../model-input.md). The envelope is untrusted then.
+`media` gives the model images, sound or documents: [Model input](../model-input.md). The envelope is untrusted then.
 
 The schema of a kind comes with the workflow, in `metadata.envelopeKinds`, or is known to the host; for any other kind
 the node fails with `unknown_envelope_kind`.
