@@ -75,9 +75,11 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     node.first_started_at = node.first_started_at or fact.timestamp
     node.entry_sequence = fact.sequence
     state.running[node_id] = node
-    state.retrying.pop(node_id, None)
+    if state.retrying:
+        state.retrying.pop(node_id, None)
     state.executions += 1
-    declared = state.plan.nodes[node_id].node
+    planned = state.plan.nodes[node_id]
+    declared = planned.node
     if declared.declaration.role == "dispatch":
         state.dispatches += 1
         node.decision = _pending_decision(state, node_id)
@@ -85,7 +87,7 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         _record_agent(state, "agent", declared.agent)
     if (declared.external_content or state.untrusted is not None) and is_given_untrusted(state, node_id):
         node.untrusted = True
-    _remove(state.ready, state.plan.nodes[node_id].index, node_id)
+    _remove(state.ready, planned.index, node_id)
     state.changed_rows.add(("node", node_id))
 
 
@@ -252,9 +254,12 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
-    node.map_items = {}
-    node.effects = {}
-    node.model_answers = {}
+    if node.map_items:
+        node.map_items = {}
+    if node.effects:
+        node.effects = {}
+    if node.model_answers:
+        node.model_answers = {}
     settle_node(state, node_id)
 
 
@@ -293,20 +298,28 @@ def _node_cancelled(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _end_node(state: RunState, node_id: str) -> NodeState:
-    for waiting in (state.running, state.retrying, state.suspended, state.awaiting_children):
-        if waiting:
-            waiting.pop(node_id, None)
+    state.running.pop(node_id, None)
+    if state.retrying:
+        state.retrying.pop(node_id, None)
+    if state.suspended:
+        state.suspended.pop(node_id, None)
+    if state.awaiting_children:
+        state.awaiting_children.pop(node_id, None)
     state.changed_rows.add(("node", node_id))
     node = _node_state(state, node_id)
-    _forget_children(node)
+    if node.children:
+        _forget_children(node)
     if node.envelope_ids:
         drop_payloads(state, node)
     return node
 
 
 def _remove(places: list[tuple[int, str]], index: int, node_id: str) -> None:
-    if (index, node_id) in places:
-        places.remove((index, node_id))
+    entry = (index, node_id)
+    if places and places[0] == entry:
+        del places[0]
+    elif entry in places:
+        places.remove(entry)
 
 
 def _interrupt_requested(state: RunState, fact: Fact) -> None:

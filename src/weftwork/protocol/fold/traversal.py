@@ -43,11 +43,12 @@ def schedule_node(state: RunState, node_id: str, runs: bool, fault: tuple[str, s
     place = state.plan.nodes[node_id]
     sources = [state.nodes[edge.source] for edge in place.incoming]
     known = state.nodes.get(node_id)
-    node = NodeState(
-        "pending",
-        epoch=max((source.epoch for source in sources), default=0),
-        view=sources[0].view if len(sources) == 1 else merge_views(source.view for source in sources),
-    )
+    if len(sources) == 1:
+        # Most nodes: a generator each for epoch and view would cost more than the rest of this function.
+        node = NodeState("pending", epoch=sources[0].epoch, view=sources[0].view)
+    else:
+        epoch = max((source.epoch for source in sources), default=0)
+        node = NodeState("pending", epoch=epoch, view=merge_views(source.view for source in sources))
     if known is not None:
         node.previous_outputs = known.previous_outputs
         node.interrupts = known.interrupts

@@ -131,10 +131,8 @@ class Draft(msgspec.Struct, frozen=True):
     ) -> "Draft":
         """The event of the payload's type. From here on the payload is a dict: what redaction, trust and the fold walk,
         and what is encoded."""
-        members = payload.members()
-        return cls(
-            payload.event_type, members, node_id, causation_id, interrupt_id, event_id, child, cancels, content_trust
-        )
+        kind, members = payload.event_type, payload.members()
+        return cls(kind, members, node_id, causation_id, interrupt_id, event_id, child, cancels, content_trust)
 
 
 class Fact(msgspec.Struct, frozen=True):
