@@ -118,6 +118,13 @@ def test_log_messages() -> None:
     assert not [message for message in found if message not in text]
 
 
+def test_the_messages_to_watch_are_messages_of_the_host() -> None:
+    table = page("how-to/watch-a-host.md").partition("| message |")[2].partition("\n\n")[0]
+    watched = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert "store unavailable" in watched
+    assert set(watched) <= set(log_messages(SOURCE))
+
+
 def test_every_page_is_listed_on_the_first_one() -> None:
     first = page("index.md")
     inner = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
