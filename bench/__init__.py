@@ -1,1 +1,1 @@
-"""`make bench`: what a run costs here, beside a bare web server and two libraries that do similar work."""
+"""`make bench`: the cost of a run, compared with a bare web server and two libraries that do similar work."""

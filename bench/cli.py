@@ -30,7 +30,7 @@ CHART = ROOT / "docs" / "assets" / "performance.svg"
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="make bench ARGS=...",
-        description="Measure the host beside a bare server, LangGraph and DBOS. Takes about ten minutes.",
+        description="Compare the host with a bare server, LangGraph and DBOS. Takes about ten minutes.",
         epilog="A run of all subjects with five or more rounds also writes docs/performance.md and its chart.",
     )
     made.add_argument("--rounds", type=_positive, metavar="N", help=f"rounds of the comparison  [{FULL.rounds}]")
@@ -41,9 +41,9 @@ def parser() -> argparse.ArgumentParser:
         "--figures",
         type=_parts,
         metavar="PART,...",
-        help=f"compare nothing, and measure of our host alone some of: {', '.join(PARTS)}",
+        help=f"skip the comparison and measure only these figures of the host: {', '.join(PARTS)}",
     )
-    made.add_argument("--quick", action="store_true", help="a smoke test of a minute; its figures mean nothing")
+    made.add_argument("--quick", action="store_true", help="a smoke test of one minute; its figures are not meaningful")
     made.add_argument("--json", action="store_true", help="print the results as JSON instead of tables")
     made.add_argument(
         "--out",
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
 
 
 def measure(plan: Plan, names: list[str], parts: list[str]) -> dict[str, Any]:
-    """These parts of our own figures, and these subjects beside each other.
+    """Measure these parts of the host's own figures, and compare these subjects.
 
     All in a folder that is removed at the end; every process that was started is ended before.
     """

@@ -53,7 +53,7 @@ def chart(document: dict[str, Any]) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'role="img" aria-labelledby="title desc">',
-        '<title id="title">weftwork beside a bare server, LangGraph and DBOS</title>',
+        '<title id="title">weftwork compared with a bare server, LangGraph and DBOS</title>',
         f'<desc id="desc">{escape(" ".join(said))}</desc>',
         f"<style>{_STYLE}</style>",
         f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',

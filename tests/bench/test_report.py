@@ -61,50 +61,59 @@ def test_the_spread_of_the_rounds_is_seen() -> None:
 def test_targets_that_are_met() -> None:
     rows = target_results(sample_results())
     assert [row["met"] for row in rows] == [True] * len(TARGETS)
-    assert {row["target"]: row["value"] for row in rows}["Rate beside LangGraph"] == 8.0
-    assert {row["target"]: row["value"] for row in rows}["Memory gained over 10,000 runs"] == 15.0
+    assert {row["target"]: row["value"] for row in rows}["Rate compared with LangGraph"] == 8.0
+    assert {row["target"]: row["value"] for row in rows}["Memory growth over 10,000 runs"] == 15.0
 
 
 @pytest.mark.parametrize(
     ("own", "title"),
     [
-        ({"cpu_flat": 1.2}, "CPU of runs 18,000 to 20,000 beside 500 to 2,500"),
-        ({"cpu_flat": 0.8}, "CPU of runs 18,000 to 20,000 beside 500 to 2,500"),
-        ({"event_cost_ratio": 1.6}, "CPU of an event in a run of 20,000 beside one of 200"),
-        ({"after_10000_mib": 90.0}, "Memory gained over 10,000 runs"),
+        ({"cpu_flat": 1.2}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
+        ({"cpu_flat": 0.8}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
+        ({"event_cost_ratio": 1.6}, "CPU time per event in a run of 20,000 events compared with runs of 200"),
+        ({"after_10000_mib": 90.0}, "Memory growth over 10,000 runs"),
         ({"idle_mib": 81.0}, "Memory when idle"),
-        ({"startup_ms": 801.0}, "Start to first answer"),
-        ({"stream_kib": 33.0}, "Memory of an idle stream"),
-        ({"fanout_p99_ms": 301.0}, "One event to 1,000 streams, p99"),
-        ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
-        ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
-        ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, the slowest shape"),
-        ({"node_10_us": 301.0}, "CPU of a node in a chain, the dearest of 10, 100 and 1,000"),
-        ({"node_100_us": 301.0}, "CPU of a node in a chain, the dearest of 10, 100 and 1,000"),
-        ({"node_1000_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
-        ({"node_layered_us": 241.0}, "CPU of a node in a graph of 1,000 beside a chain of 10"),
-        ({"python_node_us": 151.0}, "CPU of an async node in Python above core.noop, alone or in a chain"),
-        ({"python_node_chain_us": 151.0}, "CPU of an async node in Python above core.noop, alone or in a chain"),
-        ({"lag_p99_ms": 20.1}, "Lateness of the event loop while 1,000 nodes sleep, p99"),
-        ({"fetch_ms": 2.6}, "A guarded request beside an unguarded one"),
-        ({"map_mib": 61.0}, "Memory gained by a map over 10,000 items, at most"),
-        ({"inbox_p99_ms": 50.1}, "A page of the inbox with 10,000 open interrupts, p99"),
-        ({"waiting_cpu_ms_per_s": 5.1}, "CPU while 10,000 runs wait for people, in a second"),
+        ({"startup_ms": 801.0}, "Start to first response"),
+        ({"stream_kib": 33.0}, "Memory per idle stream"),
+        ({"fanout_p99_ms": 301.0}, "Delivery of one event to 1,000 streams, p99"),
+        ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+        ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+        ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+        ({"node_10_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
+        ({"node_100_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
+        ({"node_1000_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
+        ({"node_layered_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
+        ({"python_node_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
+        ({"python_node_chain_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
+        ({"lag_p99_ms": 20.1}, "Event loop delay while 1,000 nodes sleep, p99"),
+        ({"fetch_ms": 2.6}, "Additional latency of a guarded outbound request"),
+        ({"map_mib": 61.0}, "Peak memory growth of a map over 10,000 items"),
+        ({"inbox_p99_ms": 50.1}, "One inbox page with 10,000 open interrupts, p99"),
+        ({"waiting_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 runs wait for answers"),
         ({"tree_cancel_s": 10.1}, "Cancelling a tree of 10,000 runs"),
-        ({"child_events": 2.2}, "Events in a parent's log for each child of a map"),
-        ({"child_events_ratio": 1.01}, "That log when children have 50 steps beside 1 step"),
-        ({"parents_cpu_ms_per_s": 5.1}, "CPU while 10,000 parents wait for children that wait, in a second"),
-        ({"parent_kib": 3.1}, "Memory of a parent that waits for a child that waits"),
-        ({"child_end_p99_ms": 50.1}, "From the end of a child to the next step of its parent, p99"),
-        ({"accept_us": 40.1}, "CPU of judging a good envelope of 1.2 KB"),
-        ({"accept_invalid_us": 80.1}, "CPU of judging one that is not good"),
-        ({"accept_ratio": 19.9}, "Two checks of it by jsonschema beside one judgement"),
-        ({"chunks_ms": 1.1}, "CPU of 20 chunks of a streamed answer to one reader"),
-        ({"gate_ms": 1.1}, "What the gate and its commit add to a turn of a model, median"),
-        ({"asset_4_ratio": 0.59}, "Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients"),
-        ({"asset_16_ratio": 0.59}, "Rate of serving 1 MiB beside a bare FileResponse, at 4 or 16 clients"),
-        ({"images_log_mb": 2.1}, "Log of a run that emits 1,000 images of 200 KiB, stored or shown"),
-        ({"images_events_mb": 2.1}, "Log of a run that emits 1,000 images of 200 KiB, stored or shown"),
+        ({"child_events": 2.2}, "Events in the parent's log per child run of a map"),
+        ({"child_events_ratio": 1.01}, "Length of that log with children of 50 steps compared with 1 step"),
+        ({"parents_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 parents wait for waiting children"),
+        ({"parent_kib": 3.1}, "Memory per parent that waits for a waiting child"),
+        ({"child_end_p99_ms": 50.1}, "End of a child run to the next step of its parent, p99"),
+        ({"accept_us": 40.1}, "CPU time to validate a correct envelope of 1.2 KB"),
+        ({"accept_invalid_us": 80.1}, "CPU time to validate an incorrect envelope"),
+        ({"accept_ratio": 19.9}, "Two jsonschema checks compared with one validation"),
+        ({"chunks_ms": 1.1}, "CPU time per 20 chunks of a streamed answer to one reader"),
+        ({"gate_ms": 1.1}, "Time that the gate and its commit add to a model turn, median"),
+        (
+            {"asset_4_ratio": 0.59},
+            "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
+        ),
+        (
+            {"asset_16_ratio": 0.59},
+            "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
+        ),
+        ({"images_log_mb": 2.1}, "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served"),
+        (
+            {"images_events_mb": 2.1},
+            "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served",
+        ),
     ],
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
@@ -114,11 +123,11 @@ def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> N
 @pytest.mark.parametrize(
     ("subject", "figure", "value", "title"),
     [
-        ("weftwork", "cpu_ms_per_run", 0.46, "CPU of the host per run"),
-        ("bare_memory", "runs_per_s", 4300.0, "Rate beside the bare server in memory"),
-        ("langgraph", "runs_per_s", 230.0, "Rate beside LangGraph"),
-        ("dbos", "runs_per_s", 201.0, "Rate beside DBOS"),
-        ("bare_memory", "p99_ms", 2.4, "p99 beside the bare server in memory"),
+        ("weftwork", "cpu_ms_per_run", 0.46, "CPU time of the host per run"),
+        ("bare_memory", "runs_per_s", 4300.0, "Rate compared with the bare in-memory server"),
+        ("langgraph", "runs_per_s", 230.0, "Rate compared with LangGraph"),
+        ("dbos", "runs_per_s", 201.0, "Rate compared with DBOS"),
+        ("bare_memory", "p99_ms", 2.4, "p99 latency compared with the bare in-memory server"),
     ],
 )
 def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
@@ -130,8 +139,8 @@ def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: flo
 
 def test_what_was_left_out_is_not_judged() -> None:
     verdicts = {row["target"]: row["met"] for row in target_results(sample_results("weftwork"))}
-    assert verdicts["Rate beside DBOS"] is None
-    assert verdicts["Registering 1,000 nodes, the slowest shape"] is True
+    assert verdicts["Rate compared with DBOS"] is None
+    assert verdicts["Registering 1,000 nodes, slowest graph shape"] is True
     assert verdicts["Memory when idle"] is True
     assert {verdict for _, _, value, verdict in target_rows(sample_results("dbos")) if value == "-"} == {"not measured"}
 
@@ -140,12 +149,12 @@ def test_figures_without_a_comparison_are_judged_and_shown() -> None:
     document = results({}, {"map_mib": 18.0, "map_ms": 600.0}, META)
     assert document["weftwork"] == {"map_mib": 18.0, "map_ms": 600.0}
     assert [row["target"] for row in target_results(document) if row["met"]] == [
-        "Memory gained by a map over 10,000 items, at most"
+        "Peak memory growth of a map over 10,000 items"
     ]
     assert stage_rows(document) == []
     assert own_rows(document) == [
         ["Map over 10,000 items", "600.00 ms"],
-        ["Most memory during it, above idle", "18.00 MiB"],
+        ["Peak memory of that map, above idle", "18.00 MiB"],
     ]
 
 
@@ -188,9 +197,9 @@ def test_the_page_is_filled_between_its_marks() -> None:
     assert once.endswith(f"{END}\nafter\n")
     assert "old" not in once
     assert "| 0.90 to 1.10 | 2.000 | **no** |" in once
-    assert "| Registering 1,000 nodes, the slowest shape | ≤ 1000 ms | 200.0 ms | yes |" in once
-    assert "| CPU of a node in layers of 10, 1,000 in all | 26.00 µs |" in once
-    assert "| Most memory during it, above idle | 18.00 MiB |" in once
+    assert "| Registering 1,000 nodes, slowest graph shape | ≤ 1000 ms | 200.0 ms | yes |" in once
+    assert "| CPU time per node in layers of 10, 1,000 in total | 26.00 µs |" in once
+    assert "| Peak memory of that map, above idle | 18.00 MiB |" in once
     assert filled(once, sample_results(cpu_flat=2.0)) == once
     with pytest.raises(ValueError, match="no place"):
         filled("# Page\n", sample_results())

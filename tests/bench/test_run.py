@@ -104,7 +104,7 @@ def test_a_part_of_the_figures_is_measured_alone(tmp_path: Path) -> None:
     assert set(json.loads(out.read_text("utf-8"))["weftwork"]) == {"map_ms", "map_item_us", "map_mib"}
     assert "runs/s" not in ended.stdout
     assert re.search(r"Map over 10,000 items +[0-9.]+ ms", ended.stdout)
-    assert re.search(r"Registering 1,000 nodes, the slowest shape .* not measured", ended.stdout)
+    assert re.search(r"Registering 1,000 nodes, slowest graph shape .* not measured", ended.stdout)
 
 
 def test_a_run_that_fails_is_not_measured(tmp_path: Path) -> None:

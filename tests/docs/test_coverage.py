@@ -107,8 +107,8 @@ def test_members_of_a_new_run() -> None:
 
 
 def test_events_statuses_and_modes() -> None:
-    text = page("concepts.md")
-    assert not missing([*sorted(EVENT_TYPES), ANNOTATED_TYPE, *STATUSES, *MODES], text)
+    assert not missing(sorted(EVENT_TYPES), page("reference/events.md"))
+    assert not missing([ANNOTATED_TYPE, *STATUSES, *MODES], page("concepts.md"))
 
 
 def test_log_messages() -> None:
