@@ -48,10 +48,12 @@ SETTINGS_TEXT = {
     "store": "Where runs live. `memory` keeps nothing after exit and ignores `data`.",
     "workflows": "Folders whose `*.json` files are registered at start.",
     "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
-    "nodes": "Modules whose [nodes](../how-to/write-a-node.md) are offered, from the current folder or where Python looks.",
+    "nodes": "Modules whose [nodes](../how-to/write-a-node.md) are offered, from the current folder or where Python "
+    "looks.",
     "envelope_kinds": "Files `KIND.schema.json`, or folders with such, whose [kinds of "
     "envelopes](../how-to/add-an-envelope-kind.md) are taken; advertised.",
-    "model_script": "File in JSON or TOML with what the [scripted provider](../how-to/write-a-provider.md#a-script) answers.",
+    "model_script": "File in JSON or TOML with what the [scripted "
+    "provider](../how-to/run-without-a-model.md#script-the-answers) answers.",
     "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md) that nodes can refer to.",
     "conformance": "Register the conformance workflows that come with the package.",
     "conversation": "Offer [conversations](nodes/core.conversationGate.md); advertised. Without them a workflow that "

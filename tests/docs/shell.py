@@ -24,7 +24,28 @@ set -a
 URL=%s
 AUTH="Authorization: Bearer %s"
 JSON="Content-Type: application/json"
+HOST=
+stop_host() {
+  [ -n "$HOST" ] && kill $HOST 2> /dev/null || return 0
+  while kill -0 $HOST 2> /dev/null; do sleep 0.1; done
+}
+serve_host() {
+  stop_host
+  trap stop_host EXIT
+  rm -f host.txt host.log
+  weftwork serve --port 0 "$@" > host.txt 2> host.log &
+  HOST=$!
+  disown  # so that bash prints nothing when a page kills it
+  until grep -qs '^  try ' host.txt; do
+    kill -0 $HOST 2> /dev/null || { cat host.log; exit 1; }
+    sleep 0.1
+  done
+  WEFTWORK_URL=$(sed -n 's/.*listens on //p' host.txt)
+}
 """
+"""`serve_host` stops the previous host of the page and starts another one; `$!` is its process id."""
+
+_SERVE = re.compile(r"weftwork serve ((?:[^|&>\n]|\\\n)+?)(?: > \S+ 2>&1)?(?: &)?\n")
 
 _VOLATILE = [
     (re.compile(r"\b0[0-9a-z]{25}\b"), "RUN"),
@@ -92,9 +113,7 @@ class DocsUser:
         """What each block prints, standard error included. They share one shell, and stop at the first failure."""
         script = PREAMBLE % (self.address, self.key)
         for block in blocks:
-            code = block.code.replace(ADDRESS, self.address).replace(KEY, self.key)
-            script += f"python3 - <<'PYTHON'\n{code}PYTHON\n" if block.language == "python" else code
-            script += f"printf '\\n%s\\n' '{MARK}'\n"
+            script += f"{self._command(block)}printf '\\n%s\\n' '{MARK}'\n"
         ended = subprocess.run(
             ["bash", "-c", script],
             cwd=self.home,
@@ -108,6 +127,19 @@ class DocsUser:
         said = ended.stdout.decode()
         assert ended.returncode == 0, f"exit {ended.returncode} after:\n{said}"
         return said.split(MARK)[:-1]
+
+    def _command(self, block: Block) -> str:
+        """The shell code for a block.
+
+        A block that is a single `weftwork serve` represents another terminal: the host runs in the background on a free
+        port, is ready before the next block runs, and its address is in WEFTWORK_URL.
+        """
+        code = block.code.replace(ADDRESS, self.address).replace(KEY, self.key)
+        if block.language == "python":
+            return f"python3 - <<'PYTHON'\n{code}PYTHON\n"
+        if (serve := _SERVE.fullmatch(code)) is not None:
+            return f"serve_host {serve[1]}\n" + ("cat host.txt\n" if block.shown else "")
+        return code
 
 
 def without_volatile(text: str) -> str:
