@@ -429,7 +429,7 @@ def test_the_keywords_are_those_of_the_dialect() -> None:
 
 def test_the_numbers_are_those_of_the_code() -> None:
     bounds = rows(section("Schemas"))[8:]
-    assert [list(map(int, re.findall(r"\d+", bound))) for _, bound in bounds] == [
+    assert [list(map(int, re.findall(r"\d+", bound.replace(",", "")))) for _, bound in bounds] == [
         [caller_schema.MAX_BYTES, caller_schema.MAX_DEPTH, caller_schema.MAX_SUBSCHEMAS],
         [caller_schema.MAX_STEPS_PER_VALUE, caller_schema.MAX_DEPTH],
         [caller_schema.MAX_OPTIONS, caller_schema.MAX_OPTION_BYTES],
@@ -441,5 +441,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
         ],
         [caller_schema.MAX_STEPS, caller_schema.MAX_PATTERN_WORK],
     ]
-    assert f"-{MAX_INTEGER} and\n{MAX_INTEGER}" in section("Reducers")
+    assert f"-{MAX_INTEGER} and {MAX_INTEGER}" in " ".join(section("Reducers").split())
     assert all(f"`{role}`" in section("Reducers") for role in reducer.MESSAGE_ROLES)
