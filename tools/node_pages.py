@@ -1,5 +1,8 @@
-"""Writes docs/reference/nodes/, one page for each node type, from the declarations; with --check it only says which
-pages are stale, missing or left over."""
+"""Writes docs/reference/nodes/, one page for each node type, from the declarations.
+
+With --check it writes nothing, lists the pages that are stale, missing or no longer needed, and exits with 1 if there
+are any.
+"""
 
 import json
 import sys
@@ -14,13 +17,13 @@ from weftwork.wiring.node_types import builtin_node_types
 FOLDER = Path("docs", "reference", "nodes")
 
 EFFECTS = {
-    "pure": "changes nothing outside the run, and may simply run again after a crash",
-    "idempotent": "touches the world, and may be asked to do so again after a crash",
-    "once": "touches the world, and is not started a second time after a crash",
+    "pure": "no effect outside the run; the node runs again after a crash",
+    "idempotent": "an effect outside the run that can be repeated; the node runs again after a crash",
+    "once": "an effect outside the run that must not be repeated; the node is not started again after a crash",
 }
-KINDS = {
-    True: "`instant`: done as soon as it starts, unless it asks for an answer",
-    False: "`waiting`: takes its time, while other nodes go on",
+EXECUTION = {
+    True: "`instant`: completes in the step in which it starts, unless it requests an interrupt",
+    False: "`waiting`: runs asynchronously, while other nodes run",
 }
 RANGES = {
     ("minimum", "maximum"): "",
@@ -29,15 +32,17 @@ RANGES = {
     ("minProperties", "maxProperties"): " members",
 }
 READABLE = 40
-"""Characters of a pattern that tell a reader more than the description does."""
+"""Length up to which a pattern helps a reader more than the description of the member does."""
+LISTED = 8
+"""Number of excluded node types up to which they are listed instead of linked."""
 
 
 def declarations() -> list[NodeDeclaration]:
-    """The node types that a host has, without their other names."""
+    """The built-in node types, without aliases."""
     return [node.declaration for type_id, node in builtin_node_types().items() if type_id not in ALIASES]
 
 
-def other_names(type_id: str) -> list[str]:
+def aliases(type_id: str) -> list[str]:
     known = builtin_node_types()
     return sorted(alias for alias, meant in ALIASES.items() if meant == type_id and alias in known)
 
@@ -47,59 +52,70 @@ def render(declaration: NodeDeclaration) -> str:
     text = declaration.notes.strip()
     parts = [
         f"# {declaration.type_id}",
-        "Made from the declaration of the node type by `make docs`. All types: [Node types](../nodes.md).",
+        "`make docs` generates this page from the declaration of the node type. All types: [Node types](../nodes.md).",
         declaration.title,
-        _table(("", ""), _facts(declaration)),
+        _table(("property", "value"), _properties(declaration)),
         *([text] if text else []),
-        f"## Inputs\n\n{_members(declaration.inputs, 'Any inputs.')}",
-        f"## Outputs\n\n{_members(declaration.outputs, 'Not fixed.')}",
-        f"## Config\n\n{_members(declaration.config, 'Any members.')}",
+        f"## Inputs\n\n{_members(declaration.inputs, 'The node accepts any inputs.')}",
+        f"## Outputs\n\n{_members(declaration.outputs, 'The outputs are not fixed.')}",
+        f"## Config\n\n{_members(declaration.config, 'The config can have any members.')}",
         f"## Example\n\n```json\n{_written(example(declaration))}\n```",
     ]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _facts(declaration: NodeDeclaration) -> Iterator[list[str]]:
+def _properties(declaration: NodeDeclaration) -> Iterator[list[str]]:
     yield ["effect", f"`{declaration.effect}`: {EFFECTS[declaration.effect]}"]
-    yield ["kind", KINDS[declaration.instant]]
-    yield ["needs", ", ".join(f"`{name}`" for name in declaration.requires) or "nothing"]
+    yield ["execution", EXECUTION[declaration.instant]]
+    if declaration.requires:
+        yield ["required capabilities", _codes(declaration.requires)]
     if declaration.branching:
-        yield ["edges", "an edge from an output that was not given counts as skipped, except from `output`"]
+        yield ["branching", "an edge from an output that the node did not return is skipped, except from `output`"]
     if declaration.gathers_edges:
-        yield ["takes", "every value that its edges bring"]
-    for pattern, names in {**declaration.expressions, **declaration.templates}.items():
-        kind = "expression" if pattern in declaration.expressions else "template"
-        known = f"; also knows {', '.join(f'`{name}`' for name in names)}" if names else ""
-        yield [kind, f"config `{pattern}`{known}"]
-    if names := other_names(declaration.type_id):
-        yield ["other names", ", ".join(f"`{name}`" for name in names)]
+        yield ["inputs", "the node gets the values of all incoming edges"]
+    for kind, patterns in (("expressions", declaration.expressions), ("templates", declaration.templates)):
+        yield from _config_places(kind, patterns)
+    if names := aliases(declaration.type_id):
+        yield ["aliases", _codes(names)]
     yield ["version", declaration.version]
+
+
+def _config_places(kind: str, patterns: dict[str, tuple[str, ...]]) -> Iterator[list[str]]:
+    """The members of the config that are expressions or templates, grouped by the names that these can also use."""
+    for names in dict.fromkeys(patterns.values()):
+        places = [pattern for pattern, given in patterns.items() if given == names]
+        known = f"; additional names: {_codes(names)}" if names else ""
+        yield [f"{kind} in config", f"{_codes(places)}{known}"]
+
+
+def _codes(values: Iterable[object]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
 
 
 def _members(schema: dict[str, Any], anything: str) -> str:
     rows = list(_rows(schema, ""))
     is_open = schema.get("additionalProperties", True) is not False
-    said = [schema["description"]] if "description" in schema else []
+    parts = [schema["description"]] if "description" in schema else []
     if rows:
-        said.append(_table(("member", "type", "default", "bounds", "meaning"), rows))
-        said += ["Others may be there too."] if is_open else []
+        parts.append(_table(("member", "type", "default", "constraints", "description"), rows))
+        parts += ["Other members are allowed."] if is_open else []
     else:
-        said.append(anything if is_open else "None.")
-    limits = [each for each in _bounds(schema) if rows]
-    return "\n\n".join([*(each.strip() for each in said), *([f"Takes {' and '.join(limits)}."] if limits else [])])
+        parts.append(anything if is_open else "None.")
+    limits = [each for each in _constraints(schema) if rows]
+    return "\n\n".join([*(each.strip() for each in parts), *([f"Constraints: {', '.join(limits)}."] if limits else [])])
 
 
 def _rows(schema: dict[str, Any], prefix: str) -> Iterator[list[str]]:
-    """A row for each member, and below it those of its own members."""
+    """A row for each member, followed by the rows of its members."""
     required = schema.get("required", ())
     for name, shape in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
         default = f"`{json.dumps(shape['default'])}`" if "default" in shape else "required" if name in required else ""
-        yield [f"`{path}`", _type(shape), default, ", ".join(_bounds(shape)), shape.get("description", "")]
+        yield [f"`{path}`", _type(shape), default, ", ".join(_constraints(shape)), shape.get("description", "")]
         yield from _rows(shape, f"{path}.")
     inner = schema.get("additionalProperties")
     if isinstance(inner, dict) and prefix:
-        yield [f"`{prefix}*`", _type(inner), "", ", ".join(_bounds(inner)), inner.get("description", "")]
+        yield [f"`{prefix}*`", _type(inner), "", ", ".join(_constraints(inner)), inner.get("description", "")]
         yield from _rows(inner, f"{prefix}*.")
     for branch in schema.get("allOf", ()):
         yield from _rows({"properties": _own(branch.get("then", {}))}, prefix)
@@ -108,15 +124,15 @@ def _rows(schema: dict[str, Any], prefix: str) -> Iterator[list[str]]:
 
 
 def _own(branch: dict[str, Any]) -> dict[str, Any]:
-    """Members that only one form has; the one that chooses the form has no shape there."""
+    """Members that only one variant has; the member that selects the variant has no schema there."""
     return {name: shape for name, shape in branch.get("properties", {}).items() if shape not in ({}, True)}
 
 
 def _type(shape: dict[str, Any]) -> str:
     if shape.get("not") == {}:
-        return "refused"
+        return "not allowed"
     if "enum" in shape:
-        return " or ".join(f"`{json.dumps(value)}`" for value in shape["enum"])
+        return _codes(json.dumps(value) for value in shape["enum"])
     for choice in ("anyOf", "oneOf"):
         if choice in shape:
             return " or ".join(dict.fromkeys(_type(each) for each in shape[choice]))
@@ -126,26 +142,28 @@ def _type(shape: dict[str, Any]) -> str:
     return " or ".join(named) if isinstance(named, list) else named
 
 
-def _bounds(shape: dict[str, Any]) -> Iterator[str]:
+def _constraints(shape: dict[str, Any]) -> Iterator[str]:
     for (least, most), unit in RANGES.items():
         low, high = shape.get(least), shape.get(most)
         if high is None:
-            words = f"{low} or more" if low else ""
+            words = f"{low:,} or more" if low else ""
         elif low == high:
-            words = f"exactly {low}"
+            words = f"exactly {low:,}"
         else:
-            words = f"{low} to {high}" if low or (low == 0 and not unit) else f"up to {high}"
+            words = f"{low:,} to {high:,}" if low or (low == 0 and not unit) else f"up to {high:,}"
         if words:
             yield words + (unit.rstrip("s") if words == "exactly 1" else unit)
     if "pattern" in shape:
-        yield f"matches `{shape['pattern']}`" if len(shape["pattern"]) <= READABLE else "of a fixed form"
-    taken = shape.get("not", {}).get("enum", shape.get("propertyNames", {}).get("not", {}).get("enum", ()))
-    if taken:
-        yield f"not {' or '.join(f'`{value}`' for value in taken)}"
+        yield f"matches `{shape['pattern']}`" if len(shape["pattern"]) <= READABLE else "has a fixed format"
+    excluded = shape.get("not", {}).get("enum", shape.get("propertyNames", {}).get("not", {}).get("enum", ()))
+    if len(excluded) > LISTED and {*excluded} <= {*builtin_node_types()}:
+        yield "a node type that can be a [map body](../nodes.md#built-in-node-types)"
+    elif excluded:
+        yield f"not {' or '.join(f'`{value}`' for value in excluded)}"
 
 
 def example(declaration: NodeDeclaration) -> dict[str, Any]:
-    """A node as it may stand in a definition: the one of the declaration, or one that the schemas give."""
+    """A node of this type as in a definition: the example of the declaration, or one that the schemas imply."""
     config = declaration.example_config
     return {
         "id": "example",
@@ -163,7 +181,7 @@ def _written(node: dict[str, Any]) -> str:
 
 
 def _sample(schema: dict[str, Any]) -> Any:
-    """A value for a schema: what the schema says itself, or something small of the right type."""
+    """A value that matches a schema: its own example or default, or a small value of the right type."""
     for keyword in ("examples", "enum"):
         if schema.get(keyword):
             return schema[keyword][0]
@@ -185,7 +203,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Exit status: 0 when all pages are up to date, or have been written; 1 when --check finds one that is not."""
+    """Exit status: 0 if all pages are up to date or were written, 1 if --check finds a page that is not."""
     wanted = {f"{declaration.type_id}.md": render(declaration) for declaration in declarations()}
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
-"""Fills the generated parts of the pages under docs/; with --check it only says which pages are stale.
+"""Writes the generated parts of the pages under docs/.
 
-A page marks a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`. What stands between the two is made by the
-function of that name below, from the tables that the host itself obeys.
+A page marks a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`. PARTS maps each name to the function that
+generates the text between the two marks from the tables that the host itself uses. With --check the tool writes
+nothing, lists the stale pages, and exits with 1 if there are any.
 """
 
 import ast
@@ -17,8 +18,10 @@ import msgspec
 
 from weftwork import settings
 from weftwork.adapters.nodes.builtin import ALIASES
+from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
 from weftwork.cli.main import main as command
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, error_document
+from weftwork.protocol.media.message_parts import PartError
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, TRANSITIONS, WAITING_STATUSES
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.route import Route
@@ -39,70 +42,78 @@ CLI_PAGES = {
     "cli-workflows": ("workflows", "nodes"),
     "cli-envelope": ("envelope", "kinds"),
 }
-"""Commands whose help stands on a page of their own, by the part that holds it."""
+"""Commands whose help is on a separate page, by the name of the generated part."""
 
 SETTINGS_TEXT = {
     "host": "Address to listen on.",
-    "port": "Port to listen on; 0 takes any free one.",
-    "data": "Folder for the database, the lock and the socket. Made if missing.",
-    "store": "Where runs live. `memory` keeps nothing after exit and ignores `data`.",
-    "workflows": "Folders whose `*.json` files are registered at start.",
-    "api_key": "Keys to accept while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
-    "nodes": "Modules whose [nodes](../how-to/write-a-node.md) are offered, from the current folder or where Python "
-    "looks.",
-    "envelope_kinds": "Files `KIND.schema.json`, or folders with such, whose [kinds of "
-    "envelopes](../how-to/add-an-envelope-kind.md) are taken; advertised.",
-    "model_script": "File in JSON or TOML with what the [scripted "
-    "provider](../how-to/run-without-a-model.md#script-the-answers) answers.",
-    "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md) that nodes can refer to.",
-    "conformance": "Register the conformance workflows that come with the package.",
-    "conversation": "Offer [conversations](nodes/core.conversationGate.md); advertised. Without them a workflow that "
-    "holds one is refused.",
-    "test_seams": "Mount the seams of the conformance suite below `/v1/host/sample/`.",
-    "allow_private_network": "Let [requests to others](../operate/security.md#requests-to-others) reach private "
-    "networks, by plain http too, on any port.",
-    "log_level": "Least level of log lines.",
-    "max_node_executions": "Most node executions of one run; advertised.",
-    "max_run_duration_ms": "Longest run in milliseconds; 0 is no limit; advertised if set.",
-    "max_request_body_bytes": "Largest request body; advertised.",
-    "max_parallel_nodes": "Most nodes of one run that run at the same time.",
-    "max_live_runs": "Most unfinished runs; beyond it a new run is answered with 503.",
-    "max_live_runs_per_tenant": "Most unfinished runs of one tenant; beyond it a new run is answered with 429; 0: any.",
-    "max_nodes_per_tenant": "Most nodes of one tenant that work at the same time; more wait for their turn; 0: any.",
-    "max_live_children": "Most child runs of one tenant that are executed at the same time; more wait for their turn.",
-    "max_loop_iterations": "Most decisions of the supervisors of one run; advertised.",
-    "max_run_depth": "Most runs above a run: how deep child runs go.",
-    "max_descendants": "Most runs below the one at the top of a tree.",
-    "max_streams": "Most open streams and waiting polls; beyond it another one is answered with 429.",
-    "max_node_threads": "Most plain functions of nodes that run at once; more wait for their turn.",
-    "max_abandoned_threads": "Most threads held by nodes that were left behind; beyond it plain nodes fail at once.",
-    "max_workflows_per_tenant": "Most workflows that a tenant may register, each version counted; beyond it 409.",
-    "max_connections": "Most connections; less if the process may not open so many files; beyond it 503.",
-    "fetch_timeout_ms": "Most time of a request to others, redirects included; advertised.",
-    "fetch_max_bytes": "Largest answer to a request to others, decoded; advertised.",
-    "fetch_ports": "Ports that requests to others may go to.",
-    "fetch_http": "Let requests to others use plain http, to port 80 too.",
-    "keepalive_seconds": "A quiet stream gets a comment line this often.",
-    "retention_days": "Days after its end until a run is [deleted](../operate/retention.md); 0 keeps every run.",
-    "public_url": "Where people reach the host, such as `https://flows.example.org`; [links to questions](interrupts.md"
-    "#hand-out-a-link) begin with it. Without it they are paths.",
-    "max_inline_media_bytes": "Largest media, decoded, that may stand in an event; advertised. 0: none may.",
-    "max_bytes_per_part": "Largest image, sound or document that a model is shown; advertised.",
-    "max_upload_bytes": "Largest [upload](assets.md#upload).",
-    "max_asset_bytes_per_tenant": "Most bytes of [assets](assets.md) that a tenant may have; beyond it 413; 0: any.",
-    "upload_days": "Days that an upload stays which no run refers to.",
-    "media_url": "Where [assets](assets.md) are read, if not at `public_url`; their URLs begin with it.",
-    "media_reach": "Whose pages may show assets: of the same origin, of the same site, or anybody's.",
-    "blobs": "Where the bytes of assets are: empty for the folder `assets` of the data folder, or `s3://BUCKET/PREFIX`.",
-    "interrupt_link_days": "Days that a link to a question lasts which has no deadline of its own.",
+    "port": "Port to listen on. With 0 the system chooses a free port.",
+    "data": "Folder for the database, the lock file, the socket and assets. Created if it does not exist.",
+    "store": "Where runs are stored. `memory` keeps nothing after exit and ignores `data`.",
+    "workflows": "Folders whose `*.json` files are registered as workflows at start.",
+    "nodes": "Python modules with [nodes](../how-to/write-a-node.md), from the current folder or the Python path.",
+    "envelope_kinds": "Files `KIND.schema.json`, or folders with such files, that define "
+    "[envelope kinds](../how-to/add-an-envelope-kind.md). Advertised.",
+    "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md).",
+    "model_script": "JSON or TOML file with the responses of the "
+    "[scripted provider](../how-to/write-a-provider.md#a-script).",
+    "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
+    "conformance": "Register the conformance workflows of the package.",
+    "conversation": "Enable [conversations](nodes/core.conversationGate.md). Advertised. If disabled, workflows with a "
+    "conversation are refused.",
+    "test_seams": "Mount the [test endpoints](test-endpoints.md) below `/v1/host/sample/`.",
+    "allow_private_network": "Allow [outbound requests](../operate/security.md#requests-to-others) to private "
+    "networks, also over plain http and to any port.",
+    "log_level": "Lowest level of log lines.",
+    "max_node_executions": "Maximum number of node executions in one run. Advertised.",
+    "max_run_duration_ms": "Time limit of a run in milliseconds; 0 means no limit. Advertised if set.",
+    "max_request_body_bytes": "Maximum size of a request body, except uploads. Advertised.",
+    "max_parallel_nodes": "Maximum number of concurrent nodes in one run.",
+    "max_live_runs": "Maximum number of unfinished runs. Above it, new runs are refused with 503.",
+    "max_live_children": "Maximum number of concurrently executed child runs of one tenant. Further child runs wait.",
+    "max_live_runs_per_tenant": "Maximum number of unfinished runs of one tenant; 0 means no limit. Above it, new runs "
+    "are refused with 429.",
+    "max_nodes_per_tenant": "Maximum number of concurrent nodes of one tenant; 0 means no limit. Further nodes wait.",
+    "max_loop_iterations": "Maximum number of supervisor decisions in one run. Advertised.",
+    "max_run_depth": "Maximum depth of [child runs](child-runs.md): the number of runs above a run.",
+    "max_descendants": "Maximum number of runs below the top run of a tree.",
+    "max_streams": "Maximum number of open streams and waiting polls. Above it, new ones are refused with 429.",
+    "max_connections": "Maximum number of connections, or fewer if the process can open fewer files. Above it, new "
+    "ones are refused with 503.",
+    "max_workflows_per_tenant": "Maximum number of workflow versions that a tenant can register. Above it, a "
+    "registration is refused with 409.",
+    "max_node_threads": "Maximum number of synchronous node functions that run concurrently. Further ones wait.",
+    "max_inline_media_bytes": "Maximum size of media inside an event, decoded; 0 allows none. Advertised.",
+    "max_bytes_per_part": "Maximum size of one image, audio or document part of [model input](model-input.md). "
+    "Advertised.",
+    "max_upload_bytes": "Maximum size of an [upload](assets.md#upload).",
+    "max_asset_bytes_per_tenant": "Maximum total size of the [assets](assets.md) of a tenant; 0 means no limit. Above "
+    "it, uploads are refused with 413.",
+    "upload_days": "Days that an upload is kept if no run refers to it.",
+    "max_abandoned_threads": "Maximum number of threads that are still occupied by nodes that timed out or were "
+    "cancelled. Above it, synchronous nodes fail with `node_threads_exhausted`.",
+    "fetch_timeout_ms": "Time limit of an outbound request, including redirects. Advertised.",
+    "fetch_max_bytes": "Maximum size of the response to an outbound request, decoded. Advertised.",
+    "fetch_ports": "Ports that outbound requests can use.",
+    "fetch_http": "Allow outbound requests over plain http, also to port 80.",
+    "keepalive_seconds": "Interval of keep-alive comments in an idle event stream.",
+    "retention_days": "Days after which an ended run is [deleted](../operate/retention.md); 0 keeps all runs.",
+    "public_url": "Public address of the host, such as `https://flows.example.org`. "
+    "[Links to interrupts](interrupts.md#hand-out-a-link) begin with it; without it they are paths.",
+    "media_url": "Address at which [assets](assets.md) are read, if not `public_url`. URLs of assets begin with it.",
+    "media_reach": "Which web pages can embed assets: those of the same origin, of the same site, or all.",
+    "blobs": "Storage of asset bytes: empty for the folder `assets` in the data folder, or `s3://BUCKET/PREFIX`.",
+    "interrupt_link_days": "Days that a link to an interrupt without a deadline is valid.",
 }
-
 
 SCOPES_TEXT = {
-    "approvals:delegate": "[answers and links for others](interrupts.md#whose-answer-it-is)",
-    "approvals:override": "[overrides of gates](interrupts.md#whose-answer-it-is)",
+    "approvals:delegate": "[answers and links in the name of other people](interrupts.md#whose-answer-it-is)",
+    "approvals:override": "[overriding the approvers of a gate](interrupts.md#whose-answer-it-is)",
 }
-"""Scopes that no operation needs by itself."""
+"""Scopes that no operation requires by itself."""
+UNUSED_SCOPE = "nothing yet"
+
+USED_ONLY_IN = {"run_terminal": "only in results of `bulkCancelRuns`"}
+"""Error codes that the host uses only inside the body of a successful response."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -127,7 +138,7 @@ def statuses() -> str:
 
 
 def waits() -> str:
-    """What a run waits for, by the kinds of interrupts."""
+    """The waiting statuses of a run with the kinds of interrupts that cause them."""
     kinds = [
         (status, [code(kind) for kind, then in STATUS_BY_KIND.items() if then == status]) for status in WAITING_STATUSES
     ]
@@ -141,7 +152,7 @@ def settings_table() -> str:
         option = code(options[field.name]) if field.name in options else "-"
         row = [code(field.name), option, code(f"WEFTWORK_{field.name.upper()}")]
         rows.append([*row, _default(field), _values(field), SETTINGS_TEXT[field.name]])
-    return table(("setting", "option", "environment", "default", "values", "meaning"), rows)
+    return table(("setting", "option", "environment variable", "default", "values", "meaning"), rows)
 
 
 def _default(field: Any) -> str:
@@ -151,31 +162,32 @@ def _default(field: Any) -> str:
         return code(str(field.default).lower())
     if isinstance(field.default, tuple):
         return ", ".join(code(each) for each in field.default) or "none"
-    return code(field.default)
+    return "none" if field.default == "" else code(field.default)
 
 
 def _values(field: Any) -> str:
     if field.name in settings._RANGES:
         low, high = settings._RANGES[field.name]
-        return f"{low} to {high}"
+        return f"{low:,} to {high:,}"
     choices = [choice for choice in get_args(field.type) if isinstance(choice, str)]
     if choices:
         return ", ".join(code(choice) for choice in choices)
-    return {bool: "true or false", str: "text", tuple[int, ...]: "list of ports"}.get(field.type, "list of texts")
+    names = {bool: "`true`, `false`", str: "string", tuple[int, ...]: "list of ports"}
+    return names.get(field.type, "list of strings")
 
 
-ANSWERS = (ClientFault.__name__, error_document.__name__)
-"""What the host calls with an error code as first argument to answer with it."""
+ERROR_CALLS = (ClientFault.__name__, PartError.__name__, error_document.__name__)
+"""Callables that make an error response from an error code, which is their first argument."""
 
 
 def raised_codes(folder: Path) -> set[str]:
-    """Every error code that some line of the host can answer with."""
+    """Every error code that the source passes as a constant to one of ERROR_CALLS."""
     found: set[str] = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 first = node.args[0]
-                if node.func.id in ANSWERS and isinstance(first, ast.Constant):
+                if node.func.id in ERROR_CALLS and isinstance(first, ast.Constant):
                     found.add(str(first.value))
     return found
 
@@ -187,12 +199,12 @@ def errors() -> str:
             code(name),
             str(row.status),
             "yes" if row.retryable else "no",
-            "yes" if name in raised else "not yet",
+            "yes" if name in raised else USED_ONLY_IN.get(name, "no"),
             row.when,
         ]
         for name, row in ERRORS.items()
     ]
-    return table(("code", "status", "retry can help", "in use", "meaning"), rows)
+    return table(("code", "status", "retryable", "used", "meaning"), rows)
 
 
 def run_errors() -> str:
@@ -200,7 +212,7 @@ def run_errors() -> str:
 
 
 def cli(names: Iterable[str] = ()) -> str:
-    """The help of these commands, as it is printed on a wide terminal; without names, of all that have no page."""
+    """The help of these commands; without names, of all commands that have no separate page."""
     root = _context(command, "weftwork", None)
     elsewhere = {name for names in CLI_PAGES.values() for name in names}
     rest = [name for name in command.list_commands(root) if name not in elsewhere]
@@ -228,7 +240,7 @@ def _helps(one: click.Command, name: str, parent: click.Context) -> Iterable[str
 
 
 def nodes() -> str:
-    """Every node type with its page, and the other names."""
+    """Every node type with a link to its page, and the aliases."""
     types = builtin_node_types()
     rows = [
         [
@@ -236,38 +248,51 @@ def nodes() -> str:
             node.declaration.title,
             code(node.declaration.effect),
             code("instant" if node.declaration.instant else "waiting"),
+            "yes" if type_id not in EXCLUDED_BODIES and not node.declaration.requires else "no",
         ]
         for type_id, node in types.items()
         if type_id not in ALIASES
     ]
     names = [[code(alias), f"[{meant}](nodes/{meant}.md)"] for alias, meant in ALIASES.items() if alias in types]
-    others = table(("other name", "node type"), names)
-    return f"{table(('node type', 'what it does', 'effect', 'kind'), rows)}\n{others}"
+    listed = table(("node type", "description", "effect", "execution", "map body"), rows)
+    return f"{listed}\n## Aliases\n\n{table(('alias', 'node type'), names)}"
 
 
 def operations() -> str:
-    rows = [[code(f"{one.method} {one.path}"), code(one.operation_id), _scope(one), one.summary] for one in ROUTES]
-    return table(("request", "operation", "scope", "what it does"), rows)
+    """Two tables: the operations that every host has, and the test endpoints."""
+    rows = {
+        test_only: [
+            [code(f"{one.method} {one.path}"), code(one.operation_id), _scope(one), one.summary]
+            for one in ROUTES
+            if one.test_only is test_only
+        ]
+        for test_only in (False, True)
+    }
+    head = ("request", "operation", "scope", "description")
+    note = "[Test endpoints](test-endpoints.md), only with `--test-seams`:"
+    return f"{table(head, rows[False])}\n{note}\n\n{table(head, rows[True])}"
 
 
 def _scope(route: Route) -> str:
-    return f"`{route.scope}`" if route.scope else "no key needed"
+    return f"`{route.scope}`" if route.scope else "no key"
 
 
 def parameters(page: str) -> str:
-    """Of the operations that are told on that page."""
+    """The parameters, bodies and statuses of the operations that this page describes."""
     parts: list[str] = []
     for route in ROUTES:
         if page != ("test-endpoints" if route.test_only else "assets" if route in ASSET_ROUTES else "parameters"):
             continue
         rows = [[code(one.name), one.location, _range(one.schema), one.description] for one in route.params]
-        facts = [f"Answers {' or '.join(map(str, (route.success_status, *route.other_success_statuses)))}."]
+        statuses = " or ".join(map(str, (route.success_status, *route.other_success_statuses)))
+        access = f"Scope: {_scope(route)}." if route.scope else "No API key required."
+        facts = [f"`{route.method} {route.path}`.", access, f"Returns {statuses}."]
         if route.request:
-            facts.append(f"The body follows the schema `{route.request}`.")
+            facts.append(f"Request schema: `{route.request}`.")
         if route.response:
-            facts.append(f"The answer follows the schema `{route.response}`.")
+            facts.append(f"Response schema: `{route.response}`.")
         body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
-        parts.append(f"## {route.operation_id}\n\n`{route.method} {route.path}`: {' '.join(facts)}\n{body}")
+        parts.append(f"## {route.operation_id}\n\n{' '.join(facts)}\n{body}")
     return "\n".join(parts)
 
 
@@ -275,14 +300,15 @@ def _range(shape: dict[str, Any]) -> str:
     if "enum" in shape:
         return ", ".join(code(value) for value in shape["enum"])
     if "minimum" in shape:
-        return f"{shape['minimum']} or more" if "maximum" not in shape else f"{shape['minimum']} to {shape['maximum']}"
-    return f"up to {shape['maxLength']} characters" if "maxLength" in shape else "text"
+        low = f"{shape['minimum']:,}"
+        return f"{low} or more" if "maximum" not in shape else f"{low} to {shape['maximum']:,}"
+    return f"up to {shape['maxLength']:,} characters" if "maxLength" in shape else "string"
 
 
 def scopes() -> str:
-    opens = {scope: ", ".join(code(one.operation_id) for one in ROUTES if one.scope == scope) for scope in SCOPES}
-    rows = ([code(name), found or SCOPES_TEXT.get(name, "nothing yet")] for name, found in opens.items())
-    return table(("scope", "opens"), rows)
+    allowed = {scope: ", ".join(code(one.operation_id) for one in ROUTES if one.scope == scope) for scope in SCOPES}
+    rows = ([code(name), found or SCOPES_TEXT.get(name, UNUSED_SCOPE)] for name, found in allowed.items())
+    return table(("scope", "allows"), rows)
 
 
 def unoffered() -> str:
@@ -313,12 +339,12 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """The page with every generated part as it should be."""
+    """The page with every generated part up to date."""
     return PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Exit status: 0 when all pages are up to date, or have been written; 1 when --check finds a stale one."""
+    """Exit status: 0 if all pages are up to date or were written, 1 if --check finds a stale page."""
     stale = 0
     for page in sorted((root / "docs").rglob("*.md")):
         text = page.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Writes docs/rules.md from the rule manifest; with --check it only says whether the page is up to date."""
+"""Writes docs/rules.md from the rule manifest; with --check it writes nothing and exits with 1 if the page is stale."""
 
 import sys
 import tomllib
@@ -11,15 +11,17 @@ PAGE = Path("docs", "rules.md")
 HEAD = """\
 # Rules
 
-Generated from `src/weftwork/protocol/rules.toml` by `make docs`; edit that file, not this page.
+`make docs` generates this page from `src/weftwork/protocol/rules.toml`. Edit that file, not this page.
 
-Each rule lives in one place, which names its id. `pytest --rule idem-04` runs the tests that prove one rule.
-{count} rules: {done} done, {partial} partial, {deferred} deferred.
+A rule is a requirement of the protocol or of this host. Each rule is implemented in one place, whose docstring begins
+with the id of the rule; the column "where" names it. `.venv/bin/pytest --rule idem-04` runs the tests of one rule.
+
+There are {count} rules: {done} done, {partial} partial, {deferred} deferred. A rule that is not done gives the reason.
 """
 
 
 def render(manifest: dict[str, Any]) -> str:
-    """The page for a manifest: one table per family, in the order of the file."""
+    """The page for a manifest, with one table for each family in the order of the file."""
     rows: list[dict[str, str]] = manifest["rule"]
     counts = {status: sum(row["status"] == status for row in rows) for status in ("done", "partial", "deferred")}
     parts = [HEAD.format(count=len(rows), **counts)]
@@ -37,7 +39,7 @@ def _line(row: dict[str, str]) -> str:
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Exit status: 0 when the page is up to date, or has been written; 1 when --check finds it stale."""
+    """Exit status: 0 if the page is up to date or was written, 1 if --check finds it stale."""
     page = root / PAGE
     text = render(tomllib.loads((root / MANIFEST).read_text("utf-8")))
     if "--check" not in arguments:
