@@ -55,7 +55,7 @@ SETTINGS_TEXT = {
     "[envelope kinds](../how-to/add-an-envelope-kind.md). Advertised.",
     "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md).",
     "model_script": "JSON or TOML file with the responses of the "
-    "[scripted provider](../how-to/write-a-provider.md#a-script).",
+    "[scripted provider](../how-to/run-without-a-model.md#script-the-answers).",
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "conformance": "Register the conformance workflows of the package.",
     "conversation": "Enable [conversations](nodes/core.conversationGate.md). Advertised. If disabled, workflows with a "
