@@ -218,7 +218,7 @@ def break_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_installed_package_passes() -> None:
     assert check_evaluator() is None
-    assert check_expressions().state == "ok"
+    assert check_expressions().status == "ok"
 
 
 @pytest.mark.parametrize("number", range(len(expression.CASES)))
@@ -242,7 +242,7 @@ async def test_a_host_does_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(HostFault, match="gives 84 instead of 42"):
         await Host(Settings(data=str(tmp_path / "data"))).open()
     assert not (tmp_path / "data").exists()
-    assert check_expressions().state == "fail"
+    assert check_expressions().status == "fail"
 
 
 async def test_serve_says_what_is_installed_and_what_is_tested(
