@@ -29,7 +29,7 @@ FAKE_PYTHON = """#!/bin/sh
 echo "$*" >> calls
 case "$*" in
   "-m venv"*) mkdir -p .venv/bin && cp fake .venv/bin/python && cp host .venv/bin/weftwork ;;
-  "-m pip"*) test ! -e interrupted ;;
+  "tools/install.py"*) test ! -e interrupted ;;
 esac
 """
 FAKE_HOST = f"""#!/bin/sh
@@ -122,39 +122,127 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
 
 
+RUNTIME = ["venv", "install"]
+"""What make does for an environment that can run a host."""
+EVERYTHING = [*RUNTIME, "install dev"]
+
+
 def calls(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     """Run make; return its exit status and the kinds of Python calls it made."""
     log = tree / "calls"
     log.write_text("")
     command = ["make", *arguments, "PYTHON=./fake"]
     ended = subprocess.run(command, cwd=tree, env=clean_environment(), capture_output=True, timeout=BOUND, check=False)
-    return ended.returncode, re.findall(r"^-m (\w+)", log.read_text(), re.MULTILINE)
+    made = re.findall(r"^(?:-m (venv)|tools/(install)\.py(.*))", log.read_text(), re.MULTILINE)
+    return ended.returncode, ["".join(call) for call in made]
+
+
+def stamps(tree: Path) -> set[str]:
+    return {path.name for path in (tree / ".venv").glob(".stamp*")}
+
+
+def change_pins(tree: Path) -> None:
+    later = (tree / ".venv" / ".stamp-run").stat().st_mtime + 5
+    os.utime(tree / "constraints.txt", (later, later))
+
+
+def run_host(tree: Path) -> list[str]:
+    """The calls that `make run` makes before it starts a host that ends at once."""
+    for name in ("host", ".venv/bin/weftwork"):
+        if (tree / name).exists():
+            (tree / name).write_text("#!/bin/sh\n")
+    status, made = calls(tree, "run")
+    assert status == 0
+    return made
 
 
 def test_setup_is_skipped_while_nothing_changed(tree: Path) -> None:
-    assert calls(tree, "setup") == (0, ["venv", "pip"])
+    assert calls(tree, "setup") == (0, EVERYTHING)
     assert calls(tree, "setup") == (0, [])
-    later = (tree / ".venv" / ".stamp").stat().st_mtime + 5
-    os.utime(tree / "constraints.txt", (later, later))
-    assert calls(tree, "setup") == (0, ["pip"])
+    change_pins(tree)
+    assert calls(tree, "setup") == (0, ["install", "install dev"])
+
+
+def test_a_host_needs_no_development_tools(tree: Path) -> None:
+    assert run_host(tree) == RUNTIME
+    assert run_host(tree) == []
+    assert stamps(tree) == {".stamp-run"}
+    assert calls(tree, "setup") == (0, ["install dev"])
+    assert run_host(tree) == []
+    assert calls(tree, "setup") == (0, [])
+
+
+def test_development_tools_follow_a_renewed_host(tree: Path) -> None:
+    calls(tree, "setup")
+    change_pins(tree)
+    assert run_host(tree) == ["install"]
+    os.utime(tree / "constraints.txt", (0, 0))
+    assert calls(tree, "setup") == (0, ["install dev"])
 
 
 def test_an_interrupted_install_starts_over(tree: Path) -> None:
     (tree / "interrupted").touch()
     status, made = calls(tree, "setup")
     assert status != 0
-    assert made == ["venv", "pip"]
-    assert not (tree / ".venv" / ".stamp").exists()
+    assert made == RUNTIME
+    assert stamps(tree) == set()
     (tree / "interrupted").unlink()
-    assert calls(tree, "setup") == (0, ["venv", "pip"])
+    assert calls(tree, "setup") == (0, EVERYTHING)
 
 
-def test_a_copied_environment_is_made_anew(tree: Path) -> None:
+def test_an_interrupted_install_of_development_tools_starts_over(tree: Path) -> None:
+    """pip may have replaced any package by then, those of the host too."""
+    run_host(tree)
+    (tree / "interrupted").touch()
+    status, made = calls(tree, "setup")
+    assert (status != 0, made) == (True, ["install dev"])
+    assert stamps(tree) == set()
+    (tree / "interrupted").unlink()
+    assert run_host(tree) == RUNTIME
+
+
+def test_a_copied_environment_is_replaced(tree: Path) -> None:
     calls(tree, "setup")
     copy = tree / "copy"
     shutil.copytree(tree, copy, ignore=shutil.ignore_patterns("copy"))
-    assert calls(copy, "setup") == (0, ["venv", "pip"])
+    assert calls(copy, "setup") == (0, EVERYTHING)
     assert calls(copy, "setup") == (0, [])
+
+
+def load_tool(name: str) -> ModuleType:
+    spec = present(importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py"))
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PIP_OUTPUT = """\
+Obtaining file:///home/ada/weftwork
+  Installing build dependencies: finished with status 'done'
+Collecting cel-expr-python<0.2,>=0.1.3 (from weftwork==0.1.0)
+  Downloading cel_expr_python-0.1.3-cp311-cp311-manylinux_2_28_x86_64.whl.metadata (2.1 kB)
+  Downloading cel_expr_python-0.1.3-cp311-cp311-manylinux_2_28_x86_64.whl (16.0 MB)
+  Using cached rich-15.0.0-py3-none-any.whl (310 kB)
+Processing /wheels/h11-0.16.0-py3-none-any.whl (from uvicorn)
+Requirement already satisfied: idna>=2.8 in ./.venv/lib/python3.11/site-packages
+Installing collected packages: h11, cel-expr-python, rich
+Successfully installed cel-expr-python-0.1.3 h11-0.16.0 rich-15.0.0
+"""
+
+
+def test_an_install_prints_one_line_for_each_package() -> None:
+    assert list(load_tool("install").progress(PIP_OUTPUT.splitlines())) == [
+        "  cel-expr-python 0.1.3 (16.0 MB)",
+        "  rich 15.0.0 (310 kB)",
+        "  h11 0.16.0",
+        "  unpacking 3 packages",
+    ]
+
+
+def test_an_install_that_fails_shows_what_pip_said(capfd: pytest.CaptureFixture[str]) -> None:
+    assert load_tool("install").run_pip(["--no-index", "weftwork-no-such-package"]) != 0
+    assert "weftwork-no-such-package" in capfd.readouterr().err
 
 
 def test_a_signal_to_make_reaches_the_host(tree: Path) -> None:
@@ -223,11 +311,7 @@ PYTEST = ["python", "-m", "pytest", "-n", "2"]
 
 @pytest.fixture
 def lane() -> ModuleType:
-    spec = present(importlib.util.spec_from_file_location("browser_lane", ROOT / "tools" / "browser_lane.py"))
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("browser_lane")
 
 
 class Machine:
