@@ -55,6 +55,12 @@ _VOLATILE = [
     (re.compile(r"http://127\.0\.0\.1:\d+"), "ADDRESS"),
 ]
 
+_DURATIONS = [
+    (re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min|h|d)\b(?: \d+ (?:h|min|s)\b)?"), "DURATION"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b"), "DATE"),
+    (re.compile(r"(?<=\S) {2,}"), "  "),
+]
+
 
 def need_curl() -> None:
     """Skip where the pages cannot be followed: the project itself needs neither curl nor bash."""
@@ -63,11 +69,12 @@ def need_curl() -> None:
 
 
 class DocsUser:
-    """Somebody with a home of their own who starts a host with the examples."""
+    """A reader at the root of the repository, which is also their home, who starts a host with the examples."""
 
     def __init__(self, home: Path) -> None:
         home.mkdir()
-        (home / ".venv").symlink_to(sys.prefix)
+        for name, target in ((".venv", sys.prefix), ("examples", ROOT / "examples")):
+            (home / name).symlink_to(target)
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
         self.home = home
         self.key = ""
@@ -149,10 +156,25 @@ def without_volatile(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
+def without_durations(line: str) -> str:
+    """The line without durations and dates, and without the width of the columns that they are in."""
+    for pattern, word in _DURATIONS:
+        line = pattern.sub(word, line)
+    return line
+
+
 def matches(shown: str, said: str) -> bool:
-    """Whether a page may show that: `…` stands for anything within a line."""
-    pattern = "[^\n]*".join(re.escape(part) for part in without_volatile(shown).split("…"))
-    return re.fullmatch(pattern, without_volatile(said)) is not None
+    """Whether a page may show that.
+
+    `…` stands for anything within a line. In a line without it, durations and dates may differ."""
+    left, right = without_volatile(shown).splitlines(), without_volatile(said).splitlines()
+    return len(left) == len(right) and all(map(_line_matches, left, right))
+
+
+def _line_matches(shown: str, said: str) -> bool:
+    if "…" not in shown:
+        return without_durations(shown) == without_durations(said)
+    return re.fullmatch(".*".join(re.escape(part) for part in shown.split("…")), said) is not None
 
 
 def differences(blocks: Sequence[Block], said: Sequence[str]) -> list[str]:
