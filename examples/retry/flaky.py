@@ -1,4 +1,4 @@
-"""A node that fails as often as it is told, as services do."""
+"""A node that fails a given number of times before it succeeds."""
 
 import weftwork
 
@@ -7,6 +7,6 @@ import weftwork
 def flaky(ctx: weftwork.PlainContext, failures: int = 2) -> str:
     """Answers after some attempts."""
     if ctx.attempt <= failures:
-        ctx.log.warning("nobody there", attempt=ctx.attempt)
-        raise weftwork.NodeError("busy", f"Attempt {ctx.attempt} found nobody.", retryable=True)
+        ctx.log.warning("service busy", attempt=ctx.attempt)
+        raise weftwork.NodeError("busy", f"The service was busy in attempt {ctx.attempt}.", retryable=True)
     return f"answered in attempt {ctx.attempt}"

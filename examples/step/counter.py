@@ -1,4 +1,4 @@
-"""What a crash repeats: a node that counts in two files, beside a step and inside one."""
+"""What runs again after a crash: a node that counts in two files, outside of a step and inside one."""
 
 import asyncio
 from pathlib import Path
@@ -11,12 +11,12 @@ FOLDER = Path("example-counts")
 
 
 class Counted(msgspec.Struct):
-    beside: int
+    outside: int
     inside: int
 
 
 def count(name: str) -> int:
-    """One more. The files stand for the world outside, which outlives every process."""
+    """Adds one to a count and returns it. The files survive a crash, as effects on other systems do."""
     FOLDER.mkdir(exist_ok=True)
     with (FOLDER / name).open("a", encoding="utf-8") as file:
         file.write("x")
@@ -25,9 +25,9 @@ def count(name: str) -> int:
 
 @weftwork.node("example.counter")
 async def counter(ctx: weftwork.Context, pause: float = 0.0) -> Counted:
-    """Counts, and then gives you some seconds to kill the host."""
-    beside = count("beside")
+    """Counts, then waits so that you can kill the host."""
+    outside = count("outside")
     inside = await ctx.step("count", count, "inside")
     if ctx.attempt == 1:
         await asyncio.sleep(pause)
-    return Counted(beside, inside)
+    return Counted(outside, inside)

@@ -159,9 +159,9 @@ def crash(serve: str, run: str, tmp_path: Path) -> None:
         host.kill()
     with start_host(tmp_path / "host", *options, cwd=tmp_path / "host") as host:
         events = host.log(run_id, key="demo")
-        assert events[-1]["payload"]["outputs"] == {"count": {"beside": 2, "inside": 1}}
+        assert events[-1]["payload"]["outputs"] == {"count": {"outside": 2, "inside": 1}}
         host.stop()
-    assert {path.name: path.stat().st_size for path in counts.iterdir()} == {"beside": 2, "inside": 1}
+    assert {path.name: path.stat().st_size for path in counts.iterdir()} == {"outside": 2, "inside": 1}
 
 
 def test_the_step_counts_once_wherever_the_host_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +171,10 @@ def test_the_step_counts_once_wherever_the_host_dies(tmp_path: Path, monkeypatch
     for number, result in enumerate(crash_everywhere(EXAMPLES / "step" / "step.json", nodes=[counter])):
         assert result.status == "completed"
         counts = tmp_path / "example-counts"
-        sizes.append(((counts / "beside").stat().st_size, (counts / "inside").stat().st_size))
+        sizes.append(((counts / "outside").stat().st_size, (counts / "inside").stat().st_size))
         counts.rename(tmp_path / f"counts-{number}")
     assert {inside for _, inside in sizes} == {1}
-    assert max(beside for beside, _ in sizes) > 1
+    assert max(outside for outside, _ in sizes) > 1
 
 
 def test_the_answers_of_the_examples_without_a_host() -> None:

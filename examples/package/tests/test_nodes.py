@@ -15,7 +15,7 @@ def test_a_temperature_is_judged(degrees: float, said: str) -> None:
     assert run_node(judge, inputs={"degrees": degrees}).outputs == {"output": said}
 
 
-def test_a_scale_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_scale_is_rejected() -> None:
     result = run_node(convert, inputs={"reading": {"degrees": 3, "scale": "kelvin"}})
     assert result.error is not None
     assert result.error.details == {"pointer": "/inputs/reading/scale"}
