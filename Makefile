@@ -81,6 +81,7 @@ docs: $(STAMP) ## write the generated pages
 	$(BIN)/python tools/node_pages.py
 	$(BIN)/python tools/reference_pages.py
 	$(BIN)/python tools/architecture_page.py
+	$(BIN)/python tools/terminal_picture.py
 
 bench: $(BENCH_STAMP) ## compare the host with other tools, about ten minutes, in .venv-bench (ARGS="--help")
 	@exec .venv-bench/bin/python -m bench $(ARGS)
