@@ -1,10 +1,11 @@
 """Starts `weftwork` commands by forking a process that has the package loaded already.
 
 Half of the CPU time of the suite went into the imports of hosts and commands. With this plug-in, a `subprocess` whose
-command line is `python -m weftwork.cli.main ...` becomes a fork of one loaded process per test worker. It is a process
-like any other: it has its own pid, which is a child of the test's process, and its own standard streams, environment
-and working directory, and runs the module as `python -m` does. Everything else is started as usual: other command
-lines, commands whose environment the interpreter reads when it starts, and all commands under WEFTWORK_PROOF=full.
+command line is `python -m weftwork.cli.main ...`, or that of a script which changes the package before it does so,
+becomes a fork of one loaded process per test worker. It is a process like any other: it has its own pid, which is a
+child of the test's process, and its own standard streams, environment and working directory, and runs the module as
+`python -m` does. Everything else is started as usual: other command lines, commands whose environment the interpreter
+reads when it starts, and all commands under WEFTWORK_PROOF=full.
 """
 
 import ctypes
@@ -28,6 +29,8 @@ from typing import Any
 import pytest
 
 MODULE = "weftwork.cli.main"
+PROGRAMS = {str(Path(__file__).parents[1] / "live" / name) for name in ("sabotage.py", "later_host.py")}
+"""Scripts that change the loaded package and then run the module."""
 START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from tests.harness.preloaded_cli import serve_forks; serve_forks()"
 )
@@ -79,7 +82,9 @@ def _fork_exec(args: Any, executables: Any, close_fds: bool, kept: Any, cwd: Any
     plain = close_fds and len(kept) == 1 and restore_signals and group == -1 and before is None
     as_is = plain and (gid, gids, uid, umask) == (None, None, None, -1)
     variables = dict(os.environb) if env is None else dict(each.split(b"=", 1) for each in env)
-    if not as_is or arguments[:3] != [sys.executable, "-m", MODULE] or not _starts_alike(variables):
+    program = arguments[2] if len(arguments) > 2 else ""
+    known = [sys.executable, "-m", MODULE], *([sys.executable, "-P", script] for script in PROGRAMS)
+    if not as_is or arguments[:3] not in known or not _starts_alike(variables):
         return _real_fork_exec(args, executables, close_fds, kept, cwd, env, *more)
     with _lock:
         if _loaded is None:
@@ -87,7 +92,7 @@ def _fork_exec(args: Any, executables: Any, close_fds: bool, kept: Any, cwd: Any
         streams = [own if given == -1 else given for own, given in enumerate((p2cread, c2pwrite, errwrite))]
         folder = os.getcwd() if cwd is None else os.fsdecode(cwd)
         texts = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
-        return _loaded.fork([arguments[3:], folder, texts, bool(new_session)], streams)
+        return _loaded.fork([arguments[3:], folder, texts, bool(new_session), program], streams)
 
 
 def _starts_alike(variables: dict[bytes, bytes]) -> bool:
@@ -143,7 +148,7 @@ def serve_forks() -> None:
         head, streams, _, _ = socket.recv_fds(connection, 4, 3)
         if not head:
             return
-        arguments, folder, variables, new_session = json.loads(_receive(connection, int.from_bytes(head)))
+        arguments, folder, variables, new_session, program = json.loads(_receive(connection, int.from_bytes(head)))
         reader, writer = os.pipe()
         if not (middle := os.fork()):
             if pid := os.fork():
@@ -155,7 +160,13 @@ def serve_forks() -> None:
             _become(streams, folder, variables, new_session)
             sys.argv[1:] = arguments
             del sys.modules[MODULE]
-            runpy._run_module_as_main(MODULE)  # type: ignore[attr-defined]
+            if program in PROGRAMS:
+                # As -P has it, no folder comes before those of the interpreter.
+                del sys.path[:2]
+                sys.argv[0] = program
+                runpy.run_path(program, run_name="__main__")
+            else:
+                runpy._run_module_as_main(MODULE)  # type: ignore[attr-defined]
             return
         pid = os.read(reader, 4)
         os.waitpid(middle, 0)

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash import sabotage
 from tests.harness import preloaded_cli
 from tests.live.host import Host, command, environment
+from tests.live.later_host import later_command
+from tests.live.sabotage import sabotaged
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
+
+CHANGED = sabotaged(Path(sabotage.__file__), "leave_faults_unarmed")
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +34,9 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return forked
 
 
-def ended(folder: Path, *args: str, **env: str) -> tuple[int, str, str]:
+def ended(folder: Path, *line: str, **env: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        command(*args),
+        line,
         cwd=folder,
         env=environment(folder, env),
         input='{"nodes": 7}',
@@ -44,26 +49,29 @@ def ended(folder: Path, *args: str, **env: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(
-    ("args", "env"),
+    ("line", "env"),
     [
-        (["--help"], {"COLUMNS": "60"}),
-        (["--version"], {}),
-        (["no-such-command"], {}),
-        (["workflows", "check", "local.json"], {}),
-        (["workflows", "check", "-"], {}),
-        (["runs", "list", "--url", "http://127.0.0.1:1"], {}),
-        (["keys", "list"], {"WEFTWORK_DATA": "nowhere"}),
+        (command("--help"), {"COLUMNS": "60"}),
+        (command("--version"), {}),
+        (command("no-such-command"), {}),
+        (command("workflows", "check", "local.json"), {}),
+        (command("workflows", "check", "-"), {}),
+        (command("runs", "list", "--url", "http://127.0.0.1:1"), {}),
+        (command("keys", "list"), {"WEFTWORK_DATA": "nowhere"}),
+        ([*CHANGED, "--version"], {}),
+        (later_command(1, [*CHANGED, "no-such-command"]), {}),
+        (later_command(1, command("workflows", "check", "-")), {}),
     ],
 )
 def test_it_ends_as_a_new_process_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: list[list[str]], args: list[str], env: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: list[list[str]], line: list[str], env: dict[str, str]
 ) -> None:
     (tmp_path / "local.json").write_text("{}", "utf-8")
-    found = ended(tmp_path, *args, **env)
-    assert forks == [args]
+    found = ended(tmp_path, *line, **env)
+    assert forks == [line[3:]]
     monkeypatch.setattr(subprocess, "_fork_exec", preloaded_cli._real_fork_exec)
-    assert found == ended(tmp_path, *args, **env)
-    assert forks == [args]
+    assert found == ended(tmp_path, *line, **env)
+    assert forks == [line[3:]]
 
 
 def test_a_host_is_a_child_with_its_own_session_and_signals(tmp_path: Path, forks: list[list[str]]) -> None:
@@ -85,7 +93,7 @@ def test_a_host_is_a_child_with_its_own_session_and_signals(tmp_path: Path, fork
 
 
 def test_what_the_interpreter_reads_at_its_start_needs_a_new_process(tmp_path: Path, forks: list[list[str]]) -> None:
-    assert ended(tmp_path, "--version", PYTHONSTARTUP="nowhere")[0] == 0
-    assert ended(tmp_path, "--version", LC_TIME="nowhere")[0] == 0
+    assert ended(tmp_path, *command("--version"), PYTHONSTARTUP="nowhere")[0] == 0
+    assert ended(tmp_path, *command("--version"), LC_TIME="nowhere")[0] == 0
     subprocess.run([sys.executable, "-c", ""], check=True, timeout=60)
     assert forks == []
