@@ -169,12 +169,12 @@ def test_no_body_takes_the_loop_for_long(part: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_several_large_bodies_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert min(measure(WIDE, tmp_path, together=6)["wide"] for _ in range(TRIES)) < 2 * bound()
+    assert any(measure(WIDE, tmp_path, together=6)["wide"] < 2 * bound() for _ in range(TRIES))
 
     async def at_once(self: LoopSlices) -> None: ...
 
     monkeypatch.setattr(LoopSlices, "next_slice", at_once)
-    assert max(measure(WIDE, tmp_path, together=6)["wide"] for _ in range(TRIES)) > 2 * bound()
+    assert any(measure(WIDE, tmp_path, together=6)["wide"] > 2 * bound() for _ in range(TRIES))
 
 
 @pytest.mark.slow
