@@ -188,7 +188,6 @@ class RecordingClient:
             wish.was_accepted = answer.status < 300
 
     def read(self, run_id: str) -> list[dict[str, Any]]:
-        """Events so far."""
         answer = self._call("GET", f"/v1/runs/{run_id}/events", None, {})
         events = answer.document["events"] if answer is not None else []
         self.history.pages.append((run_id, events))

@@ -67,7 +67,6 @@ def follow(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> Log:
 
 
 def timestamp_ms(event: dict[str, Any]) -> int:
-    """Its timestamp in milliseconds."""
     return round(datetime.fromisoformat(event["timestamp"]).timestamp() * 1000)
 
 

@@ -21,8 +21,6 @@ _create = SqliteEventLog.create
 
 
 def acknowledge_run_before_storing() -> None:
-    """A run is acknowledged first and stored an hour later."""
-
     async def create(self: SqliteEventLog, *arguments: Any) -> RunCreated:
         async def later() -> None:
             await asyncio.sleep(3600)
@@ -35,8 +33,6 @@ def acknowledge_run_before_storing() -> None:
 
 
 def skip_recovery() -> None:
-    """Nothing is recovered at start."""
-
     async def recover(self: Executor) -> int:
         return 0
 
@@ -44,7 +40,6 @@ def skip_recovery() -> None:
 
 
 def restart_running_nodes() -> None:
-    """A node that was running when the host died is started a second time in the log."""
     resume = live_run.LiveRun.resume
 
     def again(self: live_run.LiveRun, stored: Any) -> None:
@@ -58,7 +53,6 @@ def restart_running_nodes() -> None:
 
 
 def restart_delays() -> None:
-    """A wait begins anew when its node is entered again."""
     begin = EntryContext.__init__
 
     def anew(self: Any, runtime: Any, *rest: Any, **named: Any) -> None:
@@ -69,7 +63,6 @@ def restart_delays() -> None:
 
 
 def retry_without_delay() -> None:
-    """A node that failed is tried again as soon as a host is there, whatever its time."""
     wait = activity.Timers._wait
 
     def at_once(self: activity.Timers, place: tuple[str, str, int], due: int, *rest: Any) -> Any:
@@ -79,7 +72,6 @@ def retry_without_delay() -> None:
 
 
 def acknowledge_append_before_storing() -> None:
-    """What a run decides is told at once and stored an hour later."""
     store = SqliteEventLog.append
 
     async def append(self: SqliteEventLog, *arguments: Any) -> None:
@@ -93,8 +85,6 @@ def acknowledge_append_before_storing() -> None:
 
 
 def drop_idempotency_records() -> None:
-    """Idempotency keys are not written down."""
-
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
         return await _create(self, header, hidden, None, *rest)
 
@@ -102,13 +92,10 @@ def drop_idempotency_records() -> None:
 
 
 def check_key_outside_transaction() -> None:
-    """Whether a key is taken is looked at first and not in the transaction that takes it."""
     transactions.idempotency.find_recorded = lambda *_: None  # type: ignore[assignment]
 
 
 def store_key_separately() -> None:
-    """The key is stored in a transaction of its own, and the host dies before the next."""
-
     async def create(self: SqliteEventLog, header: Any, hidden: Any, record: Any, *rest: Any) -> Any:
         if record is not None:
             await self._write(save_record, record)
@@ -119,7 +106,6 @@ def store_key_separately() -> None:
 
 
 def hide_instead_of_delete() -> None:
-    """A run is said to be deleted and is only hidden, for as long as this process lives."""
     find = SqliteEventLog.read_run
 
     async def delete(self: SqliteRunRetention, run: Any, *_: Any) -> bool:
@@ -135,7 +121,6 @@ def hide_instead_of_delete() -> None:
 
 
 def purge_partially() -> None:
-    """A deleted run is marked as purged although most of it is there."""
     take_away = retention._delete_piece
 
     def careless(*arguments: Any) -> bool:
@@ -146,7 +131,6 @@ def purge_partially() -> None:
 
 
 def skip_event_on_resume() -> None:
-    """Who resumes a stream misses an event."""
     parse = events.streams.parse_cursor
 
     def beyond(text: str | None) -> Cursor:
@@ -157,5 +141,4 @@ def skip_event_on_resume() -> None:
 
 
 def leave_faults_unarmed() -> None:
-    """Fault points are asked for and not armed."""
     faults.arm = lambda actions: None

@@ -88,7 +88,6 @@ class Lives(RuleBasedStateMachine):
 
     @rule(wish=wishes)
     def send_something_else(self, wish: TrackedCreate) -> None:
-        """Another body under a key that is taken."""
         if wish.key is not None and wish.run_id is not None:
             other = {**wish.body, "metadata": {"other": True}}
             answer = self.host.call("POST", "/v1/runs", other, headers={"Idempotency-Key": wish.key})
@@ -107,7 +106,6 @@ class Lives(RuleBasedStateMachine):
 
     @rule(wish=wishes, how=STEERS)
     def steer_and_die(self, wish: TrackedCreate, how: str) -> None:
-        """The host dies while somebody steers a run."""
         if wish.run_id is not None:
             with ThreadPoolExecutor(1) as pool:
                 steering = pool.submit(self._steer, wish.run_id, how)

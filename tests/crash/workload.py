@@ -41,7 +41,6 @@ def kill_busy_host(folder: Path) -> DeadHostData:
 
 
 def copy_data(ground: RestartableHost, remains: DeadHostData) -> ClientHistory:
-    """Put a copy of the data in place."""
     ground.take_over(remains.data)
     return copy.deepcopy(remains.history)
 

@@ -40,6 +40,5 @@ def fails_without(*guard: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def present(value: T | None) -> T:
-    """The value, which must be there."""
     assert value is not None
     return value

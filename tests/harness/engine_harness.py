@@ -250,7 +250,6 @@ class EngineHarness:
         return CALLER.run(outcome.run_id)
 
     async def with_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
-        """The host and a new run on it."""
         return self, await self.start(document, **request)
 
     async def with_settled_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
@@ -266,11 +265,9 @@ class EngineHarness:
         return self, key
 
     async def with_ended_run(self, document: dict[str, Any], **request: Any) -> tuple[Self, RunKey]:
-        """The host and a run that has ended."""
         return self, await self.execute(document, **request)
 
     async def execute(self, document: dict[str, Any], **request: Any) -> RunKey:
-        """A run that has ended."""
         key = await self.start(document, **request)
         await self.run_to_end(key)
         return key

@@ -39,8 +39,6 @@ class ExternalSystem:
         return {"receipt": len(self.received_keys)}
 
     def effect_node(self, effect: Effect = "once", type_id: str = "test.pay", **more: Any) -> WaitingNode:
-        """A node that touches the world once as a whole."""
-
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
             return Completed(await self.call(context.effect_key()))
@@ -48,8 +46,6 @@ class ExternalSystem:
         return effect_node_type(type_id, body, effect, **more)
 
     def step_node(self, *names: str, effect: Effect = "once", type_id: str = "test.steps", **more: Any) -> WaitingNode:
-        """A node that touches the world in steps."""
-
         async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
             self.entries += 1
             outputs: dict[str, Any] = {}

@@ -88,8 +88,6 @@ BIG = PNG + bytes(range(256)) * 30
 
 
 def envelope_node(*documents: Any) -> WaitingNode:
-    """A node whose model sends these envelopes."""
-
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         found = [
             outcome_document(await context.emit_envelope(each, Emission("0", at))) for at, each in enumerate(documents)

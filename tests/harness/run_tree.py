@@ -13,7 +13,6 @@ ACCEPT = {"action": "accept"}
 
 
 def sequence(workflow_id: str, *nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The nodes in a row."""
     edges = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)]
     return workflow(list(nodes), more.pop("edges", edges), id=workflow_id, **more)
 
@@ -21,12 +20,10 @@ def sequence(workflow_id: str, *nodes: dict[str, Any], **more: Any) -> dict[str,
 def sub_workflow_node(
     workflow_id: str, node_id: str = "call", settings: dict[str, Any] | None = None, **config: Any
 ) -> Any:
-    """A node that runs another workflow."""
     return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config}, settings=settings or {})
 
 
 def approval_workflow(workflow_id: str = "gate", **more: Any) -> dict[str, Any]:
-    """A workflow that waits for a person."""
     return sequence(workflow_id, node("ask", "core.approvalGate", config={"title": "Go on?"}), **more)
 
 
@@ -63,7 +60,6 @@ async def only_child_key(bench: EngineHarness, key: RunKey) -> RunKey:
 
 
 async def snapshot_of(bench: EngineHarness, key: RunKey) -> dict[str, Any]:
-    """The run as its owner sees it."""
     return msgspec.json.decode(msgspec.json.encode(await bench.service.get_run(CALLER, key.run_id)))
 
 

@@ -163,7 +163,6 @@ class _Tenant:
         return await self._host.call(method, path, document, key=self._key)
 
     async def pages(self, path: str, name: str) -> list[dict[str, Any]]:
-        """All items of a listing."""
         found: list[dict[str, Any]] = []
         cursor: str | None = ""
         while cursor is not None:

@@ -27,7 +27,6 @@ CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def of_size(size: int) -> bytes:
-    """A head of exactly so many bytes."""
     return GET + b"X: " + b"a" * (size - len(GET) - 7) + b"\r\n\r\n"
 
 

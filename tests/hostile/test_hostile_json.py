@@ -264,7 +264,6 @@ async def test_with_a_lenient_decoder_some_of_it_would_be_taken(monkeypatch: pyt
 
 
 def _taken(port: int, fragments: dict[str, bytes]) -> list[str]:
-    """Those with which a run is created."""
     found: list[str] = []
     for name, data in fragments.items():
         body = TEMPLATES["createRun"] % data

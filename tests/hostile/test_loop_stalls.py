@@ -81,7 +81,6 @@ def corpus() -> dict[str, bytes]:
 
 
 def ask(port: int, name: str, data: bytes, key: bool) -> list[int]:
-    """Create a run, look at its snapshot and at its events."""
     head = [b"POST /v1/runs HTTP/1.1", b"Content-Type: application/json", b"Content-Length: %d" % len(data)]
     if key:
         head.append(b"Idempotency-Key: " + name.encode().hex().encode())

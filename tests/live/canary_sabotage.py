@@ -8,7 +8,6 @@ from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher
 
 
 def disable_secret_matching() -> None:
-    """No copy of a secret is found anywhere, and what models say is logged."""
     SecretMatcher.is_absent = lambda self, value: True  # type: ignore[method-assign]
     SecretMatcher.is_absent_in_json = lambda self, encoded: True  # type: ignore[method-assign]
     generate = model_calls.EntryModelCalls.generate
@@ -22,5 +21,4 @@ def disable_secret_matching() -> None:
 
 
 def disable_hold_back() -> None:
-    """No piece waits for the next one."""
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]

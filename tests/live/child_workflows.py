@@ -18,7 +18,6 @@ INTERRUPTED_CHILD, PARENT, GRANDPARENT, MAPPING_PARENT, SLOW_PARENT, DETACHING_P
 
 
 def sub_workflow_node(node_id: str, workflow_id: str, **config: Any) -> dict[str, Any]:
-    """A node that starts another workflow."""
     return node(node_id, "core.subWorkflow", config={"workflowId": workflow_id, **config})
 
 

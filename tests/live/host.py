@@ -47,7 +47,6 @@ def command(*args: str | Path) -> list[str]:
 
 
 def weftwork(folder: Path, *args: str | Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
     return subprocess.run(
         command(*args),
         cwd=folder,
@@ -146,7 +145,6 @@ class Host:
             cursor = f"&cursor={page['nextCursor']}"
 
     def create(self, workflow_id: str, key: str = KEY, **members: Any) -> str:
-        """The id of a new run."""
         answer = self.call("POST", "/v1/runs", {"workflowId": workflow_id, **members}, key=key)
         assert answer.status == 201, answer.body
         return answer.document["runId"]

@@ -12,7 +12,6 @@ REFUSAL = {"nodeId": "n", "provider": "p", "model": "m"}
 
 
 def new_definition() -> dict[str, Any]:
-    """A definition that nobody has registered before."""
     return {**delays("matrix", 0), "version": str(next(VERSIONS))}
 
 

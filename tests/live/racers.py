@@ -72,7 +72,6 @@ class _RaceConnection:
 
 
 def request(path: str, document: Any = None, key: str | None = KEY, **headers: str) -> bytes:
-    """A POST."""
     body = json.dumps(document).encode() if document is not None else b""
     lines = [f"POST {path} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}"]
     lines += [f"Authorization: Bearer {key}"] if key is not None else []
@@ -82,7 +81,6 @@ def request(path: str, document: Any = None, key: str | None = KEY, **headers: s
 
 
 def by_run(run_id: str, node_id: str, value: Any) -> bytes:
-    """An answer with a key."""
     return request(f"/v1/runs/{run_id}/interrupts/{node_id}", {"resumeValue": value})
 
 

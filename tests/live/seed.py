@@ -20,7 +20,6 @@ _START = 1_790_000_000_000
 
 
 def seed_messages(data: Path) -> None:
-    """Make the store and the run in it."""
     data.mkdir(mode=0o700, parents=True)
     asyncio.run(_write(data))
 

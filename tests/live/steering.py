@@ -17,7 +17,6 @@ class RemoteHost(Host):
 
 
 def interrupt_node(node_id: str, **more: Any) -> dict[str, Any]:
-    """A node that asks and takes any answer."""
     return node(node_id, "core.interrupt", config=QUESTION, **more)
 
 

@@ -11,12 +11,10 @@ from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 
 def approval_node(node_id: str = "gate", **config: Any) -> dict[str, Any]:
-    """A node that needs an approval."""
     return node(node_id, "core.approvalGate", config={"title": "May it?", "actions": ["accept", "reject"], **config})
 
 
 def approval_workflow(workflow_id: str, **config: Any) -> dict[str, Any]:
-    """A definition with one gate."""
     return flow(workflow_id, [approval_node(**config)])
 
 

@@ -9,7 +9,6 @@ from tests.harness.definitions import edge, node, variable, workflow
 
 
 def chain(workflow_id: str, nodes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """One node after the other."""
     edges = [edge(one["id"], other["id"]) for one, other in pairwise(nodes)]
     return workflow(nodes, edges, id=workflow_id, name=workflow_id, version="1.0", **more)
 
@@ -30,7 +29,6 @@ def echoes(workflow_id: str, count: int) -> dict[str, Any]:
 
 
 def write_workflows(folder: Path, *documents: dict[str, Any]) -> Path:
-    """A folder for --workflows."""
     folder.mkdir(parents=True, exist_ok=True)
     for document in documents:
         (folder / f"{document['id']}.json").write_text(json.dumps(document), "utf-8")

@@ -106,8 +106,6 @@ class StoreAuditor:
 
 
 class _FoldSource:
-    """What the fold needs of a log."""
-
     def __init__(self, events: list[Event], hidden: list[HiddenValue]) -> None:
         self._events = events
         self._hidden = hidden

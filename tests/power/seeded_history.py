@@ -238,8 +238,6 @@ def frequent_checkpoints() -> Iterator[None]:
 
 
 def record(seed: int, turns: int, faulty: bool = False) -> Recording:
-    """Live through the story of that seed."""
-
     async def bounded(story: SeededHistory) -> None:
         async with asyncio.timeout(BOUND):
             await story.run(turns)

@@ -66,8 +66,6 @@ class StreamReader:
 
 
 class StreamReaders:
-    """Readers that came at the same time."""
-
     def __init__(self, port: int) -> None:
         self._port = port
         self._selector = selectors.DefaultSelector()

@@ -11,7 +11,6 @@ _STEADY_LOOKS = 8
 
 
 def without_guard(name: str) -> list[str]:
-    """The program of a host without the guard of that name."""
     return sabotaged(Path(__file__).with_name("sabotage.py"), name)
 
 

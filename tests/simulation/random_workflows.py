@@ -267,7 +267,6 @@ def violations_of(document: dict[str, Any]) -> tuple[Plan | None, list[Violation
 
 
 def without_pointer(document: dict[str, Any], pointer: str) -> dict[str, Any]:
-    """The definition without what a violation points at."""
     _, members, number, *rest = pointer.split("/")
     index = int(number)
     kept = list(document[members])

@@ -117,7 +117,6 @@ _KINDS = ("mix", "mix", "mix", "set", "set", "get", "write", "gather", "outside"
 
 
 def random_workflow(dice: random.Random, most: int = 8) -> dict[str, Any]:
-    """A workflow that runs."""
     names = [f"n{index}" for index in range(dice.randint(2, most))]
     nodes = [_node(dice, name, names) for name in names]
     pairs = {(dice.randrange(at), at) for at in range(1, len(names)) if dice.random() < 0.9}

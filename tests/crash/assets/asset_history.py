@@ -71,11 +71,9 @@ class AssetHistory:
         return 0
 
     def start_emitting_run(self, host: Host, number: int) -> ImageRun:
-        """A run that brings its picture."""
         return self._start(host, ImageRun(number), "shows", {"data": b64encode(image_bytes(number)).decode()})
 
     def start_referring_run(self, host: Host, number: int) -> ImageRun:
-        """A run that refers to an upload."""
         wish = ImageRun(number, number in self.uploads and number not in self.unheld)
         return self._start(host, wish, "refers", {"photo": f"weftwork-asset:{image_digest(number)}"})
 
@@ -103,12 +101,9 @@ class AssetHistory:
 
     @property
     def undeleted_runs(self) -> list[ImageRun]:
-        """Runs that nobody has tried to delete."""
         return [wish for wish in self.image_runs if wish.run_id is not None and not wish.deleted]
 
     def await_ends(self, host: Host) -> None:
-        """Wait until every run has ended."""
-
         def look() -> bool:
             found = host.call("GET", "/v1/runs?status=pending,running,paused&limit=1")
             return found.status == 200 and not found.document["runs"]

@@ -14,17 +14,14 @@ _BELONGINGS: dict[str, Any] = retention.RUN_TABLES  # type: ignore[assignment]
 
 
 def drop_references() -> None:
-    """No run refers to an asset, whatever it names."""
     transactions.add_references = lambda *_: None
 
 
 def sweep_referenced() -> None:
-    """The sweep takes what nobody holds, whether a run refers to it or not."""
     assets.UNREFERENCED = "SELECT asset_no, key, size FROM assets WHERE held_until <= ? ORDER BY held_until LIMIT ?"
 
 
 def commit_blob_late() -> None:
-    """Bytes get their key some time after they are said to be kept."""
     rename = LocalSink._rename
     tasks: set[Any] = set()
 
@@ -47,7 +44,6 @@ def commit_blob_late() -> None:
 
 
 def delete_blob_before_row() -> None:
-    """The sweep deletes bytes first, and rows after that."""
     prune = AssetSweep.prune
 
     async def bytes_first(self: Any, limit: int = 200) -> Any:
@@ -60,8 +56,6 @@ def delete_blob_before_row() -> None:
 
 
 def keep_partial_files() -> None:
-    """What dead writers left behind unfinished stays."""
-
     def prepared(self: Any) -> FolderTree:
         folders = FolderTree(self._path)
         with folders.make((PARTIAL,)):
@@ -71,8 +65,6 @@ def keep_partial_files() -> None:
 
 
 def skip_orphan_scan() -> None:
-    """Nobody looks for bytes that belong to nothing."""
-
     async def strays(self: Any) -> int:
         return 0
 
@@ -80,11 +72,9 @@ def skip_orphan_scan() -> None:
 
 
 def keep_references_of_deleted_runs() -> None:
-    """A run that is deleted goes on referring to its assets."""
     del _BELONGINGS["asset_refs"]
 
 
 def drop_references_of_other_runs() -> None:
-    """With the first run that is deleted, all others lose its assets as well."""
     taken = "DELETE FROM asset_refs WHERE ?1 IS NOT NULL AND asset_no = ?2"
     _BELONGINGS["asset_refs"] = _BELONGINGS["asset_refs"]._replace(delete=taken)

@@ -27,7 +27,6 @@ WORKERS = ["asked", "quick", "asked"]
 
 
 def map_node(node_id: str, workflow_id: str, count: int, **config: Any) -> dict[str, Any]:
-    """A map over child runs."""
     body = {"workflowId": workflow_id, "output": "item"}
     return node(node_id, "core.flow.map", config={"items": list(range(count)), "body": body, **config})
 
@@ -81,8 +80,6 @@ which one is enough; and maps over as many items as they are given, of children 
 
 
 class ChildRunHost(RestartableHost):
-    """Hosts whose runs start runs."""
-
     workflows = WORKFLOWS
     sabotages = Path(__file__).with_name("child_run_sabotage.py")
 

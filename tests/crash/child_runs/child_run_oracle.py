@@ -92,7 +92,6 @@ def _check_cascade(run_id: str, logs: list[Log]) -> None:
 
 
 def check_run(host: Host, case: ScriptedRun, family: dict[str, Log]) -> None:
-    """It ended as it should, with the results of its children."""
     log = family[case.run_id]
     status = TERMINAL[log[-1]["type"]]
     assert status == EXPECTED_STATUS.get(case.workflow, "completed"), f"{case.name} is {status}"
@@ -118,7 +117,6 @@ def check_run(host: Host, case: ScriptedRun, family: dict[str, Log]) -> None:
 
 
 def children(host: Host, run_id: str) -> list[str]:
-    """The ids of all runs that say that they are its children."""
     found: list[str] = []
     query = f"?parentRunId={run_id}&limit=200"
     while query:

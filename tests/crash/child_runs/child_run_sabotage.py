@@ -19,8 +19,6 @@ DELAY_SECONDS = 0.5
 
 
 def store_children_late() -> None:
-    """The word of children is stored first, and the children an hour later."""
-
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         taken = await _append(self, run, expected, replace(batch, child_creates=()))
         if batch.child_creates:
@@ -33,8 +31,6 @@ def store_children_late() -> None:
 
 
 def store_children_early() -> None:
-    """Children are stored first, and the word of them some time later."""
-
     async def append(self: SqliteEventLog, run: RunKey, expected: int, batch: Batch) -> Any:
         check_batch(run, expected, batch)
         for spawn in batch.child_creates:
@@ -47,18 +43,14 @@ def store_children_early() -> None:
 
 
 def drop_child_results() -> None:
-    """What children have to say is not stored: it is on its way, or it is lost."""
     child_runs.put_result = lambda *arguments: None
 
 
 def drop_cancel_requests() -> None:
-    """Orders for children are not stored: they are on their way, or they are lost."""
     child_runs.put_cancel_requests = child_runs.put_cascade = lambda *arguments: None
 
 
 def skip_message_recovery() -> None:
-    """What is in the store for others is not taken up at start."""
-
     async def recover(self: ChildMessages) -> None:
         return None
 
@@ -66,7 +58,6 @@ def skip_message_recovery() -> None:
 
 
 def clear_results_early() -> None:
-    """Word of children is forgotten before their parents have heard it."""
     tell = ChildMessages.queue_result
 
     def forgetful(self: ChildMessages, told: PendingChildResult) -> None:
@@ -81,12 +72,10 @@ def clear_results_early() -> None:
 
 
 def keep_cancel_requests() -> None:
-    """What was ordered stays ordered when it is done."""
     child_runs.delete_cancel_request = lambda *arguments: None
 
 
 def apply_results_twice() -> None:
-    """A parent does not look whether it has heard something."""
     real = receive_results
 
     def hear(state: Any, given: Any) -> Any:

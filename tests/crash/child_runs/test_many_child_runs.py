@@ -27,7 +27,6 @@ LONGEST = 0.25 if FULL else 0.08
 
 
 def begin(host: Host) -> str:
-    """The parent."""
     return host.create("many", inputs={"items": list(range(CHILDREN))})
 
 

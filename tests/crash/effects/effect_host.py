@@ -55,8 +55,6 @@ def effect_workflow(url: str) -> dict[str, Any]:
 
 
 class EffectHost(RestartableHost):
-    """Hosts that know the nodes and reach the sink."""
-
     sabotages = Path(__file__).with_name("effect_sabotage.py")
     arguments = ("--nodes", "effect_nodes", "--allow-private-network")
     cwd = Path(__file__).parent
@@ -74,7 +72,6 @@ class EffectHost(RestartableHost):
 
 
 def payment_workflow(url: str) -> dict[str, Any]:
-    """A run with one effect."""
     return flow("pays", [node("pay", "test.pay", config={"url": url})])
 
 
@@ -111,6 +108,5 @@ def answer_open_interrupts(host: Host, sink: CountingSink) -> bool:
 
 
 def _runs_with_status(host: Host, statuses: str) -> list[str]:
-    """Some of the runs that stand so."""
     page = host.call("GET", f"/v1/runs?limit=200&status={statuses}").document
     return [run["runId"] for run in page["runs"]]

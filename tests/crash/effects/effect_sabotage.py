@@ -6,8 +6,6 @@ from weftwork.engine.nodes.effect_ledger import EffectLedger
 
 
 def skip_claims() -> None:
-    """No effect is announced."""
-
     async def claim(self: EffectLedger, place: Any) -> None: ...
 
     EffectLedger._claim = claim  # type: ignore[method-assign]

@@ -38,7 +38,5 @@ WORKFLOWS: list[dict[str, Any]] = [
 
 
 class InterruptHost(RestartableHost):
-    """Hosts whose runs wait for people."""
-
     workflows = WORKFLOWS
     sabotages = Path(__file__).with_name("interrupt_sabotage.py")

@@ -18,7 +18,6 @@ from weftwork.protocol.run.interrupts import InterruptState
 
 
 def acknowledge_answer_before_storing() -> None:
-    """What an answer leads to is acknowledged at once and stored an hour later."""
     store = SqliteEventLog.append
 
     async def append(self: SqliteEventLog, *arguments: Any) -> None:
@@ -32,7 +31,6 @@ def acknowledge_answer_before_storing() -> None:
 
 
 def keep_votes_in_memory() -> None:
-    """Votes are kept in memory until they decide."""
     real = answer_interrupt
     memory: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
 
@@ -51,12 +49,10 @@ def keep_votes_in_memory() -> None:
 
 
 def skip_alarm() -> None:
-    """Nobody is woken when the time of a waiting run is up."""
     Alarm.start = lambda self: None  # type: ignore[method-assign]
 
 
 def sign_with_new_secret() -> None:
-    """Every host signs with a secret of its own."""
     load = Signer.load
 
     async def anew(self: Signer) -> None:
@@ -68,12 +64,10 @@ def sign_with_new_secret() -> None:
 
 
 def skip_inbox_index() -> None:
-    """Waiting runs are not entered in the list that the inbox shows."""
     transactions.set_open = lambda *arguments: None
 
 
 def restart_timeouts() -> None:
-    """Waits for people begin anew with every host."""
     began = SystemClock().now()
 
     def due(self: InterruptState) -> int | None:

@@ -68,8 +68,6 @@ TEXTS = [LONG_TEXT, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json
 
 
 class ModelHost(RestartableHost):
-    """Hosts with a model of a script."""
-
     workflows = (MODEL_WORKFLOW,)
     sabotages = Path(__file__).with_name("model_sabotage.py")
 

@@ -9,7 +9,6 @@ from weftwork.engine.models.model_calls import EntryModelCalls
 
 
 def record_answer_twice() -> None:
-    """A record that is there is made again."""
     send, judge = envelopes.record_envelope, EntryModelCalls.emit_envelope
 
     def trusting(state: Any, given: Any) -> Any:
@@ -30,8 +29,6 @@ def record_answer_twice() -> None:
 
 
 class _StateWithoutEnvelopes:
-    """A state that knows of no envelope."""
-
     def __init__(self, state: Any) -> None:
         self._state = state
         self.envelopes: dict[str, Any] = {}
@@ -41,6 +38,5 @@ class _StateWithoutEnvelopes:
 
 
 def store_interrupt_separately() -> None:
-    """The question of a clarification is not stored with its record."""
     send = envelopes.record_envelope
     transitions.record_envelope = lambda state, given: send(state, msgspec.structs.replace(given, interrupt=None))

@@ -26,8 +26,6 @@ from weftwork.testing.deterministic import ManualClock, SequentialIds
 
 
 class KeyringHarness:
-    """A keyring over a store in memory."""
-
     def __init__(self, store: MemoryStore | None = None) -> None:
         self.clock = ManualClock()
         self.store = store or MemoryStore()

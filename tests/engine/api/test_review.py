@@ -46,7 +46,6 @@ async def whole(bench: EngineHarness, key: RunKey, **more: Any) -> tuple[dict[st
 
 
 async def long_run(store: MemoryStore, count: int, size: int) -> RunKey:
-    """An ended run of so many events."""
     await store.open()
     header = RunHeader("long-run-0000000000", CALLER.partition, Owner("acme", "key_1"), "w", "d", 1_000)
     kinds = ["run.started", *["acme.thing"] * (count - 2), "run.completed"]
@@ -57,8 +56,6 @@ async def long_run(store: MemoryStore, count: int, size: int) -> RunKey:
 
 
 class PageRecordingLog(WrappedLog):
-    """A log that counts what is read of it."""
-
     def __init__(self, log: Any) -> None:
         super().__init__(log)
         self.read_at: list[tuple[int, int]] = []

@@ -25,8 +25,6 @@ TREES = st.lists(st.integers(0, 100), max_size=25).map(lambda picks: [pick % (at
 
 
 class CountingLog:
-    """A log that counts what is asked of it."""
-
     def __init__(self, log: Any) -> None:
         self._log = log
         self.asked: dict[str, int] = {}

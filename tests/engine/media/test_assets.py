@@ -28,8 +28,6 @@ PLACE = "acme~live"
 
 
 class AssetHarness:
-    """A store with assets, and runs that refer to them."""
-
     def __init__(self, limits: Limits | None = None) -> None:
         self.clock, ids = ManualClock(), SequentialIds()
         self.store = MemoryStore()

@@ -214,7 +214,6 @@ async def test_old_writes_of_a_variable_are_forgotten() -> None:
 
 
 def flaky(failures: int, retryable: bool = True) -> InstantNode:
-    """Fails so many times, then completes."""
     left = iter(range(failures))
 
     def work(call: NodeCall) -> NodeOutcome:

@@ -41,8 +41,6 @@ ANSWERER = Answerer("key_somebody")
 
 
 class ChildRunSchedule(RandomSchedule):
-    """Some trees of one workflow."""
-
     fault_rates: Weights = {"down": 0.04, "lost": 0.08}  # noqa: RUF012
     checks_appends = True
 

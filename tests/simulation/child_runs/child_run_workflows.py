@@ -56,7 +56,6 @@ class ChildPlan:
 
     @property
     def children_to_start(self) -> list[dict[str, Any]]:
-        """Those to start now."""
         room = self._width - len(self.open_children)
         found: list[dict[str, Any]] = []
         for each in self._wanted:
@@ -151,7 +150,6 @@ class ParentNodes:
 
 
 def _leaf_workflow(dice: random.Random, workflow_id: str, exact: bool) -> dict[str, Any]:
-    """A workflow without children."""
     kinds = ["noop", "gate", "gate", "gate", "delay", "delay", "add"]
     if dice.random() < 0.3:
         kinds.append("fail")

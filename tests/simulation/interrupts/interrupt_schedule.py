@@ -44,8 +44,6 @@ MAX_ALARM_LOOKS = 40
 
 
 class InterruptSchedule(RandomSchedule):
-    """One run."""
-
     fault_rates: Weights = {"down": 0.03, "conflict": 0.02, "lost": 0.04}  # noqa: RUF012
 
     def __init__(

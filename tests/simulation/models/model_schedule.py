@@ -204,8 +204,6 @@ def random_workflow(dice: random.Random) -> dict[str, Any]:
 
 
 class ModelSchedule(InterruptSchedule):
-    """One run of such a graph."""
-
     def __init__(self, rng: random.Random, weights: Weights | None = None, faults: bool = True) -> None:
         clock = ManualClock()
         self.model = RandomModel(rng, clock)
