@@ -12,22 +12,23 @@ from tests.live.host import TIMEOUT_SECONDS, command, launch
 from tests.live.later_host import later_command
 from tests.live.sabotage import sabotaged
 
+SABOTAGES = Path(__file__).with_name("sabotage.py")
+
 
 class RestartableHost:
     """One data folder and its hosts. Use it as a context: no host outlives it.
 
-    `sabotage` names the guard that is taken away from them, a function of the file `sabotages`.
+    `sabotage` names the guard that is taken away from them, a function of `sabotage.py`.
     """
 
     workflows: Sequence[dict[str, Any]] = CRASH_WORKFLOWS
-    sabotages = Path(__file__).with_name("sabotage.py")
     arguments: tuple[str | Path, ...] = ()
     cwd: Path | None = None
 
     def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         self.folder = folder
         self.data = folder / "data"
-        self._program = sabotaged(self.sabotages, sabotage) if sabotage else command()
+        self._program = sabotaged(SABOTAGES, sabotage) if sabotage else command()
         self._flows = write_workflows(folder / "flows", *self.workflows)
         self._hosts: list[Host] = []
 

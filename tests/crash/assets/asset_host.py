@@ -24,7 +24,6 @@ def _emitting_workflow(workflow_id: str, port: str, name: str) -> dict[str, Any]
 
 class AssetHost(RestartableHost):
     workflows = (_emitting_workflow("shows", "data", "data"), _emitting_workflow("refers", "mediaRef", "photo"))
-    sabotages = Path(__file__).with_name("asset_sabotage.py")
 
     @property
     def blobs(self) -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tests.crash.interrupts.scripted_clients import (
@@ -81,7 +80,6 @@ which one is enough; and maps over as many items as they are given, of children 
 
 class ChildRunHost(RestartableHost):
     workflows = WORKFLOWS
-    sabotages = Path(__file__).with_name("child_run_sabotage.py")
 
 
 def run_tree(host: Host, run_id: str) -> list[dict[str, Any]]:

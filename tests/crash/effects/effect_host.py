@@ -55,7 +55,6 @@ def effect_workflow(url: str) -> dict[str, Any]:
 
 
 class EffectHost(RestartableHost):
-    sabotages = Path(__file__).with_name("effect_sabotage.py")
     arguments = ("--nodes", "effect_nodes", "--allow-private-network")
     cwd = Path(__file__).parent
 

@@ -1,6 +1,5 @@
 """Hosts whose runs wait for people: workflows that ask in every way, and the points that are passed while they do."""
 
-from pathlib import Path
 from typing import Any
 
 from tests.crash.restartable_host import RestartableHost
@@ -39,4 +38,3 @@ WORKFLOWS: list[dict[str, Any]] = [
 
 class InterruptHost(RestartableHost):
     workflows = WORKFLOWS
-    sabotages = Path(__file__).with_name("interrupt_sabotage.py")

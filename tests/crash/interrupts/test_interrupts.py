@@ -130,9 +130,9 @@ def broken(
 @pytest.mark.parametrize(
     ("sabotage", "workflow", "steps", "said"),
     [
-        ("acknowledge_answer_before_storing", "ask", 3, "was acknowledged and is lost"),
-        ("acknowledge_answer_before_storing", "vote", 3, "was acknowledged and is lost"),
-        ("acknowledge_answer_before_storing", "drop", 3, "the cancel is lost"),
+        ("acknowledge_append_before_storing", "ask", 3, "was acknowledged and is lost"),
+        ("acknowledge_append_before_storing", "vote", 3, "was acknowledged and is lost"),
+        ("acknowledge_append_before_storing", "drop", 3, "the cancel is lost"),
         ("keep_votes_in_memory", "vote", 4, "was acknowledged and is lost"),
         ("sign_with_new_secret", "ask", 2, "its link leads nowhere"),
         ("skip_inbox_index", "ask", 1, "and the inbox has set"),

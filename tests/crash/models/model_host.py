@@ -69,7 +69,6 @@ TEXTS = [LONG_TEXT, '{"steps": []}', '{"steps": 1}', '{"steps": [1]}', *map(json
 
 class ModelHost(RestartableHost):
     workflows = (MODEL_WORKFLOW,)
-    sabotages = Path(__file__).with_name("model_sabotage.py")
 
     def __init__(self, folder: Path, sabotage: str | None = None) -> None:
         super().__init__(folder, sabotage)
