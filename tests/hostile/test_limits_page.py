@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from weftwork.adapters.http import response_writer
 from weftwork.adapters.http.server import connection, http_server, limits
@@ -88,11 +87,11 @@ ROWS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_row_says_the_number(row: str) -> None:
-    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {row}")]
-    for number in ROWS[row]:
-        assert re.search(rf"(?<![\d,.]){re.escape(number)}(?!\d|,\d)", line), number
+def test_a_row_says_the_number() -> None:
+    for row, numbers in ROWS.items():
+        (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {row}")]
+        for number in numbers:
+            assert re.search(rf"(?<![\d,.]){re.escape(number)}(?!\d|,\d)", line), (row, number)
 
 
 def test_every_limit_that_can_be_set_is_there() -> None:
