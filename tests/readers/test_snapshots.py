@@ -16,7 +16,7 @@ from weftwork.protocol.wire import streams
 
 WIDE = {**echoes("wide", 30), "edges": []}
 """Its snapshot is larger than what a connection takes at once."""
-READERS = 6
+READERS = 5
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def _wide(served: ListeningHost) -> str:
-    run_id = await served.create("wide", inputs={"text": "x" * 300_000})
+    run_id = await served.create("wide", inputs={"text": "x" * 200_000})
     await served.in_process.call("GET", f"/v1/runs/{run_id}/events?streamMode=messages")
     return f"/v1/runs/{run_id}/events?streamMode=values"
 
