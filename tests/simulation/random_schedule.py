@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections import Counter
-from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -36,8 +35,6 @@ class RandomSchedule:
 
     fault_rates: Weights
     """How often a call of the store has which fault."""
-    faulty_calls: tuple[str, ...] | None = None
-    """The calls that may have one; None for all."""
     checks_appends = False
     """Whether each live run is compared with the fold of its log at every append."""
 
@@ -59,7 +56,7 @@ class RandomSchedule:
         self.history = CommitHistory()
         self._differences: list[str] = []
         self._folded: dict[RunKey, RunState] = {}
-        self.engine = EngineHarness(*types, wrap=partial(SimulatedLog, faulty=self.faulty_calls), **harness)
+        self.engine = EngineHarness(*types, wrap=SimulatedLog, **harness)
         self.has_store_threads = not isinstance(self.engine.store, MemoryStore)
         """The store has threads of its own, so that there is no telling by turns of the loop that it is idle."""
         self._connect_log()
@@ -311,7 +308,7 @@ class RandomSchedule:
         await self.engine.store.records.sweep(0)
         troubled = self.faults_enabled
         for attempt in range(20):
-            self.engine = self.engine.successor(wrap=partial(SimulatedLog, faulty=self.faulty_calls))
+            self.engine = self.engine.successor(wrap=SimulatedLog)
             self._connect_log()
             await self._register()
             # Many runs are loaded at a start: in the end the store is there for all of them.
@@ -321,8 +318,9 @@ class RandomSchedule:
                 self.faults_enabled = troubled
                 return
             except StoreUnavailable:
-                # As a host does that is started again.
+                # As a host does that is started again. Runs that it had loaded by then may have begun something.
                 await self.engine.crash()
+                await self.on_death()
         raise AssertionError("the host never started")
 
     async def stop(self) -> None:

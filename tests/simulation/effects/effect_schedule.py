@@ -92,7 +92,6 @@ def effect_history(facts: list[Fact]) -> EffectHistory:
 
 class EffectSchedule(RandomSchedule):
     fault_rates: Weights = {"down": 0.04, "conflict": 0.04, "lost": 0.08}  # noqa: RUF012
-    faulty_calls = ("create", "read", "append")
     checks_appends = True
 
     def __init__(self, external_system: GatedExternalSystem, rng: random.Random) -> None:
