@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Answer, Host, Stream, delays, open_in_process, start_host, write_workflows
+from tests.live import Host, Stream, delays, open_in_process, start_host, write_workflows
 from tests.live.fixtures import KEEPALIVE_SETTINGS
 from tests.live.listening_host import until
 from tests.live.tokens import administer
@@ -49,20 +49,17 @@ def test_a_revoked_key_ends_its_streams_properly(start: Any, workflow_id: str, q
 @pytest.mark.rule("auth-02")
 @pytest.mark.parametrize("revoked", [True, False])
 async def test_a_revoked_key_is_not_given_what_it_polls_for(revoked: bool) -> None:
-    async def work() -> Answer:
-        async with open_in_process(delays("still", 60_000)) as inside:
-            keyring = inside.host.keyring
-            key, row = await keyring.create("acme")
-            run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "still"})).document["runId"]
-            path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=15"
-            polling = asyncio.create_task(inside.call("GET", path, key=key))
-            await until(lambda: inside.host._feeds.readers == 1, "the poll")
-            if revoked:
-                await keyring.revoke(row.key_id)
-            await inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
-            return await polling
-
-    answer = await work()
+    async with open_in_process(delays("still", 60_000)) as inside:
+        keyring = inside.host.keyring
+        key, row = await keyring.create("acme")
+        run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "still"})).document["runId"]
+        path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=15"
+        polling = asyncio.create_task(inside.call("GET", path, key=key))
+        await until(lambda: inside.host._feeds.readers == 1, "the poll")
+        if revoked:
+            await keyring.revoke(row.key_id)
+        await inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
+        answer = await polling
     if revoked:
         assert (answer.status, answer.document["error"]) == (401, "key_revoked")
     else:

@@ -87,21 +87,18 @@ async def test_slow_readers_are_let_go_when_snapshots_are_too_many(
 async def test_few_snapshots_are_made_at_the_same_time(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "MAX_CONCURRENT_SNAPSHOTS", most)
 
-    async def work() -> int:
-        async with open_listening(WIDE) as served:
-            path = await _wide(served)
-            honest = served.log.read_run
-            reading: list[int] = [0]
+    async with open_listening(WIDE) as served:
+        path = await _wide(served)
+        honest = served.log.read_run
+        reading: list[int] = [0]
 
-            async def watched(*arguments: Any) -> Any:
-                reading.append(reading[-1] + 1)
-                await asyncio.sleep(0.05)
-                reading.append(reading[-1] - 1)
-                return await honest(*arguments)
+        async def watched(*arguments: Any) -> Any:
+            reading.append(reading[-1] + 1)
+            await asyncio.sleep(0.05)
+            reading.append(reading[-1] - 1)
+            return await honest(*arguments)
 
-            served.log.read_run = watched
-            with contextlib.closing(await _stall(served, path)) as crowd:
-                await in_thread(crowd.finish)
-            return max(reading)
-
-    assert (await work()) == min(most, READERS)
+        served.log.read_run = watched
+        with contextlib.closing(await _stall(served, path)) as crowd:
+            await in_thread(crowd.finish)
+        assert max(reading) == min(most, READERS)

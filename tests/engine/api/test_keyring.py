@@ -42,6 +42,11 @@ class KeyringHarness:
         return self
 
 
+@pytest.fixture
+async def desk() -> KeyringHarness:
+    return await KeyringHarness().opened()
+
+
 def refused(ring: Keyring, key: str | None) -> str:
     with pytest.raises(ClientFault) as caught:
         ring.authenticate(key)
@@ -51,8 +56,7 @@ def refused(ring: Keyring, key: str | None) -> str:
 
 
 @pytest.mark.rule("auth-02")
-async def test_a_key_lets_its_tenant_in_and_nothing_else_does() -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_key_lets_its_tenant_in_and_nothing_else_does(desk: KeyringHarness) -> None:
     key, row = await desk.ring.create("acme", ["runs:read"], label="ci")
     caller = desk.ring.authenticate(key)
     assert (caller.tenant, caller.mode, caller.scopes) == ("acme", "live", {"runs:read"})
@@ -80,8 +84,7 @@ async def test_a_known_key_is_found_without_its_stored_digest_and_strangers_leav
 
 
 @pytest.mark.rule("auth-02")
-async def test_expired_and_revoked_keys_say_so() -> None:
-    desk = await KeyringHarness().opened()
+async def test_expired_and_revoked_keys_say_so(desk: KeyringHarness) -> None:
     key, row = await desk.ring.create("acme", expires_at=desk.clock.now() + 10)
     desk.clock.advance(9)
     desk.ring.authenticate(key)
@@ -97,8 +100,7 @@ async def test_expired_and_revoked_keys_say_so() -> None:
 
 
 @pytest.mark.rule("auth-03")
-async def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_test_key_lives_in_a_partition_of_its_own(desk: KeyringHarness) -> None:
     live, _ = await desk.ring.create("acme")
     test, row = await desk.ring.create("acme", mode="test")
     assert live.startswith("hk_live_")
@@ -108,8 +110,7 @@ async def test_a_test_key_lives_in_a_partition_of_its_own() -> None:
     assert desk.ring.authenticate(live).run("r") != desk.ring.authenticate(test).run("r")
 
 
-async def test_keys_survive_a_restart_as_digests_only() -> None:
-    desk = await KeyringHarness().opened()
+async def test_keys_survive_a_restart_as_digests_only(desk: KeyringHarness) -> None:
     key, row = await desk.ring.create("acme")
     gone, other = await desk.ring.create("acme")
     await desk.ring.revoke(other.key_id)
@@ -136,16 +137,12 @@ async def test_a_digest_depends_on_the_store_and_the_key() -> None:
 async def test_a_digest_that_were_the_key_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyring_module.Keyring, "_digest", lambda self, key: key.encode())
 
-    async def work() -> None:
-        desk = await KeyringHarness().opened()
-        key, _ = await desk.ring.create("acme")
-        assert key in repr(await desk.store.keys.all())
-
-    await work()
-
-
-async def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked() -> None:
     desk = await KeyringHarness().opened()
+    key, _ = await desk.ring.create("acme")
+    assert key in repr(await desk.store.keys.all())
+
+
+async def test_an_admitted_key_is_not_stored_and_a_revoked_one_stays_revoked(desk: KeyringHarness) -> None:
     row = desk.ring.accept_for_process("a-key", "acme", ["runs:read"])
     assert desk.ring.authenticate("a-key").scopes == {"runs:read"}
     assert await desk.store.keys.all() == []
@@ -168,8 +165,7 @@ def test_an_operation_needs_its_own_scope() -> None:
 
 @pytest.mark.rule("auth-04")
 @pytest.mark.parametrize("scopes", [["runs:write"], ["runs:read", "*"], [""], ["RUNS:READ"]])
-async def test_a_scope_outside_the_vocabulary_is_refused(scopes: list[str]) -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_scope_outside_the_vocabulary_is_refused(desk: KeyringHarness, scopes: list[str]) -> None:
     with pytest.raises(ClientFault, match="Unknown scope"):
         await desk.ring.create("acme", scopes)
     assert desk.ring.all() == []
@@ -179,8 +175,7 @@ async def asked(desk: KeyringHarness, operation: Any, **arguments: Any) -> dict[
     return await desk.office.handle({"operation": operation, "arguments": arguments})
 
 
-async def test_the_office_creates_lists_and_revokes() -> None:
-    desk = await KeyringHarness().opened()
+async def test_the_office_creates_lists_and_revokes(desk: KeyringHarness) -> None:
     expires = desk.clock.now() + 1000
     made = await asked(desk, "keys.create", tenant="acme", scopes=["runs:read"], label="ci", expires_at=expires)
     key = made.pop("key")
@@ -220,23 +215,20 @@ async def test_the_office_creates_lists_and_revokes() -> None:
         {"operation": "keys.revoke", "arguments": {"key_id": "key_gone"}},
     ],
 )
-async def test_a_bad_request_is_answered_and_changes_nothing(request_: Any) -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_bad_request_is_answered_and_changes_nothing(desk: KeyringHarness, request_: Any) -> None:
     answer = await desk.office.handle(request_)
     assert answer["error"] in ("validation_error", "not_found")
     assert set(answer) <= {"error", "message", "details"}
     assert desk.ring.all() == []
 
 
-async def test_a_store_that_is_away_is_said_so_and_not_raised() -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_store_that_is_away_is_said_so_and_not_raised(desk: KeyringHarness) -> None:
     await desk.store.close()
     answer = await desk.office.handle({"operation": "keys.create", "arguments": {"tenant": "acme"}})
     assert answer["error"] == "service_unavailable"
 
 
-async def test_a_key_that_was_revoked_is_not_admitted_again() -> None:
-    desk = await KeyringHarness().opened()
+async def test_a_key_that_was_revoked_is_not_admitted_again(desk: KeyringHarness) -> None:
     row = desk.ring.accept_for_process("given", "acme", None)
     await desk.ring.revoke(row.key_id)
     later = await KeyringHarness(desk.store).opened()

@@ -149,15 +149,12 @@ async def test_questions_that_nobody_answers(defaults: dict[str, Any] | None) ->
     config: dict[str, Any] = {"questions": QUESTIONS, "timeoutMs": DAY}
     ask = node("ask", "core.clarificationGate", config=config | ({"defaultAnswers": defaults} if defaults else {}))
 
-    async def work() -> None:
-        bench, key = await start_run(workflow([ask]))
-        if defaults is not None:
-            assert await completed_outputs(bench, key) == {"ask": {"answers": defaults}}
-            return
-        await bench.run_to_end(key)
-        assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
-
-    await work()
+    bench, key = await start_run(workflow([ask]))
+    if defaults is not None:
+        assert await completed_outputs(bench, key) == {"ask": {"answers": defaults}}
+        return
+    await bench.run_to_end(key)
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "interrupt_timeout"
 
 
 async def test_questions_of_a_port_that_cannot_be_asked_fail_the_node() -> None:

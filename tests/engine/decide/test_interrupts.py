@@ -105,26 +105,23 @@ async def test_why_an_answer_is_not_taken() -> None:
             await answer(bench, key, 1, node_id)
         return caught.value.status, caught.value.code
 
-    async def work() -> None:
-        bench, key = await EngineHarness().with_settled_run(WAITS)
-        assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
-        assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
-        assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
-        await answer(bench, key, 1)
-        assert await refusal(bench, key) == (409, "interrupt_already_resolved")
-        assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
-        other = await bench.start(WAITS)
-        await run_ready_tasks()
-        assert await bench.cancel(other) == "cancelled"
-        assert await refusal(bench, other) == (410, "interrupt_gone")
-        assert (await bench.event_types(other))[-2:] == ["node.cancelled", "run.cancelled"]
-        failed = await bench.start(WAITS, configurable={"runTimeoutMs": 50})
-        await run_ready_tasks()
-        bench.clock.advance(51)
-        await bench.run_to_end(failed)
-        assert await refusal(bench, failed) == (409, "interrupt_already_resolved")
-
-    await work()
+    bench, key = await EngineHarness().with_settled_run(WAITS)
+    assert await refusal(bench, key, "no-such-node") == (404, "interrupt_not_found")
+    assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
+    assert await refusal(bench, RunKey(key.partition, "gone")) == (404, "not_found")
+    await answer(bench, key, 1)
+    assert await refusal(bench, key) == (409, "interrupt_already_resolved")
+    assert await refusal(bench, key, "first") == (404, "interrupt_not_found")
+    other = await bench.start(WAITS)
+    await run_ready_tasks()
+    assert await bench.cancel(other) == "cancelled"
+    assert await refusal(bench, other) == (410, "interrupt_gone")
+    assert (await bench.event_types(other))[-2:] == ["node.cancelled", "run.cancelled"]
+    failed = await bench.start(WAITS, configurable={"runTimeoutMs": 50})
+    await run_ready_tasks()
+    bench.clock.advance(51)
+    await bench.run_to_end(failed)
+    assert await refusal(bench, failed) == (409, "interrupt_already_resolved")
 
 
 @pytest.mark.rule("idem-01")

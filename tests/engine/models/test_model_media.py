@@ -218,12 +218,9 @@ async def test_a_long_answer_is_looked_through_while_others_go_on(
         where.append(threading.get_ident())
         return search(text, cap)
 
-    async def work() -> None:
-        bench = media_harness(model_node(None), models=ScriptedModel("Hello"))
-        state = await bench.state(await run_to_end(bench))
-        monkeypatch.setattr(node_media, "find_inline_media", inline_media)
-        text = "x" * size
-        assert await node_media.EntryMediaStore(bench.runtime, state, None).externalise(text, True) == text
-        assert [each != threading.get_ident() for each in where] == [aside]
-
-    await work()
+    bench = media_harness(model_node(None), models=ScriptedModel("Hello"))
+    state = await bench.state(await run_to_end(bench))
+    monkeypatch.setattr(node_media, "find_inline_media", inline_media)
+    text = "x" * size
+    assert await node_media.EntryMediaStore(bench.runtime, state, None).externalise(text, True) == text
+    assert [each != threading.get_ident() for each in where] == [aside]

@@ -238,22 +238,19 @@ CHAIN = workflow([node(n) for n in NAMES], [edge(a, b) for a, b in pairwise(NAME
 @pytest.mark.rule("lim-03", "lim-04")
 @pytest.mark.parametrize(("host", "asked", "limit"), [(100, 3, 3), (4, 100, 4), (5, None, 5), (100, 6, 6), (6, 7, 6)])
 async def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: int | None, limit: int) -> None:
-    async def work() -> None:
-        bench = EngineHarness(limits=Limits(max_node_executions=host))
-        key = await bench.execute(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
-        kinds = await bench.event_types(key)
-        assert kinds.count("node.started") == min(limit, len(NAMES))
-        if limit >= len(NAMES):
-            assert kinds[-1] == "run.completed"
-            return
-        assert kinds[-2:] == ["cap.breached", "run.failed"]
-        breach = {"kind": "node-executions", "limit": limit, "observed": limit + 1}
-        assert await bench.payloads(key, "cap.breached") == [{**breach, "nodeId": f"n{limit}"}]
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert failed["error"]["code"] == "recursion_limit_exceeded"
-        assert failed["error"]["details"] == breach
-
-    await work()
+    bench = EngineHarness(limits=Limits(max_node_executions=host))
+    key = await bench.execute(CHAIN, configurable={} if asked is None else {"recursionLimit": asked})
+    kinds = await bench.event_types(key)
+    assert kinds.count("node.started") == min(limit, len(NAMES))
+    if limit >= len(NAMES):
+        assert kinds[-1] == "run.completed"
+        return
+    assert kinds[-2:] == ["cap.breached", "run.failed"]
+    breach = {"kind": "node-executions", "limit": limit, "observed": limit + 1}
+    assert await bench.payloads(key, "cap.breached") == [{**breach, "nodeId": f"n{limit}"}]
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["code"] == "recursion_limit_exceeded"
+    assert failed["error"]["details"] == breach
 
 
 @pytest.mark.rule("lim-02", "lim-05")
@@ -264,24 +261,21 @@ async def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: i
 async def test_a_run_breaks_just_after_its_time_limit(
     host: int, timeout: int, asked: int | None, limit: int | None
 ) -> None:
-    async def work() -> None:
-        bench = EngineHarness(limits=Limits(max_run_duration_ms=host))
-        document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
-        key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
-        await until(lambda: bench.gate_node.waiting)
-        await bench.advance(limit or 10**9)
-        assert await bench.event_types(key) == ["run.started", "node.started"]
-        if limit is None:
-            return
-        await bench.advance(1)
-        assert (await bench.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
-        assert bench.gate_node.cancelled == ["a"]
-        breach = {"kind": "run-duration", "limit": limit, "observed": limit + 1}
-        assert await bench.payloads(key, "cap.breached") == [breach]
-        (failed,) = await bench.payloads(key, "run.failed")
-        assert (failed["error"]["code"], failed["error"]["details"]) == ("run_timeout", breach)
-
-    await work()
+    bench = EngineHarness(limits=Limits(max_run_duration_ms=host))
+    document = workflow([node("a", "test.gate")], settings={"timeout": timeout})
+    key = await bench.start(document, configurable={} if asked is None else {"runTimeoutMs": asked})
+    await until(lambda: bench.gate_node.waiting)
+    await bench.advance(limit or 10**9)
+    assert await bench.event_types(key) == ["run.started", "node.started"]
+    if limit is None:
+        return
+    await bench.advance(1)
+    assert (await bench.event_types(key))[2:] == ["cap.breached", "node.cancelled", "run.failed"]
+    assert bench.gate_node.cancelled == ["a"]
+    breach = {"kind": "run-duration", "limit": limit, "observed": limit + 1}
+    assert await bench.payloads(key, "cap.breached") == [breach]
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert (failed["error"]["code"], failed["error"]["details"]) == ("run_timeout", breach)
 
 
 @pytest.mark.rule("lim-02")
