@@ -22,16 +22,19 @@ def check_cases(cases: Iterable[T], check: Callable[[T], None], name: Callable[[
         raise ExceptionGroup("cases that failed", failed)
 
 
-def fails_without(*guard: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Run a test, and once more with a guard replaced, as `setattr` of monkeypatch would: then it must fail."""
+def fails_without(*guard: Any, errors: tuple[type[Exception], ...] = ()) -> Callable[[Callable[..., Any]], Any]:
+    """Run a test, and once more with a guard replaced, as `setattr` of monkeypatch would, or with several, each a list
+    of such arguments: then it must fail, by an assertion or one of these errors."""
+    guards = guard if isinstance(guard[0], list) else [guard]
 
     def decorate(test: Callable[..., Any]) -> Any:
         @functools.wraps(test)
         async def twice(*arguments: Any, **named: Any) -> None:
             await test(*arguments, **named)
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(*guard)
-                with pytest.raises((AssertionError, pytest.fail.Exception)):
+                for each in guards:
+                    patch.setattr(*each)
+                with pytest.raises((AssertionError, pytest.fail.Exception, *errors)):
                     await test(*arguments, **named)
 
         return twice

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.run.test_waiting_runs import PICK, pass_time
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run, run_ready_tasks
+from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
 from weftwork.engine.api.run_control import ControlOutcome, RunControl, apply_control
 from weftwork.engine.decide.inputs import AnswerReceived
@@ -270,9 +270,12 @@ async def test_a_run_that_rests_is_not_folded_anew_for_each_answer(monkeypatch: 
 
 @pytest.mark.rule("int-20")
 @pytest.mark.parametrize("parallel", [True, False])
-def test_one_approval_is_none_of_something_else_under_the_same_key(
-    parallel: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@fails_without(
+    ["weftwork.adapters.nodes.people.interrupt_request.is_answer_to", lambda *arguments: True],
+    ["weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None],
+    errors=(ValueError,),
+)
+async def test_one_approval_is_none_of_something_else_under_the_same_key(parallel: bool) -> None:
     def gate(name: str, what: str) -> dict[str, Any]:
         given = {"artifactData": {"type": "variable", "variableName": what}}
         return node(name, "core.approvalGate", config={"key": "pay"}, inputs=given)
@@ -282,19 +285,11 @@ def test_one_approval_is_none_of_something_else_under_the_same_key(
         [] if parallel else [edge("small", "large")],
         [variable("coffee", "number", defaultValue=3), variable("house", "number", defaultValue=10**6)],
     )
-
-    async def work() -> None:
-        bench, key = await EngineHarness().with_run(document)
-        (first,) = {each["nodeId"] for each in await bench.payloads(key, "node.suspended")}
-        assert await bench.answer(key, {"action": "accept"}, first) == "failed"
-        (failed,) = await bench.payloads(key, "node.failed")
-        assert ({failed["nodeId"], first}, failed["error"]["code"]) == ({"small", "large"}, "node_misused")
-
-    run(work)
-    monkeypatch.setattr("weftwork.adapters.nodes.people.interrupt_request.is_answer_to", lambda *arguments: True)
-    monkeypatch.setattr("weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None)
-    with pytest.raises((AssertionError, ValueError)):
-        run(work)
+    bench, key = await EngineHarness().with_run(document)
+    (first,) = {each["nodeId"] for each in await bench.payloads(key, "node.suspended")}
+    assert await bench.answer(key, {"action": "accept"}, first) == "failed"
+    (failed,) = await bench.payloads(key, "node.failed")
+    assert ({failed["nodeId"], first}, failed["error"]["code"]) == ({"small", "large"}, "node_misused")
 
 
 async def test_a_key_is_not_the_id_of_another_node() -> None:

@@ -263,19 +263,14 @@ SECRET = "4711-secret"
         {"action": "accept", "voter": "ada\u202e"},
     ],
 )
-def test_an_answer_that_contradicts_itself_or_pretends_is_refused(
-    value: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def work() -> None:
-        bench, key = await asked("approval", gate(actions=ALL))
-        assert (await refused(bench, key, value))[:2] == (400, "validation_error")
-
-    run(work)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._REQUIRED_MEMBERS", {})
-    monkeypatch.setattr("weftwork.protocol.people.approvals._upgrade_legacy_answer", lambda value, actions: value)
-    monkeypatch.setattr("weftwork.protocol.people.approvals._ANSWER_SCHEMA", {"type": "object"})
-    with pytest.raises(pytest.fail.Exception):
-        run(work)
+@fails_without(
+    ["weftwork.protocol.people.approvals._REQUIRED_MEMBERS", {}],
+    ["weftwork.protocol.people.approvals._upgrade_legacy_answer", lambda value, actions: value],
+    ["weftwork.protocol.people.approvals._ANSWER_SCHEMA", {"type": "object"}],
+)
+async def test_an_answer_that_contradicts_itself_or_pretends_is_refused(value: dict[str, Any]) -> None:
+    bench, key = await asked("approval", gate(actions=ALL))
+    assert (await refused(bench, key, value))[:2] == (400, "validation_error")
 
 
 async def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:

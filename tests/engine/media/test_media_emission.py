@@ -31,7 +31,7 @@ from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.engine.models import message_media
 from weftwork.engine.run import append
 from weftwork.ports.media import OutgoingMedia
-from weftwork.ports.models import AnswerEnd, GeneratedMedia, ModelMediaPart
+from weftwork.ports.models import AnswerEnd, GeneratedMedia, ModelMediaPart, ModelTextPart
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.assets import AssetQuery
@@ -213,7 +213,7 @@ def shown(model: FakeModel) -> list[tuple[str, str, str | None]]:
 
 
 MORE: dict[str, dict[str, Any]] = {
-    "structuredOutput": {"outputSchema": {}},
+    "structuredOutput": {"prompt": "What is it?", "outputSchema": {}},
     "generateEnvelope": {"envelopeType": "error", "userMessage": "?"},
 }
 ANSWERS = {"structuredOutput": "7", "generateEnvelope": '{"message": "No.", "code": "x"}'}
@@ -229,11 +229,17 @@ def test_a_reference_alone_is_shown_as_what_the_asset_is(kind: str, given: Any) 
     listed = given if isinstance(given, list) else [given]
     configured = [{k: v for k, v in each.items() if v} if isinstance(each, dict) else each for each in listed]
     base = MORE.get(kind, {"prompt": "What is it?"})
-    for document in (flow(kind, given, **base), flow(kind, media=configured, **base)):
+    from_input = flow(kind, **base)
+    from_input["nodes"][0]["inputs"] = {"media": {"type": "variable", "variableName": "photo"}}
+    for document in (from_input, flow(kind, given, **base), flow(kind, media=configured, **base)):
         model = FakeModel([ANSWERS.get(kind, "A chair.")])
         result = run_workflow(document, inputs={"photo": Asset(PICTURE)}, model=model)
         assert result.status == "completed", result.error
         assert shown(model) == [("image", "image/png", REF)]
+        (message,) = model.requests[0].messages
+        assert message.text in ("What is it?", "?")
+        assert [type(each) for each in message.content] == [ModelTextPart, ModelMediaPart]
+        assert [(part.size, part.sha256) for part in message.media] == [(len(PICTURE), REF.partition(":")[2])]
 
 
 @pytest.mark.rule("media-50")

@@ -51,23 +51,6 @@ def shown(model: FakeModel, call: int = 0) -> list[ModelMediaPart]:
 
 
 @pytest.mark.rule("media-50")
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
-def test_a_run_starts_from_a_picture(kind: str) -> None:
-    more = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error", "userMessage": "?"}}
-    answer = {"structuredOutput": "7", "generateEnvelope": '{"message": "No.", "code": "x"}'}
-    photo = Asset(PNG)
-    model = FakeModel([answer.get(kind, "A chair.")])
-    result = run_workflow(flow(kind, {"media": PHOTO}, **more.get(kind, {})), inputs={"photo": photo}, model=model)
-    assert result.status == "completed", result.error
-    (part,) = shown(model)
-    assert (part.modality, part.media_type, part.size, part.sha256) == ("image", "image/png", len(PNG), SHA)
-    assert part.media_ref == photo.media_ref
-    (message,) = model.requests[0].messages
-    assert message.text in ("What is it?", "?")
-    assert [type(each) for each in message.content] == [ModelTextPart, ModelMediaPart]
-
-
-@pytest.mark.rule("media-50")
 def test_the_config_names_media_by_templates() -> None:
     part = {"type": "image", "mimeType": "{{variables.photo.mimeType}}", "mediaRef": "{{variables.photo.mediaRef}}"}
     model = FakeModel(["{media.count} {media[0].mediaType} {media[0].bytes} {media[0].sha256} {media[1].bytes}"])
