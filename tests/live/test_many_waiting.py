@@ -114,7 +114,7 @@ class Footprint:
     """What a process holds, before many runs wait."""
 
     def __init__(self) -> None:
-        self.objects, self.tasks, self.timers = self._look()
+        self.objects, self.tasks, _ = self._look()
         # Other tests of this process may have left some.
         self.runs = _runs()
 
@@ -142,7 +142,8 @@ class Footprint:
         assert kept[RunState] <= MAX_PARKED, f"{kept[RunState]} states are in memory"
         # The alarm sleeps until one time for all of them: a task, with two others that it waits for.
         assert tasks - self.tasks <= 3, f"{tasks - self.tasks} more tasks wait"
-        assert timers - self.timers <= 1, f"{timers - self.timers} more timers wait"
+        # Its timer, and that of the sweeper, which may not have begun to sleep when the process was looked at first.
+        assert timers <= 2, f"{timers} timers wait"
         assert objects - self.objects < count, f"{(objects - self.objects) / count:.1f} objects for each run"
         with host.watching():
             await asyncio.sleep(WINDOW)
