@@ -10,19 +10,37 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from bench.child_process import ChildProcess
+from bench.child_process import ROOT, ChildProcess
 from bench.costs.graphs import definition, node
 from bench.plan import BenchError
 from bench.report.statistics import FIGURES
 from bench.subjects.host import weftwork
 
+from bench import child_process
 from tests.bench.sample_results import HOST_FIGURES
+from tests.harness.definitions import FULL
 from tests.live import until
 
-ROOT = Path(__file__).parents[2]
 BOUND = 240
 BESIDE_STARLETTE = {f"asset_{name}" for name in ("bare_4_per_s", "bare_16_per_s", "4_ratio", "16_ratio")}
 """Figures that need what only the environment of the bench has."""
+
+SMALLER = """
+import sys
+import msgspec
+from bench import cli
+from bench.costs import graph_cost, host_figures, python_cost, waiting_cost
+from tests.harness import preloaded_cli
+preloaded_cli.pytest_configure(None)
+graph_cost.NODES_AT_A_TIME = 200
+python_cost.SLEEP_SECONDS, python_cost.WATCH_SECONDS = 2.0, 0.2
+for module in (graph_cost, host_figures, waiting_cost):
+    module.SETTLE_SECONDS = 0.0
+smaller = {"startups": 1, "waiting": 50, "quiet": 0.1, "sleepers": 10, "answers": 5}
+cli.QUICK = msgspec.structs.replace(cli.QUICK, **smaller)
+sys.exit(cli.main(sys.argv[1:]))
+"""
+"""The same bench with smaller numbers, whose hosts are forks of a process that has the package loaded."""
 
 CARELESS = """
 import sys
@@ -37,19 +55,20 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "TMPDIR": str(folder)}
+    """That of the bench's own processes, so that hosts can be forks; see SMALLER."""
+    return {**child_process.environment(), "TMPDIR": str(folder)}
 
 
 def left_running(folder: Path) -> list[int]:
-    """Processes whose command line names the folder."""
+    """Processes whose command line names the folder, or that are in it."""
     found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            line = path.read_bytes()
+            known = (path / "cmdline").read_text("utf-8", "replace") + str((path / "cwd").readlink())
         except OSError:
             continue
-        if str(folder).encode() in line:
-            found.append(int(path.parent.name))
+        if str(folder) in known:
+            found.append(int(path.name))
     return found
 
 
@@ -78,7 +97,10 @@ def test_a_tiny_bench_measures_our_host_and_cleans_up(tmp_path: Path) -> None:
     scratch.mkdir()
     out = tmp_path / "latest.json"
     page = (ROOT / "docs" / "performance.md").read_bytes()
-    ended = run_bench(command("--runs", "20", "--out", out, "--json"), scratch)
+    line = command("--runs", "20", "--out", out, "--json")
+    if not FULL:
+        line[1:3] = ["-c", SMALLER]
+    ended = run_bench(line, scratch)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     assert document == json.loads(out.read_text("utf-8"))
