@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.harness.preloaded_cli", "tests.harness.time_limit"]
 
@@ -36,6 +37,13 @@ SLOW = (
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_NEEDED = 4 * 2**30
 """Bytes. The folders of all tests together take a fraction of it."""
+
+
+# For properties that say nothing else. A deadline is a measured time, which a busy machine exceeds.
+settings.register_profile(
+    "weftwork", settings.default, deadline=None, max_examples=100 if os.environ.get("WEFTWORK_PROOF") == "full" else 50
+)
+settings.load_profile("weftwork")
 
 
 @pytest.fixture(scope="session")
