@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
@@ -49,7 +50,7 @@ ID = "run-1:node-1:0"
 
 @pytest.mark.rule("env-02")
 @pytest.mark.rule("env-06")
-@pytest.mark.parametrize("kind", [*UNIVERSAL_KINDS, *DISPLAY_KINDS])
+@for_each("kind", [*UNIVERSAL_KINDS, *DISPLAY_KINDS])
 def test_a_good_envelope_is_accepted(kind: str) -> None:
     outcome = accept_outcome(envelope(kind))
     assert outcome == Accepted(kind, "env-1", "run-1:node-1:0", PAYLOADS[kind], schema_version=1)
@@ -91,14 +92,14 @@ def test_a_kind_that_the_host_does_not_take() -> None:
 
 
 @pytest.mark.rule("env-01")
-@pytest.mark.parametrize("kind", UNIVERSAL_KINDS)
+@for_each("kind", UNIVERSAL_KINDS)
 def test_universal_kinds_pass_both_lists(kind: str) -> None:
     held = rules(supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()))
     assert isinstance(accept_outcome(envelope(kind), held), Accepted)
 
 
 @pytest.mark.rule("env-12")
-@pytest.mark.parametrize("kind", DISPLAY_KINDS)
+@for_each("kind", DISPLAY_KINDS)
 def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
     payload = with_value(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
     held = rules(
@@ -127,7 +128,7 @@ def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
 
 
 @pytest.mark.rule("env-08")
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "counter", "name"),
     [
         ("clarification.request", "clarification", "clarificationRounds"),
@@ -169,7 +170,7 @@ def test_what_was_one_too_many_stays_so() -> None:
 
 
 @pytest.mark.rule("env-14")
-@pytest.mark.parametrize(
+@for_each(
     ("own", "run", "found"),
     [
         (ABSENT, None, "trusted"),
@@ -191,7 +192,7 @@ def test_trust(own: Any, run: Any, found: str) -> None:
 
 
 @pytest.mark.rule("env-15")
-@pytest.mark.parametrize(
+@for_each(
     "first",
     [
         Accepted("error", "env-0", "run-1:node-1:0", {"code": "c"}, event_ids=("e-1",)),
@@ -233,7 +234,7 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.rule("env-09")
-@pytest.mark.parametrize("first", range(len(BROKEN)))
+@for_each("first", range(len(BROKEN)))
 def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
     members: dict[str, Any] = {}
     held: dict[str, Any] = {}
@@ -343,7 +344,7 @@ def test_a_version_is_a_number_that_every_reader_takes(given: float) -> None:
         assert accept(envelope(kind, 1, schemaVersion=given), rules()).schema_version < 2**53
 
 
-@pytest.mark.parametrize("given", [1e308, float("inf"), 2**53, -1, 0.5])
+@for_each("given", [1e308, float("inf"), 2**53, -1, 0.5])
 def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float) -> None:
     counters = {"envelopesPerTurn": {"current": given, "cap": 1}}
     assert parse_accept_request({"counters": counters}, KindSet({}), True).rules.counters == Counters()
@@ -386,7 +387,7 @@ def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
 
 
 @pytest.mark.rule("env-20")
-@pytest.mark.parametrize("document", [None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None}])
+@for_each("document", [None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None}])
 def test_what_is_no_envelope_stays_none(document: Any) -> None:
     assert not isinstance(accept(fill_defaults(document, UNTRUSTED), GateRules(BUILTIN_KINDS)).outcome, Accepted)
 

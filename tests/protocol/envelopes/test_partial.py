@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import PAYLOADS, Json, envelope, rules
 from weftwork.protocol.envelopes import reassembly
@@ -37,8 +38,8 @@ def taken(documents: list[Json]) -> list[Any]:
 
 
 @pytest.mark.rule("env-16")
-@pytest.mark.parametrize("total", [-1, 3])
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@for_each("total", [-1, 3])
+@for_each("order", list(itertools.permutations(range(3))))
 def test_pieces_make_the_whole_in_any_order(order: tuple[int, ...], total: int) -> None:
     pieces = PartialEnvelopes()
     found = [pieces.add(cut(3, total=total)[at]) for at in order]
@@ -63,13 +64,13 @@ def test_a_single_piece_is_the_whole(payload: Any) -> None:
     assert taken([piece(0, payload, True, 1)]) == [{**envelope(SURFACE), "payload": payload}]
 
 
-@pytest.mark.parametrize("document", [envelope(), {}, None, [], "text", {"partial": "\ud800"}])
+@for_each("document", [envelope(), {}, None, [], "text", {"partial": "\ud800"}])
 def test_what_is_no_piece_comes_back_as_it_is(document: Any) -> None:
     assert PartialEnvelopes().add(document) is document
 
 
 @pytest.mark.rule("env-16")
-@pytest.mark.parametrize(
+@for_each(
     ("documents", "keyword"),
     [
         ([piece(0, "a"), piece(0, "b")], "unique"),
@@ -139,8 +140,8 @@ def test_pieces_that_make_no_json() -> None:
 
 
 @pytest.mark.rule("env-16")
-@pytest.mark.parametrize("index", range(3))
-@pytest.mark.parametrize("last", ["trusted", None])
+@for_each("index", range(3))
+@for_each("last", ["trusted", None])
 def test_one_untrusted_piece_makes_the_whole_untrusted(index: int, last: str | None) -> None:
     documents = cut(3)
     for at, each in enumerate(documents):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import ABSENT, envelope, rules, with_secrets
 from weftwork.protocol.envelopes.gate import accept
@@ -20,7 +21,7 @@ HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"
 
 
 @pytest.mark.rule("env-11")
-@pytest.mark.parametrize(
+@for_each(
     ("value", "shown", "count"),
     [
         (KEY, HIDDEN, 1),
@@ -67,9 +68,7 @@ def test_what_holds_no_secret_is_not_copied() -> None:
     assert redact_value(value["a"], with_secrets(key=KEY))[0] is value["a"]
 
 
-@pytest.mark.parametrize(
-    "secret", ["x", "]", "[", "RED", "REDACTED:", ":", "e", "é", "\n", '"', "\\", "a\nb", "\u2028"]
-)
+@for_each("secret", ["x", "]", "[", "RED", "REDACTED:", ":", "e", "é", "\n", '"', "\\", "a\nb", "\u2028"])
 def test_a_secret_of_any_length_is_found_and_no_marker_is_harmed(secret: str) -> None:
     secrets = with_secrets(k=secret)
     shown, count = redact_value([f"0{secret}0", "[REDACTED:0]"], secrets)
@@ -188,7 +187,7 @@ def test_a_long_name_is_not_cut_for_a_letter_that_only_json_writes() -> None:
     assert (outcome.type, outcome.envelope_id, outcome.payload) == ("t" * 256, "e" * 128, "a\nb")
 
 
-@pytest.mark.parametrize("payload", [{"bad": KEY}, {KEY: 1}, KEY, [KEY], {"code": KEY, "message": {KEY: KEY}}])
+@for_each("payload", [{"bad": KEY}, {KEY: 1}, KEY, [KEY], {"code": KEY, "message": {KEY: KEY}}])
 def test_a_refusal_shows_no_secret(payload: Any) -> None:
     outcome = accept(envelope(payload=payload), rules(secrets=with_secrets(key=KEY))).outcome
     assert isinstance(outcome, Invalid)
@@ -208,7 +207,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.rule("env-11")
-@settings(max_examples=example_count(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(200, 8_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.dictionaries(st.text("abc", min_size=1, max_size=3), SECRETS, max_size=4))
 def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -> None:
     made = with_secrets(**secrets)
@@ -221,7 +220,7 @@ def test_redacted_values_stay_as_they_are(value: Any, secrets: dict[str, str]) -
         assert shown == value
 
 
-@settings(max_examples=example_count(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(200, 8_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text("ab", max_size=30), st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
 def test_the_leftmost_is_replaced_and_of_those_the_longest(text: str, secrets: list[str]) -> None:
     """One character after the other, in the plainest way."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import TYPES, for_all, node, workflow
 from tests.protocol.json.test_dialect import schemas
 from tests.protocol.workflow.bad_definitions import with_changes
@@ -96,7 +97,7 @@ def test_what_nobody_shows_is_not_advertised() -> None:
 
 
 @pytest.mark.rule("env-42")
-@pytest.mark.parametrize("version", [0, -1, MAX_VERSION + 1, 1.0, "1", None, True, 2**70])
+@for_each("version", [0, -1, MAX_VERSION + 1, 1.0, "1", None, True, 2**70])
 def test_versions_that_are_none(version: Any) -> None:
     assert [each.rule for each in check_kind(KindDefinition(NAME, version, SCHEMA))] == ["version"]
 
@@ -115,14 +116,14 @@ HOSTILE: list[Any] = [
 
 
 @pytest.mark.rule("env-42")
-@pytest.mark.parametrize("schema", [*HOSTILE, {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$dynamicRef": "#a"}, [], None])
+@for_each("schema", [*HOSTILE, {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$dynamicRef": "#a"}, [], None])
 def test_schemas_of_others_that_cannot_be_used(schema: Any) -> None:
     assert check_kind(KindDefinition(NAME, 1, schema)) != []
     assert "cannot be registered" in refusal(KindDefinition(NAME, 1, schema))
 
 
 @pytest.mark.rule("env-42")
-@pytest.mark.parametrize("schema", [*HOSTILE, {"enum": ["x" * MAX_BYTES]}])
+@for_each("schema", [*HOSTILE, {"enum": ["x" * MAX_BYTES]}])
 def test_schemas_of_packages_that_cannot_be_used(schema: Any) -> None:
     (wrong,) = check_kind(KindDefinition(NAME, 1, schema, own_schema=True))
     assert wrong.pointer == "/schema"
@@ -161,7 +162,7 @@ def test_kinds_of_a_workflow() -> None:
 
 
 @pytest.mark.rule("env-43")
-@pytest.mark.parametrize(
+@for_each(
     ("given", "places"),
     [
         ([], [("", "type")]),
@@ -276,7 +277,7 @@ def near_misses() -> list[str]:
 
 
 @pytest.mark.rule("env-40")
-@pytest.mark.parametrize("name", GOOD)
+@for_each("name", GOOD)
 def test_good_names(name: str) -> None:
     assert check_kind_name(name) is None
 
@@ -374,7 +375,7 @@ REFUSED: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.rule("ai-01")
-@pytest.mark.parametrize(("document", "contract"), READ)
+@for_each(("document", "contract"), READ)
 def test_a_contract_is_read(document: dict[str, Any], contract: EnvelopeContract) -> None:
     assert parse_contract(document, AT) == (contract, [])
     parsed, found = parse_workflow(with_changes({AT: document}), TYPES)
@@ -384,7 +385,7 @@ def test_a_contract_is_read(document: dict[str, Any], contract: EnvelopeContract
 
 
 @pytest.mark.rule("ai-01")
-@pytest.mark.parametrize(("document", "pointer", "rule"), REFUSED)
+@for_each(("document", "pointer", "rule"), REFUSED)
 def test_a_contract_is_refused_at_its_place(document: Any, pointer: str, rule: str) -> None:
     contract, found = parse_contract(document, AT)
     assert contract is OPEN_CONTRACT

@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.harness.cases import for_each
 from tests.protocol.envelopes.sample_envelopes import ABSENT, COMPONENTS, PAYLOADS, Json, envelope, with_value
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.validator import expand_tagged_unions
@@ -31,7 +32,7 @@ def subschemas(document: Any, depth: int = 0) -> Iterator[tuple[int, Json]]:
 
 
 @pytest.mark.rule("env-03")
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_kind_has_a_schema_that_takes_a_good_payload(kind: str) -> None:
     assert schema.check(f"envelopes/{kind}", PAYLOADS[kind]) == []
     found = BUILTIN_KINDS.find(kind)
@@ -44,7 +45,7 @@ def test_there_are_eight_kinds() -> None:
     assert set(schema.envelope_kinds()) == set(KINDS) == set(BUILTIN_KINDS.names)
 
 
-@pytest.mark.parametrize("name", ["ai-envelope", *(f"envelopes/{kind}" for kind in KINDS)])
+@for_each("name", ["ai-envelope", *(f"envelopes/{kind}" for kind in KINDS)])
 def test_every_object_is_closed_or_says_that_it_is_open(name: str) -> None:
     for _, each in subschemas(schema.document(name)):
         assert "oneOf" not in each
@@ -55,7 +56,7 @@ def test_every_object_is_closed_or_says_that_it_is_open(name: str) -> None:
             assert set(form) == {"$ref"}
 
 
-@pytest.mark.parametrize("kind", UNIVERSAL_KINDS)
+@for_each("kind", UNIVERSAL_KINDS)
 def test_universal_kinds_use_plain_keywords_and_are_shallow(kind: str) -> None:
     for depth, each in subschemas(schema.document(f"envelopes/{kind}")):
         assert not BRANCHING.intersection(each)
@@ -73,7 +74,7 @@ def test_every_part_of_a_surface_is_told_apart_by_one_word() -> None:
     assert tags == list(dict.fromkeys(each["component"] for each in COMPONENTS))
 
 
-@pytest.mark.parametrize("kind", ["schema.response", "media.image", "media.audio", "media.file"])
+@for_each("kind", ["schema.response", "media.image", "media.audio", "media.file"])
 def test_some_kinds_have_no_reasoning(kind: str) -> None:
     assert "reasoning" not in schema.document(f"envelopes/{kind}")["properties"]
 
@@ -162,19 +163,19 @@ REFUSED: list[tuple[str, str, Any]] = [
 
 
 @pytest.mark.rule("env-03")
-@pytest.mark.parametrize(("kind", "pointer", "value"), TAKEN)
+@for_each(("kind", "pointer", "value"), TAKEN)
 def test_a_payload_that_is_taken(kind: str, pointer: str, value: Any) -> None:
     _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), True)
 
 
 @pytest.mark.rule("env-03")
-@pytest.mark.parametrize(("kind", "pointer", "value"), REFUSED)
+@for_each(("kind", "pointer", "value"), REFUSED)
 def test_a_payload_that_is_refused(kind: str, pointer: str, value: Any) -> None:
     _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), False)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("payload", [None, 1, "text", [], True])
+@for_each("kind", KINDS)
+@for_each("payload", [None, 1, "text", [], True])
 def test_a_payload_is_an_object(kind: str, payload: Any) -> None:
     _judge(f"envelopes/{kind}", payload, False)
 
@@ -194,7 +195,7 @@ FULL = envelope(
 
 
 @pytest.mark.rule("env-04")
-@pytest.mark.parametrize(
+@for_each(
     ("pointer", "value", "taken"),
     [
         ("/schemaVersion", ABSENT, True),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import for_each
 from weftwork.protocol.expressions import cel, expression, template
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -94,7 +95,7 @@ def fault(source: str, scope: dict[str, Any] = SCOPE, names: tuple[str, ...] = (
 
 
 @pytest.mark.rule("expr-01")
-@pytest.mark.parametrize(("source", "value"), EXAMPLES)
+@for_each(("source", "value"), EXAMPLES)
 def test_examples(source: str, value: Any) -> None:
     got = parse_expression(source).evaluate(SCOPE)
     assert got == value
@@ -113,7 +114,7 @@ def test_numbers_are_doubles_and_come_back_as_integers() -> None:
 
 
 @pytest.mark.rule("expr-03")
-@pytest.mark.parametrize(
+@for_each(
     ("source", "inputs", "variables", "nodes"),
     [
         ("1", set(), set(), set()),
@@ -214,7 +215,7 @@ INVALID = [
 
 # fmt: on
 @pytest.mark.rule("expr-01", "expr-03")
-@pytest.mark.parametrize(("source", "said"), INVALID)
+@for_each(("source", "said"), INVALID)
 def test_what_is_no_expression_is_refused_when_it_is_parsed(source: str, said: str) -> None:
     with pytest.raises(ExpressionFault) as caught:
         parse_expression(source)
@@ -264,7 +265,7 @@ FAILED = [
 
 
 @pytest.mark.rule("expr-07", "expr-10")
-@pytest.mark.parametrize(("source", "said"), FAILED)
+@for_each(("source", "said"), FAILED)
 def test_what_has_no_value_fails(source: str, said: str) -> None:
     caught = fault(source)
     assert caught.code == "expression_failed"
@@ -273,7 +274,7 @@ def test_what_has_no_value_fails(source: str, said: str) -> None:
 
 
 @pytest.mark.rule("expr-10")
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "V", "V.x", "V[0]", "V + 1", "1 + V", "-V", "!V", "V && V", "V || V", "V ? 1 : 2", "V / V", "V % 2", "V < 1",
@@ -317,7 +318,7 @@ def template_fault(text: str, scope: dict[str, Any] = TEMPLATE_SCOPE) -> Express
 
 
 @pytest.mark.rule("expr-08")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "rendered"),
     [
         ("", ""),
@@ -344,7 +345,7 @@ def test_template_examples(text: str, rendered: str) -> None:
 
 
 @pytest.mark.rule("expr-08")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("a {{ inputs.name", "opens with {{ at character 3 is not closed"),

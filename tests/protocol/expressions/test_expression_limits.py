@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import for_each
 from weftwork.protocol.expressions import cel, cost, expression, values
 from weftwork.protocol.expressions import expression as module
 from weftwork.protocol.expressions.cost import count_states
@@ -81,15 +82,13 @@ def test_walks_are_not_nested(source: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.rule("expr-05")
-@pytest.mark.parametrize("source", CHAINED)
+@for_each("source", CHAINED)
 def test_a_chain_is_no_nesting(source: str) -> None:
     assert evaluate(source)
 
 
 @pytest.mark.rule("expr-05")
-@pytest.mark.parametrize(
-    ("opening", "closing"), [("(", ")"), ("[", "]"), ("{'a':", "}"), ("true ? 1 : (", ")"), ("-(", ")")]
-)
+@for_each(("opening", "closing"), [("(", ")"), ("[", "]"), ("{'a':", "}"), ("true ? 1 : (", ")"), ("-(", ")")])
 def test_the_depth_of_the_source(opening: str, closing: str) -> None:
     """The package's own bound; that it is there is all that keeps its stack from running over."""
     parse_expression(f"{opening * 10}1{closing * 10}")
@@ -258,7 +257,7 @@ UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @pytest.mark.rule("expr-09")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "pattern", "found"),
     [
         ("order-12", "[0-9]+", True),
@@ -278,7 +277,7 @@ def test_a_pattern_is_searched_for_anywhere(text: str, pattern: str, found: bool
 
 
 @pytest.mark.rule("expr-09")
-@pytest.mark.parametrize("pattern", ["(", "[a", "a**", r"\1", "(?=a)", "a{1001}", "\\"])
+@for_each("pattern", ["(", "[a", "a**", r"\1", "(?=a)", "a{1001}", "\\"])
 def test_what_is_no_pattern(pattern: str) -> None:
     assert check_pattern(pattern) == "is not a valid regular expression"
     with pytest.raises(ExpressionFault) as caught:
@@ -295,7 +294,7 @@ def test_the_length_of_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_pattern("é" * (MAX_PATTERN // 2) + "a") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "count"),
     [
         ("", 1),

@@ -13,6 +13,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.docs.pages import ROOT, blocks
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.expressions.test_expression import SCOPE, fault
 from weftwork.app import Host
@@ -110,7 +111,7 @@ def test_any_text_is_an_expression_or_a_fault(text: str, value: Any) -> None:
     assert told in codes
 
 
-@for_all(200, st.text(max_size=60) | WORDS)
+@for_all(100, st.text(max_size=60) | WORDS, full=4_000)
 def test_any_text_is_a_template_or_a_fault(text: str) -> None:
     try:
         rendered = parse_template(text).render({"inputs": {"x": 1}, "variables": {}, "nodes": {}, "configurable": {}})
@@ -119,7 +120,7 @@ def test_any_text_is_a_template_or_a_fault(text: str) -> None:
     assert "{{" in text or rendered == text
 
 
-@for_all(300, st.text(max_size=40) | st.text("(){}[]^$.*+?|\\pLQE0123,:ab-i", max_size=40), TEXTS)
+@for_all(150, st.text(max_size=40) | st.text("(){}[]^$.*+?|\\pLQE0123,:ab-i", max_size=40), TEXTS, full=6_000)
 def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None:
     problem = check_pattern(pattern)
     if problem is None:
@@ -276,7 +277,7 @@ def test_the_examples_are_found() -> None:
     assert len(lines("template", "  →  ")) >= 3
 
 
-@pytest.mark.parametrize(("source", "said"), lines("cel", "  // "))
+@for_each(("source", "said"), lines("cel", "  // "))
 def test_examples(source: str, said: str) -> None:
     got = outcome(f"{source} // {said}")
     code, divider, words = said.partition(": ")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
@@ -66,7 +67,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 STAMPS: st.SearchStrategy[Stamp] = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from("xyz"))
 
 
-@pytest.mark.parametrize("reducer", REDUCERS)
+@for_each("reducer", REDUCERS)
 def test_arguments_are_left_alone(reducer: str) -> None:
     @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), max_size=6), st.none() | st.integers(1, 3))
     def check(writes: list[Write], max_size: int | None) -> None:
@@ -83,7 +84,7 @@ def test_arguments_are_left_alone(reducer: str) -> None:
 
 
 @pytest.mark.rule("chan-09")
-@pytest.mark.parametrize("reducer", REDUCERS)
+@for_each("reducer", REDUCERS)
 def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> None:
     @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), min_size=2, max_size=8), st.data())
     def check(writes: list[Write], data: st.DataObject) -> None:
@@ -113,7 +114,7 @@ def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
     assert (back.value, type(back.value), back.remainder) == (0, int, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "total"),
     [
         ([], 7),
@@ -137,8 +138,8 @@ def entry(value: Any, ts: int) -> dict[str, Any]:
 
 
 @pytest.mark.rule("chan-09")
-@pytest.mark.parametrize(("age", "stays"), [(199, True), (200, True), (201, False), (0, True), (-5, True)])
-@pytest.mark.parametrize("reducer", sorted(EXPIRING_REDUCERS))
+@for_each(("age", "stays"), [(199, True), (200, True), (201, False), (0, True), (-5, True)])
+@for_each("reducer", sorted(EXPIRING_REDUCERS))
 def test_an_entry_stays_until_it_is_older_than_its_time(reducer: str, age: int, stays: bool) -> None:
     old, new = {"userId": "a"}, {"userId": "b"}
     state = fold([*stamp_of("a", old), *stamp_of("b", new)], reducer, ttl_ms=200, at=[NOW - age, NOW])
@@ -166,7 +167,7 @@ def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[
         assert [each["_ts"] for each in state.value] == model
 
 
-@pytest.mark.parametrize("reducer", sorted(set(REDUCERS) - EXPIRING_REDUCERS))
+@for_each("reducer", sorted(set(REDUCERS) - EXPIRING_REDUCERS))
 def test_other_reducers_know_no_time(reducer: str) -> None:
     value = {"replace": 1, "merge": {"a": 1}, "counter": 1, "message": {"messageId": "m", "role": "tool", "content": 1}}
     state = fold(stamp_of("a", value[reducer]), reducer, ttl_ms=5)
@@ -249,7 +250,7 @@ def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Sta
         json.loads(encode_stored(state.value))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reducer", "value"),
     [
         ("merge", [1]),
@@ -280,7 +281,7 @@ def interleaved(draw: st.DrawFn, reducer: str) -> tuple[list[Write], list[Write]
 
 
 @pytest.mark.rule("chan-09")
-@pytest.mark.parametrize("reducer", REDUCERS)
+@for_each("reducer", REDUCERS)
 def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     bounds = st.none() | st.integers(1, 4) if reducer in LIST_REDUCERS - {"message"} else st.none()
     ttl = st.none() | st.just(1) if reducer in EXPIRING_REDUCERS else st.none()
@@ -327,7 +328,7 @@ def outcomes(reducer: str) -> set[bytes]:
 
 
 @pytest.mark.rule("chan-09")
-@pytest.mark.parametrize("reducer", CONTESTED)
+@for_each("reducer", CONTESTED)
 def test_the_stamps_decide_a_contest(reducer: str) -> None:
     assert outcomes(reducer) == {comparable_value(ChannelState(CONTESTED[reducer][2]))}
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
@@ -60,7 +61,7 @@ HANDLED = set(FOLDED_TYPES)
 
 
 @pytest.mark.rule("fold-01")
-@pytest.mark.parametrize("kind", [kind for kind in TYPES if kind not in HANDLED] + ["node.unheard-of", "run.novel"])
+@for_each("kind", [kind for kind in TYPES if kind not in HANDLED] + ["node.unheard-of", "run.novel"])
 def test_a_type_that_means_nothing_to_us_changes_nothing(kind: str) -> None:
     facts = [Fact(0, "run.started", {}, 5), Fact(1, "node.started", {"attempt": 1}, 6, "a")]
     state = fold(PLAN, header_of(PLAN), {"z": 1}, facts)
@@ -145,7 +146,7 @@ CONNECTED = {"p": {"type": "connection", "nodeId": "a", "outputKey": "output"}}
 
 
 @pytest.mark.rule("data-03")
-@pytest.mark.parametrize(
+@for_each(
     ("ports", "outputs", "expected"),
     [
         ({}, {}, {}),

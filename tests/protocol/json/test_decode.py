@@ -10,6 +10,7 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import canonical, decoder, source_locations
@@ -80,19 +81,19 @@ def refusal(data: bytes) -> ClientFault:
 
 
 @pytest.mark.rule("json-01")
-@pytest.mark.parametrize("name", WALKED)
+@for_each("name", WALKED)
 def test_what_the_walk_refuses_is_pointed_at(name: str) -> None:
     data, pointer = WALKED[name]
     assert refusal(data).details == {"pointer": pointer}
 
 
 @pytest.mark.rule("json-01")
-@pytest.mark.parametrize("name", PARSED)
+@for_each("name", PARSED)
 def test_what_is_no_document_is_refused(name: str) -> None:
     assert refusal(PARSED[name]).details == {"pointer": ""}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         nested(MAX_DEPTH),
@@ -121,7 +122,7 @@ def documents() -> st.SearchStrategy[Any]:
     )
 
 
-@for_all(200, documents(), st.booleans(), st.sampled_from([None, 1, "\t"]))
+@for_all(100, documents(), st.booleans(), st.sampled_from([None, 1, "\t"]), full=4_000)
 def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_only: bool, indent: Any) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
     decoded = decode(data)
@@ -129,13 +130,15 @@ def test_valid_documents_decode_as_the_standard_decoder_says(value: Any, ascii_o
     assert json.dumps(decoded) == json.dumps(value)
 
 
-@for_all(300, st.binary(max_size=60) | st.text('{}[]",:\\u0123456789eE+-.ntfNI \n', max_size=40).map(str.encode))
+@for_all(
+    150, st.binary(max_size=60) | st.text('{}[]",:\\u0123456789eE+-.ntfNI \n', max_size=40).map(str.encode), full=6_000
+)
 def test_any_bytes_give_a_document_or_a_refusal(data: bytes) -> None:
     with suppress(ClientFault):
         assert json.dumps(decode(data)) == json.dumps(json.loads(data))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{"a": "%s\\ud800"}',
@@ -180,7 +183,7 @@ def test_the_canonical_form_is_that_of_rfc_8785(value: Any) -> None:
     assert encode_canonical(value) == rfc8785.dumps(value)
 
 
-@for_all(300, st.floats(allow_nan=False, allow_infinity=False))
+@for_all(150, st.floats(allow_nan=False, allow_infinity=False), full=6_000)
 def test_numbers_are_printed_as_rfc_8785_says_and_read_back(value: float) -> None:
     printed = encode_canonical(value)
     assert printed == rfc8785.dumps(value)
@@ -194,7 +197,7 @@ def test_names_are_ordered_by_utf_16_and_not_by_code_point(monkeypatch: pytest.M
     assert encode_canonical(value) != rfc8785.dumps(value)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, {"a": [math.nan]}])
+@for_each("value", [math.nan, math.inf, -math.inf, {"a": [math.nan]}])
 def test_what_is_not_finite_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(ValueError, match="not finite"):
         encode_canonical(value)
@@ -308,7 +311,7 @@ SAMPLE = b"""{
 """
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pointer", "place"),
     [
         ("", (1, 1)),
@@ -378,7 +381,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("data", "place"), BROKEN)
+@for_each(("data", "place"), BROKEN)
 def test_what_cannot_be_read_breaks_at_a_place(data: bytes, place: tuple[int, int]) -> None:
     with pytest.raises(ClientFault) as caught:
         decode(data)

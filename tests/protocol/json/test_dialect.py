@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.json.test_schema import trap
 from weftwork.protocol.errors import HostFault
@@ -96,7 +97,7 @@ def refused(document: Any, at: str = "") -> list[tuple[str, str]]:
 
 
 @pytest.mark.rule("schema-03")
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         {},
@@ -125,7 +126,7 @@ minimun id extends nullable""".split()
 
 
 @pytest.mark.rule("schema-03")
-@pytest.mark.parametrize("keyword", [*OUTSIDE, "$schema", "$defs"])
+@for_each("keyword", [*OUTSIDE, "$schema", "$defs"])
 def test_every_other_keyword_is_refused_by_name(keyword: str) -> None:
     assert refused({"items": {keyword: {}}}, "/channels/c/schema") == [
         (f"/channels/c/schema/items/{keyword}", "keyword")
@@ -136,7 +137,7 @@ def test_every_other_keyword_is_refused_by_name(keyword: str) -> None:
 
 
 @pytest.mark.rule("schema-03")
-@pytest.mark.parametrize(
+@for_each(
     ("document", "at", "rule"),
     [
         (True, "", "type"),
@@ -185,7 +186,7 @@ def nested(depth: int, leaf: Any, wrap: str = "items") -> Any:
 
 
 @pytest.mark.rule("schema-03")
-@pytest.mark.parametrize("wrap", ["items", "not", "allOf", "default"])
+@for_each("wrap", ["items", "not", "allOf", "default"])
 def test_depth_is_bounded_far_below_the_stack(wrap: str) -> None:
     assert refused(nested(31, {}, wrap)) == []
     assert [rule for _, rule in refused(nested(33, {}, wrap))] == ["depth"]

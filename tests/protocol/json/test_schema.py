@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.errors import ClientFault, HostFault
@@ -70,7 +71,7 @@ PROMPTS = "/defaults/promptRefs"
 
 
 @pytest.mark.rule("schema-01")
-@pytest.mark.parametrize(
+@for_each(
     ("name", "pointer", "value", "at", "rule"),
     [
         ("create-run", "/workflowId", ABSENT, "", "required"),
@@ -280,7 +281,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "at", "rule", "message"),
     [
         ({"type": "circle", "r": "wide"}, "/r", "type", "must be of type number"),
@@ -297,7 +298,7 @@ def test_a_choice_reports_the_form_that_was_meant(document: Any, at: str, rule: 
     assert found == [schema.Violation(f"/nodes/3/config{at}", rule, message)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rules", "document", "at", "message"),
     [
         ({"const": {"a": None}}, 1, "", 'must be one of: {"a":null}'),

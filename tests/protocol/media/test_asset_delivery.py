@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers, asset_references
@@ -45,7 +46,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("media-03")
-@for_all(300, kids, tokens, signatures)
+@for_all(150, kids, tokens, signatures, full=6_000)
 def test_what_was_written_is_read(kid: str, token: AssetToken, signature: bytes) -> None:
     text = encode_asset_token(kid, token, signature)
     assert decode_asset_token(text) == (token, kid, signature)
@@ -105,7 +106,7 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.rule("media-03")
-@pytest.mark.parametrize(
+@for_each(
     "payload",
     [
         b"\xc0\xc0\xc0",
@@ -146,7 +147,7 @@ sizes = st.integers(0, 50)
 
 
 @pytest.mark.rule("media-11")
-@pytest.mark.parametrize(
+@for_each(
     ("value", "found"),
     [
         ("bytes=0-0", asset_headers.ByteRange(0, 1)),
@@ -183,7 +184,7 @@ def test_the_table_of_ranges(value: str | None, found: asset_headers.ByteRange |
 
 
 @pytest.mark.rule("media-11")
-@for_all(500, st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes)
+@for_all(250, st.none() | st.integers(0, 60), st.none() | st.integers(0, 60), sizes, full=10_000)
 def test_it_is_what_a_slice_gives(first: int | None, last: int | None, size: int) -> None:
     data = bytes(range(size))
     found = asset_headers.parse_byte_range(
@@ -214,7 +215,7 @@ def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
 
 
 @pytest.mark.rule("media-12")
-@pytest.mark.parametrize(
+@for_each(
     ("value", "has"),
     [
         (TAG, True),
@@ -234,7 +235,7 @@ def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
 
 
 @pytest.mark.rule("media-12")
-@pytest.mark.parametrize(
+@for_each(
     ("value", "holds"),
     [
         (None, True),
@@ -255,7 +256,7 @@ HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; 
 
 
 @pytest.mark.rule("media-09")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "name"),
     [
         ("photo.png", "photo.png"),
@@ -288,7 +289,7 @@ texts = st.text(st.characters(), max_size=200) | st.text('a.\\/\r\n\0\u202e\ud80
 
 
 @pytest.mark.rule("media-09")
-@for_all(500, texts)
+@for_all(250, texts, full=10_000)
 @example("a." + "b" * 16 + "." * 300)
 def test_names_are_short_and_safe(text: str) -> None:
     name = asset_headers.safe_file_name(text)
@@ -301,7 +302,7 @@ def test_names_are_short_and_safe(text: str) -> None:
 
 
 @pytest.mark.rule("media-10")
-@for_all(500, st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts)
+@for_all(250, st.sampled_from(["image/png", "text/html", "", "\r\n"]), texts, full=10_000)
 def test_the_header_is_one_line_of_ascii(media_type: str, text: str) -> None:
     value = asset_headers.content_disposition(media_type, text)
     assert HEADER.fullmatch(value), value
@@ -354,10 +355,11 @@ def test_the_set() -> None:
 
 @pytest.mark.rule("media-13")
 @for_all(
-    400,
+    200,
     st.text(st.characters(), max_size=60) | st.sampled_from(SCRIPTS),
     st.text(st.characters(), max_size=60),
     st.integers(),
+    full=8_000,
 )
 def test_no_value_leaves_its_line(media_type: str, name: str, max_age: int) -> None:
     found = asset_headers.asset_headers(media_type, name, SHA256, max_age)
@@ -387,6 +389,6 @@ def served(media_type: str) -> str:
 
 
 @pytest.mark.rule("media-13")
-@pytest.mark.parametrize("media_type", ["text/html", "image/svg+xml", "application/pdf", "text/csv", DOCX])
+@for_each("media_type", ["text/html", "image/svg+xml", "application/pdf", "text/csv", DOCX])
 def test_what_may_run_is_saved(media_type: str) -> None:
     assert served(media_type) == media_type

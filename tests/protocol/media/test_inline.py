@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.limits import Limits
@@ -50,7 +51,7 @@ def test_models_write_base64_in_many_ways(data: bytes, urlsafe: bool, padded: bo
 
 
 @pytest.mark.rule("media-84")
-@pytest.mark.parametrize("text", ["!", "AAA*", "A", "AAAAA", "\u00e4\u00e4\u00e4\u00e4"])
+@for_each("text", ["!", "AAA*", "A", "AAAAA", "\u00e4\u00e4\u00e4\u00e4"])
 def test_what_is_none_is_none(text: str) -> None:
     assert inline_media.decode_base64(text) is None
 
@@ -75,7 +76,7 @@ SPELLINGS = {
 
 
 @pytest.mark.rule("media-84")
-@pytest.mark.parametrize("text", SPELLINGS.values(), ids=SPELLINGS.keys())
+@for_each("text", SPELLINGS.values())
 def test_media_above_the_cap_are_found_however_they_are_written(text: str) -> None:
     (found,) = inline_media.find_inline_media(text, CAP)
     assert inline_media.decode_base64(found.base64) == DATA
@@ -87,7 +88,7 @@ def test_media_above_the_cap_are_found_however_they_are_written(text: str) -> No
 
 
 @pytest.mark.rule("media-84")
-@pytest.mark.parametrize("text", [envelope(TEXT[:1000]), TEXT, f"The key is {TEXT}.", "a" * 9_000])
+@for_each("text", [envelope(TEXT[:1000]), TEXT, f"The key is {TEXT}.", "a" * 9_000])
 def test_what_is_small_or_no_media_stays(text: str) -> None:
     assert inline_media.find_inline_media(text, CAP) == []
     assert inline_media.truncate_inline_media(text, CAP, everywhere=False) == text
@@ -136,8 +137,8 @@ AROUND = {
 
 
 @pytest.mark.rule("media-84")
-@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND.keys())
-@pytest.mark.parametrize("base64", [TEXT, PADDED], ids=["whole", "padded"])
+@for_each("around", AROUND.values())
+@for_each("base64", [TEXT, PADDED])
 def test_the_text_around_a_picture_stays_as_it_is(around: str, base64: str) -> None:
     text = around.format(base64)
     found = inline_media.find_inline_media(text, CAP)
@@ -147,7 +148,7 @@ def test_the_text_around_a_picture_stays_as_it_is(around: str, base64: str) -> N
 
 
 @pytest.mark.rule("media-84")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "\n".join(f"{at:08x}-1234-4321-9876-{at:012x}" for at in range(200)),
@@ -155,7 +156,6 @@ def test_the_text_around_a_picture_stays_as_it_is(around: str, base64: str) -> N
         json.dumps({"ids": "\n".join(f"{at:036x}" for at in range(200))}),
         "A" * 5_000,
     ],
-    ids=["uuids", "words", "digests", "letters"],
 )
 def test_lists_are_no_base64(text: str) -> None:
     assert inline_media.truncate_inline_media(f"media.image {text}", CAP, everywhere=True) == f"media.image {text}"
@@ -214,7 +214,7 @@ def test_what_is_not_said_to_be_base64_is_shown_whole(lead: str, run: str) -> No
 
 
 @pytest.mark.rule("media-14")
-@for_all(300, prose, st.integers(1, 600))
+@for_all(150, prose, st.integers(1, 600), full=6_000)
 def test_a_text_says_how_much_is_gone(text: str, most: int) -> None:
     found = elide_base64(text, most)
     long = [run for run in re.findall(r"[A-Za-z0-9+/=_-]+", text) if len(run) > most]
@@ -273,7 +273,7 @@ def test_nothing_else_is_a_handle(thing: Any) -> None:
 
 
 @pytest.mark.rule("media-02")
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(150, 6_000), deadline=None)
 @given(documents, digests, digests, before, after, st.booleans(), st.sampled_from([ASSET_PREFIX, SAMPLE_ASSET_PREFIX]))
 def test_references_are_found_in_any_document(
     document: Any, first: str, second: str, lead: str, trail: str, as_name: bool, prefix: str
@@ -319,7 +319,7 @@ def test_the_hint_says_what_the_payload_says(kind: str, display: str) -> None:
 
 
 @pytest.mark.rule("media-82")
-@pytest.mark.parametrize(
+@for_each(
     ("payload", "hint", "alt"),
     [
         ({"alt": "P"}, {}, "P"),
@@ -337,7 +337,7 @@ def test_what_one_of_them_says_both_say(payload: dict[str, Any], hint: dict[str,
 
 
 @pytest.mark.rule("media-82")
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         {"type": "media.image", "payload": []},
@@ -351,7 +351,7 @@ def test_what_is_no_envelope_stays_as_it_is(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.rule("media-83")
-@pytest.mark.parametrize(
+@for_each(
     ("payload", "place"),
     [
         ({"url": "https://a.example/x"}, None),

@@ -4,28 +4,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, FRAME, HEADS_BY_TYPE
 from weftwork.protocol.media import media_types
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SCRIPTS = [
-    "text/javascript",
-    "application/javascript",
-    "application/x-javascript",
-    "application/ecmascript",
-    "text/ecmascript",
-    "text/jscript",
-    "text/javascript1.5",
-    "text/livescript",
-    "text/x-javascript",
+    *"text/javascript application/javascript application/x-javascript application/ecmascript text/ecmascript".split(),
+    *"text/jscript text/javascript1.5 text/livescript text/x-javascript text/css text/html text/xsl".split(),
+    *"text/vbscript text/cache-manifest application/speculationrules+json".split(),
     "TEXT/JavaScript; charset=utf-7",
-    "text/css",
-    "text/html",
-    "text/xsl",
-    "text/vbscript",
-    "text/cache-manifest",
-    "application/speculationrules+json",
 ]
 declared = st.sampled_from(
     [*HEADS_BY_TYPE, *SCRIPTS, DOCX, "text/csv", "image/jpg", "audio/x-wav", "image/*"]
@@ -33,7 +22,7 @@ declared = st.sampled_from(
 
 
 @pytest.mark.rule("media-08")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "looks", "served"),
     [
         ("", "image/png", "image/png"),
@@ -87,7 +76,7 @@ def test_the_table(said: str, looks: str, served: str) -> None:
 
 
 @pytest.mark.rule("media-07", "media-08")
-@for_all(500, declared, st.sampled_from(ALL_HEADS))
+@for_all(250, declared, st.sampled_from(ALL_HEADS), full=10_000)
 @example("image/png", ("text/html", b"<html>"))
 def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, bytes]) -> None:
     looks = media_types.sniff_media_type(file[1])
@@ -101,7 +90,7 @@ def test_only_what_looks_harmless_is_shown_in_place(said: str, file: tuple[str, 
 
 
 @pytest.mark.rule("media-08")
-@for_all(300, st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]))
+@for_all(150, st.text(max_size=300), st.sampled_from([*HEADS_BY_TYPE]), full=6_000)
 def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
     served = media_types.resolve_media_type(said, looks)
     assert served.isascii()
@@ -112,7 +101,7 @@ def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
 
 
 @pytest.mark.rule("media-07")
-@pytest.mark.parametrize(
+@for_each(
     "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", media_types.UNKNOWN_TYPE, *SCRIPTS]
 )
 def test_the_rest_is_a_download(media_type: str) -> None:
@@ -142,13 +131,17 @@ MARKUP = [
 
 
 @pytest.mark.rule("media-05", "media-06")
-@pytest.mark.parametrize(("media_type", "head"), ALL_HEADS)
+@for_each(("media_type", "head"), ALL_HEADS)
 def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
     assert media_types.sniff_media_type(head) == media_type
 
 
 @pytest.mark.rule("media-05")
-@for_all(400, st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)))
+@for_all(
+    200,
+    st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(STARTS), st.binary(max_size=200)),
+    full=8_000,
+)
 @example(b"[" * media_types.SNIFF_BYTES)
 @example(b"[" * (media_types.SNIFF_BYTES - 1))
 @example(b"<!--" * media_types.SNIFF_BYTES)
@@ -177,12 +170,13 @@ def test_text_is_text_wherever_the_head_ends(text: str) -> None:
 
 @pytest.mark.rule("media-06")
 @for_all(
-    300,
+    150,
     st.sampled_from([b"", b"\xef\xbb\xbf"]),
     st.lists(st.sampled_from([b" ", b"\t", b"\r\n", b"\x0c", b"\0", b"\x0b", b"<!-- c -->", b"<!---->"]), max_size=30),
     st.sampled_from(MARKUP),
     st.binary(max_size=40),
     st.booleans(),
+    full=6_000,
 )
 def test_markup_is_found_behind_what_a_parser_skips(
     mark: bytes, skipped: list[bytes], markup: bytes, tail: bytes, upper: bool

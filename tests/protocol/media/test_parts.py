@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from weftwork.protocol.media import message_parts
 
 ALL = frozenset(message_parts.MODALITIES)
@@ -28,7 +29,7 @@ def wrong(content: Any, offered: frozenset[message_parts.Modality] = ALL, most: 
 
 
 @pytest.mark.rule("media-41")
-@pytest.mark.parametrize(
+@for_each(
     ("part", "shown"),
     [
         (PNG, message_parts.MediaInput("image", "image/png", "data", b"\0\0\0", "/c/0")),
@@ -62,7 +63,7 @@ def test_texts_are_parts_too() -> None:
 
 
 @pytest.mark.rule("ai-03")
-@pytest.mark.parametrize(
+@for_each(
     ("content", "text"),
     [
         ("a", "a"),
@@ -81,7 +82,7 @@ def test_a_message_of_nothing_but_text_is_a_text(content: Any, text: str | None)
 
 
 @pytest.mark.rule("media-43")
-@pytest.mark.parametrize(
+@for_each(
     ("part", "pointer"),
     [
         ({"type": "image", "data": "AAAA"}, "/c/0/mimeType"),
@@ -124,13 +125,13 @@ def test_a_part_of_another_shape_is_told_where(part: Any, pointer: str) -> None:
     assert wrong([part]) == ("validation_error", pointer)
 
 
-@pytest.mark.parametrize("content", [None, 1, True, {}, PNG])
+@for_each("content", [None, 1, True, {}, PNG])
 def test_content_is_a_text_or_a_list(content: Any) -> None:
     assert wrong(content) == ("validation_error", "/c")
 
 
 @pytest.mark.rule("media-40")
-@pytest.mark.parametrize("kind", ["image", "audio", "document", "file", "video", "", "Image", "TEXT", SECRET])
+@for_each("kind", ["image", "audio", "document", "file", "video", "", "Image", "TEXT", SECRET])
 def test_a_part_that_is_not_taken_is_no_matter_of_shape(kind: str) -> None:
     for part in ({"type": kind}, {"type": kind, "mimeType": SECRET, "url": 1, "data": SECRET}):
         assert wrong([{"type": "text"}, {}, part], frozenset()) == ("unsupported_modality", "/c/2/type")
@@ -148,8 +149,8 @@ def test_each_modality_is_taken_by_itself(taken: message_parts.Modality) -> None
 
 
 @pytest.mark.rule("media-44")
-@pytest.mark.parametrize("over", [-1, 0, 1, 2, 3])
-@pytest.mark.parametrize("name", ["data", "dataBase64"])
+@for_each("over", [-1, 0, 1, 2, 3])
+@for_each("name", ["data", "dataBase64"])
 def test_the_cap_is_one_of_decoded_bytes(over: int, name: str) -> None:
     part = {"type": "image", "mimeType": "image/png", name: b64encode(b"x" * (CAP + over)).decode()}
     if over <= 0:
@@ -220,7 +221,7 @@ def test_modality_comes_before_shape_and_shape_before_size(data: st.DataObject) 
 def test_without_the_first_stage_it_would_be_a_matter_of_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_parts, "_check_modalities", lambda listed, offered: None)  # sabotage
     with pytest.raises(AssertionError):
-        test_a_part_that_is_not_taken_is_no_matter_of_shape("image")
+        test_a_part_that_is_not_taken_is_no_matter_of_shape.__wrapped__("image")
 
 
 @given(
@@ -255,7 +256,7 @@ def parsed_parts(content: list[Any], offered: frozenset[message_parts.Modality] 
 
 
 @pytest.mark.rule("media-50")
-@pytest.mark.parametrize(
+@for_each(
     ("given_part", "part"),
     [
         ({"mediaRef": REF, "mimeType": "image/png", "url": "u", "bytes": 3}, ("image", "mediaRef", REF)),
@@ -271,7 +272,7 @@ def test_a_reference_to_media_is_a_part(given_part: Any, part: Any) -> None:
 
 
 @pytest.mark.rule("media-50")
-@pytest.mark.parametrize(
+@for_each(
     ("given_part", "named"),
     [
         (REF, message_parts.AssetInput(REF, None, "/c/0")),
@@ -287,13 +288,13 @@ def test_a_name_alone_is_a_part_as_well(given_part: Any, named: message_parts.As
     assert parsed_parts([given_part]) == (named,)
 
 
-@pytest.mark.parametrize("given_part", [PNG, {"type": "video"}, {"type": 1}, {"type": "text", "text": REF}])
+@for_each("given_part", [PNG, {"type": "video"}, {"type": 1}, {"type": "text", "text": REF}])
 def test_a_part_stays_as_it_is(given_part: Any) -> None:
     assert message_parts.normalize_part(given_part) is given_part
 
 
 @pytest.mark.rule("media-43", "media-50")
-@pytest.mark.parametrize(
+@for_each(
     ("given_part", "pointer", "word"),
     [
         ({"url": SECRET}, "/c/0/mimeType", "mimeType"),
@@ -350,7 +351,7 @@ def test_names_count_among_the_media_of_a_request() -> None:
 
 
 @pytest.mark.rule("media-50")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "media_type", "shown"),
     [
         (None, "image/png", "image"),

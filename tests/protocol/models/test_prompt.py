@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import present
+from tests.harness.cases import for_each, present
 from weftwork.protocol.json import schema
 from weftwork.protocol.models import prompt_composition, prompt_templates
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose, extract_path
@@ -40,7 +40,7 @@ def sha(text: str) -> str:
 
 
 @pytest.mark.rule("prompt-05")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("{{a}}", "1"),
@@ -80,7 +80,7 @@ def test_what_is_bound() -> None:
     assert composed("{{a}}", path, a={"x": [0, {"y": 5}]}).text == "5"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "value"),
     [("$", {"a": [1]}), ("$.a", [1]), ("a[0]", 1), ("$.a[1]", None), ("$.b", None), ("$.a.x", None), ("$..a", None)],
 )
@@ -139,7 +139,7 @@ def test_no_text_raises_and_no_secret_is_shown(text: str, values: dict[str, str]
 
 
 @pytest.mark.rule("prompt-01")
-@pytest.mark.parametrize(
+@for_each(
     ("given", "expected", "text"),
     [
         ("prompt:writer", prompt_templates.PromptRef("writer"), "prompt:writer"),
@@ -160,7 +160,7 @@ def test_references(given: Any, expected: prompt_templates.PromptRef, text: str)
 
 
 @pytest.mark.rule("prompt-01")
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         *(

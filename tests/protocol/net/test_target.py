@@ -6,6 +6,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.net import address
 from weftwork.protocol.net import target as module
@@ -15,7 +16,7 @@ ANY = OutboundPolicy(private=True)
 
 
 @pytest.mark.rule("out-02")
-@pytest.mark.parametrize(
+@for_each(
     ("url", "found"),
     [
         ("https://example.com", RequestTarget("https", "example.com", 443, "/")),
@@ -38,7 +39,7 @@ def test_what_a_url_means(url: str, found: RequestTarget) -> None:
 
 
 @pytest.mark.rule("out-02")
-@pytest.mark.parametrize(
+@for_each(
     ("policy", "urls"),
     [
         (OutboundPolicy(), ["http://example.com/", "https://example.com:80/", "https://example.com:8443/"]),
@@ -77,7 +78,7 @@ URLS = st.lists(PIECES, min_size=1, max_size=8).map("".join).map("http://".__add
 
 
 @pytest.mark.rule("out-02")
-@for_all(500, URLS)
+@for_all(250, URLS, full=10_000)
 def test_no_other_reader_finds_another_host(url: str) -> None:
     _agree(url)
 
@@ -112,7 +113,7 @@ REFERENCES = st.tuples(
 )
 
 
-@for_all(500, SEGMENTS, REFERENCES)
+@for_all(250, SEGMENTS, REFERENCES, full=10_000)
 def test_a_reference_means_what_it_means_to_others(path: str, parts: tuple[str, str, str]) -> None:
     base = parse_target(f"https://api.test/{path.lstrip('/')}?old", ANY)
     reference = "".join(parts)
@@ -164,9 +165,7 @@ def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
         assert (address.is_allowed(found), address.is_allowed(found, private=True)) == (always, private), text
 
 
-@pytest.mark.parametrize(
-    "text", ["fe80::1%eth0", "::1%1", "", "127.1", "0x7f000001", "0177.0.0.1", "1.2.3.4 ", "[::1]"]
-)
+@for_each("text", ["fe80::1%eth0", "::1%1", "", "127.1", "0x7f000001", "0177.0.0.1", "1.2.3.4 ", "[::1]"])
 def test_what_is_no_address_or_has_a_zone_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         address.parse_address(text)
@@ -194,7 +193,7 @@ BITS = st.integers(2, 2**32 - 1)
 
 
 @pytest.mark.rule("out-01")
-@for_all(200, BITS, st.booleans())
+@for_all(100, BITS, st.booleans(), full=4_000)
 def test_no_wrapping_hides_an_address(bits: int, private: bool) -> None:
     inner = IPv4Address(bits)
     for outer in wrapped(bits):
@@ -215,7 +214,7 @@ def test_wrapped_addresses_would_not_be_seen_by_the_networks_alone(
     assert all(address.is_allowed(each) for each in outer)
 
 
-@for_all(300, st.integers(0, 2**32 - 1))
+@for_all(150, st.integers(0, 2**32 - 1), full=6_000)
 def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     found = IPv4Address(bits)
     listed = [network for network in (*address.PRIVATE_IPV4, *address.DENIED_IPV4) if found in network]
@@ -224,7 +223,7 @@ def test_an_ipv4_address_is_public_exactly_outside_the_table(bits: int) -> None:
     assert not (found.is_private and address.is_allowed(found))
 
 
-@for_all(300, st.integers(0, 2**128 - 1))
+@for_all(150, st.integers(0, 2**128 - 1), full=6_000)
 def test_an_ipv6_address_is_public_only_among_the_assigned(bits: int) -> None:
     found = IPv6Address(bits)
     if address.is_allowed(found) and found.ipv4_mapped is None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.people import interrupt_tokens
@@ -34,7 +35,7 @@ signatures = st.binary(min_size=32, max_size=32)
 
 
 @pytest.mark.rule("tok-01")
-@for_all(300, tokens, signatures)
+@for_all(150, tokens, signatures, full=6_000)
 def test_what_was_written_is_read(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
     text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
     assert interrupt_tokens.decode_token(text) == (token, interrupt_tokens.signed_bytes(token), signature)
@@ -105,7 +106,7 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.rule("tok-01")
-@pytest.mark.parametrize(
+@for_each(
     "payload",
     [
         b"",
@@ -128,21 +129,19 @@ def test_a_payload_of_another_form_is_none(payload: bytes) -> None:
     assert interrupt_tokens.decode_token(interrupt_tokens.encode_token(payload, SIGNATURE)) is None
 
 
-@for_all(300, st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000))
+@for_all(150, st.text(max_size=3_000) | st.text("AZaz09_-.=", max_size=3_000), full=6_000)
 def test_no_text_breaks_it(text: str) -> None:
     assert interrupt_tokens.decode_token(text) is None or re.fullmatch(interrupt_tokens.TOKEN_PATTERN, text)
 
 
 @pytest.mark.rule("tok-03")
-@pytest.mark.parametrize(
-    ("at", "over"), [(-1, False), (0, True), (1, True), (-interrupt_tokens.LEEWAY_MS, False), (10**9, True)]
-)
+@for_each(("at", "over"), [(-1, False), (0, True), (1, True), (-interrupt_tokens.LEEWAY_MS, False), (10**9, True)])
 def test_it_ends_to_the_millisecond(at: int, over: bool) -> None:
     assert TOKEN.is_expired(NOW + interrupt_tokens.LEEWAY_MS + at) is over
 
 
 @pytest.mark.rule("tok-03")
-@pytest.mark.parametrize(
+@for_each(
     ("due", "ends"),
     [
         (None, NOW + interrupt_tokens.READ_TOKEN_MS),
@@ -169,7 +168,7 @@ def test_the_refusals_say_nothing_of_the_token() -> None:
     ) == (410, "interrupt_expired", None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "good"),
     [
         ("ada", True),
@@ -189,7 +188,7 @@ def test_who_a_link_can_be_for(text: Any, good: bool) -> None:
 
 
 @pytest.mark.rule("tok-07")
-@for_all(200, tokens, signatures)
+@for_all(100, tokens, signatures, full=4_000)
 def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, signature: bytes) -> None:
     text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(token), signature)
     for shown in (
@@ -204,8 +203,6 @@ def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, sig
 
 
 @pytest.mark.rule("tok-07")
-@pytest.mark.parametrize(
-    "path", ["/v1/runs/01k5x2v9q7j3m8n4p6r0s1t2w5/interrupts/a.b", "/v1/interrupts/", "", "/health"]
-)
+@for_each("path", ["/v1/runs/01k5x2v9q7j3m8n4p6r0s1t2w5/interrupts/a.b", "/v1/interrupts/", "", "/health"])
 def test_other_paths_stay_as_they_are(path: str) -> None:
     assert interrupt_tokens.mask_tokens(path) == path

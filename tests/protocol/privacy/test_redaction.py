@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.json import schema
@@ -58,7 +59,7 @@ def test_a_marker_names_what_it_stands_for() -> None:
 
 
 @pytest.mark.rule("hide-02")
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_sensitive_variables_are_shown_as_their_marker(shape: str) -> None:
     assert visible_variable(PLAN, "secret", SHAPES[shape]) == redaction_marker("secret")
     assert visible_variable(PLAN, "plain", SHAPES[shape]) == SHAPES[shape]
@@ -89,8 +90,8 @@ def payload_at(pointer: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("place", WHOLE)
+@for_each("shape", SHAPES)
+@for_each("place", WHOLE)
 def test_a_place_is_hidden_whole_whatever_stands_there(place: str, shape: str) -> None:
     kind, node_id, pointer, marker = WHOLE[place]
     more = {"name": "secret"} if kind == "variable.changed" else {}
@@ -168,7 +169,7 @@ READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@pytest.mark.parametrize("name", READABLE)
+@for_each("name", READABLE)
 def test_elsewhere_only_copies_of_texts_are_masked(name: str) -> None:
     kind, node_id, payload, expected = READABLE[name]
     before = copy.deepcopy(payload)
@@ -191,7 +192,7 @@ STRUCTURE: dict[str, tuple[str, str | None, dict[str, Any]]] = {
 
 
 @pytest.mark.rule("hide-03")
-@pytest.mark.parametrize("name", STRUCTURE)
+@for_each("name", STRUCTURE)
 def test_what_the_protocol_says_itself_is_never_rewritten(name: str) -> None:
     kind, node_id, payload = STRUCTURE[name]
     words = ["core", "core.identity", "sample", "acme", "node-b", "trigger-rule", "run-duration", "run_timeout", "m..."]
@@ -295,7 +296,7 @@ TEXTS = st.sampled_from(
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@for_all(200, documents(TEXTS | st.integers() | st.none()), st.booleans())
+@for_all(100, documents(TEXTS | st.integers() | st.none()), st.booleans(), full=4_000)
 def test_what_is_hidden_holds_no_secret_and_can_be_revealed(value: Any, in_variable: bool) -> None:
     payload = {"inputs": {"secret" if in_variable else "plain": value}}
     shown, removed = redactor(name=CANARY).hide_payload("run.started", None, payload)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.privacy import secret_matcher
 from weftwork.protocol.privacy.secret_matcher import (
@@ -25,7 +26,7 @@ def knowing(*values: Any) -> SecretMatcher:
     return made
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("learnt", "text", "shown"),
     [
         ("abcd", "abcd", "***"),
@@ -171,7 +172,7 @@ def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
         assert made.mask(made.mask(text)) == made.mask(text)
 
 
-@pytest.mark.parametrize("shown", ["k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77"])
+@for_each("shown", ["k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77"])
 def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
     made = knowing("k\u00e5/77")
     assert made.mask(f"<{shown}>") == "<***>"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.wire.test_streams import event
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
@@ -57,7 +58,7 @@ def refusal(said: Any) -> ClientFault:
 
 
 @pytest.mark.rule("fb-01")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "pointer"),
     [
         ({}, ""),
@@ -88,7 +89,7 @@ def test_a_text_may_be_as_long_as_its_bound() -> None:
 
 
 @pytest.mark.rule("fb-02")
-@for_all(200, SAID)
+@for_all(100, SAID, full=4_000)
 def test_what_was_said_is_kept_beside_what_the_host_knows(said: dict[str, Any]) -> None:
     check_annotation(said)
     document = kept(said)
@@ -112,7 +113,7 @@ def test_texts_are_kept_as_they_may_be_shown() -> None:
 
 
 @pytest.mark.rule("fb-02")
-@pytest.mark.parametrize(
+@for_each(
     ("letter", "fits"),
     [("n", True), ("\u00e9", True), ("\u65e5", True), ('"', True), ("\U0001f9f6", False), ("\x01", False)],
 )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.cases import present
+from tests.harness.cases import for_each, present
 from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
@@ -46,7 +46,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
-@pytest.mark.parametrize("data", [b"", TINY, PNG, b"\7" * 200_000])
+@for_each("data", [b"", TINY, PNG, b"\7" * 200_000])
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
     body, _ = write(events_of([*story(1)[:2], *media(data, name="dot.png"), *story(1)[2:]]), link=link)
@@ -145,7 +145,7 @@ def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyP
     assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "a" * debug_bundle.MAX_BASE64_RUN,
@@ -227,7 +227,7 @@ def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.rule("media-55", "bundle-02")
-@pytest.mark.parametrize("name", CREDENTIALS)
+@for_each("name", CREDENTIALS)
 def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
     secret = CREDENTIALS[name]
     token = tokens(1)[0]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
@@ -124,7 +125,7 @@ def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any
 
 
 @pytest.mark.rule("diff-02")
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other", "equal"),
     [
         ({"n": 1}, {"n": 1.0}, True),
@@ -161,7 +162,7 @@ ONE: Log = [("run.started", None, {}), ("node.completed", "n", {}), ("run.comple
 
 
 @pytest.mark.rule("diff-03")
-@pytest.mark.parametrize(
+@for_each(
     ("a", "b", "statuses", "ops"),
     [
         (3, 1, {}, {1: "removed", 2: "removed"}),
@@ -204,7 +205,7 @@ def test_the_difference_that_reaches_the_bytes_is_the_last(monkeypatch: pytest.M
 
 
 @pytest.mark.rule("diff-04")
-@for_all(200, ROWS, ROWS, st.sampled_from(["completed", "failed"]))
+@for_all(100, ROWS, ROWS, st.sampled_from(["completed", "failed"]), full=4_000)
 def test_states_are_compared_by_pointer(one: Any, other: Any, status: str) -> None:
     found, cut = state_diff(stored("run-a", 0, "completed", one), stored("run-b", 0, status, other))
     assert not cut

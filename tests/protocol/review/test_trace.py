@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, workflow
 from weftwork.protocol.review.spans import (
     MAX_ATTRIBUTE,
@@ -30,7 +31,7 @@ PLAN = plan_of(workflow([node("a"), node("b")], [edge("a", "b")]))
 
 
 @pytest.mark.rule("trace-01")
-@pytest.mark.parametrize(
+@for_each(
     ("header", "read"),
     [
         (f"00-{TRACE}-{SPAN}-01", True),
@@ -55,7 +56,7 @@ def test_a_traceparent_is_read_by_its_grammar_or_counts_as_absent(header: str | 
     assert parse_traceparent(header) == (TraceContext(TRACE, SPAN) if read else None)
 
 
-@for_all(200, st.text("0123456789abcdefg-", max_size=60))
+@for_all(100, st.text("0123456789abcdefg-", max_size=60), full=4_000)
 def test_any_text_is_a_traceparent_or_absent(text: str) -> None:
     parse_traceparent(text)
 
@@ -125,7 +126,7 @@ LOGS: dict[str, tuple[list[Fact], list[tuple[str, tuple[str, int | None]]]]] = {
 
 
 @pytest.mark.rule("trace-04")
-@pytest.mark.parametrize("name", LOGS)
+@for_each("name", LOGS)
 def test_a_log_gives_one_span_for_the_run_and_one_for_each_attempt(name: str) -> None:
     facts, expected = LOGS[name]
     found = project_spans(header_of(PLAN), facts)
@@ -263,7 +264,7 @@ def test_events_without_a_run_have_the_same_spans() -> None:
 
 
 @pytest.mark.rule("trace-06")
-@pytest.mark.parametrize("kind", RELIABILITY_ATTRIBUTES)
+@for_each("kind", RELIABILITY_ATTRIBUTES)
 def test_a_node_tells_how_its_answers_came_about(kind: str) -> None:
     _, at_node = project_spans(header_of(ONE_NODE), facts((kind, SAID[kind])))
     assert EXPECTED[kind].items() <= at_node["attributes"].items()
@@ -305,11 +306,12 @@ def payloads() -> st.SearchStrategy[dict[str, Any]]:
 
 @pytest.mark.rule("trace-05", "trace-06", "trace-07")
 @for_all(
-    200,
+    100,
     st.lists(
         st.tuples(st.sampled_from([ENVELOPE_RECORDED, "provider.usage", *RELIABILITY_ATTRIBUTES]), payloads()),
         max_size=6,
     ),
+    full=4_000,
 )
 def test_no_payload_breaks_a_span_or_swells_it(said: list[tuple[str, dict[str, Any]]]) -> None:
     for span in project_spans(header_of(ONE_NODE), facts(*said)):

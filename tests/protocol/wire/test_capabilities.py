@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
@@ -271,7 +272,7 @@ def test_every_reference_in_the_interface_leads_somewhere() -> None:
     json.dumps(document)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
+@for_each("route", ROUTES)
 def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
     for name in filter(None, (route.request, route.response)):
@@ -291,7 +292,7 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
         assert code in responses[str(ERRORS[code].status)]["description"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pointer", "value"),
     [
         ("/envelopeStrictness", "odd"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -35,7 +36,7 @@ def refusal(call: Any, text: str) -> ClientFault:
 
 
 @pytest.mark.rule("sse-04")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "modes"),
     [
         (None, {"updates"}),
@@ -51,7 +52,7 @@ def test_modes_are_read(text: str | None, modes: set[str]) -> None:
 
 
 @pytest.mark.rule("sse-04")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", "all", "Updates", "values,updates", "updates,values", "updates,bogus", "updates,", ",", " updates", "a\nb"],
 )
@@ -62,20 +63,20 @@ def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> 
 
 
 @pytest.mark.rule("sse-05")
-@pytest.mark.parametrize(("text", "milliseconds"), [(None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50)])
+@for_each(("text", "milliseconds"), [(None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50)])
 def test_a_buffer_time_is_read(text: str | None, milliseconds: int) -> None:
     assert streams.parse_buffer(text) == milliseconds
 
 
 @pytest.mark.rule("sse-05")
-@pytest.mark.parametrize("text", ["", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000])
+@for_each("text", ["", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000])
 def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
     fault = refusal(streams.parse_buffer, text)
     assert (fault.code, fault.details) == ("validation_error", {"pointer": "", "parameter": "bufferMs"})
 
 
 @pytest.mark.rule("sse-06")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "cursor"),
     [
         (None, streams.Cursor(-1, True)),
@@ -91,12 +92,12 @@ def test_a_cursor_is_read(text: str | None, cursor: streams.Cursor) -> None:
 
 
 @pytest.mark.rule("sse-06")
-@pytest.mark.parametrize("text", ["x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN"])
+@for_each("text", ["x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN"])
 def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
     assert refusal(streams.parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
 
-@for_all(200, st.text(max_size=12) | st.text("-0123456789.5", max_size=6))
+@for_all(100, st.text(max_size=12) | st.text("-0123456789.5", max_size=6), full=4_000)
 def test_any_text_is_a_cursor_or_refused(text: str) -> None:
     try:
         cursor = streams.parse_cursor(text)
@@ -191,9 +192,10 @@ def sized_event(sequence: int, kind: str, size: int = 2) -> Event:
 
 
 @for_all(
-    200,
+    100,
     kind=st.sampled_from(KINDS),
     asked=st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(-1, 4), st.booleans()), min_size=1, max_size=6),
+    full=4_000,
 )
 def test_readers_are_shown_their_frames_whoever_came_before(
     kind: str, asked: list[tuple[frozenset[streams.StreamMode], int, bool]]
@@ -206,8 +208,8 @@ def test_readers_are_shown_their_frames_whoever_came_before(
         )
 
 
-@pytest.mark.parametrize("modes", PLAIN)
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("modes", PLAIN)
+@for_each("kind", KINDS)
 def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[streams.StreamMode]) -> None:
     small, large = sized_event(2, kind), sized_event(2, kind, MAX_CACHED_DOCUMENT)
     assert streams.encoded_frames(small, modes, streams.START) is streams.encoded_frames(
@@ -261,7 +263,7 @@ def expected(kind: str, mode: str) -> bool:
 
 
 @pytest.mark.rule("sse-01")
-@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+@for_each("kind", sorted(CATALOGUE) + list(VENDOR))
 def test_each_mode_shows_its_own_events(kind: str) -> None:
     one = event(3, kind)
     for modes in COMBINED:
@@ -275,7 +277,7 @@ def test_each_mode_shows_its_own_events(kind: str) -> None:
 
 
 @pytest.mark.rule("sse-02")
-@pytest.mark.parametrize("kind", sorted(CATALOGUE) + list(VENDOR))
+@for_each("kind", sorted(CATALOGUE) + list(VENDOR))
 def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str) -> None:
     assert (kind in streams.SNAPSHOT_TYPES) is expected(kind, "values")
 
@@ -305,7 +307,7 @@ def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozense
     assert inexact(kinds, modes, streams.parse_cursor) == []
 
 
-@pytest.mark.parametrize("modes", COMBINED, ids=lambda modes: ",".join(sorted(modes)))
+@for_each("modes", COMBINED)
 def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[streams.StreamMode]) -> None:
     assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, streams.parse_cursor) == []
 

@@ -36,7 +36,18 @@ def with_changes(changes: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def computed(text: str) -> dict[str, Any]:
+    return {"type": "expression", "expression": text}
+
+
+def first(type_id: str, **config: Any) -> dict[str, Any]:
+    """Changes by which the first node has another type, and the second one takes nothing from it."""
+    return {"/nodes/0": node("a", type_id, config=config), "/nodes/1/inputs": {}}
+
+
 LONG = "c" * 129
+DECLARED = {"/channels": {"c": {"reducer": "append"}}}
+CONDITION = "/edges/1/condition"
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "node id twice": (
         {"/nodes/1/id": "a"},
@@ -54,87 +65,60 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "connection to itself": ({"/nodes/2/inputs/x": linked("c")}, "/nodes/2/inputs/x/nodeId order"),
     "variable twice": ({"/variables/1/name": "v"}, "/variables/1/name unique"),
     "default of another type": ({"/variables/1/defaultValue": True}, "/variables/1/defaultValue type"),
-    "expression that is none": (
-        {"/nodes/2/inputs/x": {"type": "expression", "expression": "1 +"}},
-        "/nodes/2/inputs/x/expression expression",
-    ),
+    "expression that is none": ({"/nodes/2/inputs/x": computed("1 +")}, "/nodes/2/inputs/x/expression expression"),
     "expression over a later node": (
-        {"/nodes/0/inputs/x": {"type": "expression", "expression": "nodes.c.outputs.x"}},
+        {"/nodes/0/inputs/x": computed("nodes.c.outputs.x")},
         "/nodes/0/inputs/x/expression order",
     ),
     "expression over no node": (
-        {"/nodes/2/inputs/x": {"type": "expression", "expression": "nodes.gone.outputs.x"}},
+        {"/nodes/2/inputs/x": computed("nodes.gone.outputs.x")},
         "/nodes/2/inputs/x/expression reference",
     ),
-    "condition that is none": (
-        {"/edges/1/condition": {"type": "expression", "expression": "nodes."}},
-        "/edges/1/condition/expression expression",
-    ),
+    "condition that is none": ({CONDITION: computed("nodes.")}, f"{CONDITION}/expression expression"),
     "condition over a later node": (
-        {"/edges/0/condition": {"type": "expression", "expression": "nodes.c.outputs.x == 1"}},
+        {"/edges/0/condition": computed("nodes.c.outputs.x == 1")},
         "/edges/0/condition/expression order",
     ),
-    "condition without its expression": ({"/edges/1/condition": {"type": "expression"}}, "/edges/1/condition required"),
-    "condition without an operand": (
-        {"/edges/1/condition": {"type": "equals", "left": "x"}},
-        "/edges/1/condition required",
-    ),
+    "condition without its expression": ({CONDITION: {"type": "expression"}}, f"{CONDITION} required"),
+    "condition without an operand": ({CONDITION: {"type": "equals", "left": "x"}}, f"{CONDITION} required"),
     "condition with a bad pattern": (
-        {"/edges/1/condition": {"type": "regex", "left": "x", "right": "("}},
-        "/edges/1/condition/right pattern",
+        {CONDITION: {"type": "regex", "left": "x", "right": "("}},
+        f"{CONDITION}/right pattern",
     ),
     "condition with a pattern that is no text": (
-        {"/edges/1/condition": {"type": "regex", "left": "x", "right": 1}},
-        "/edges/1/condition/right pattern",
+        {CONDITION: {"type": "regex", "left": "x", "right": 1}},
+        f"{CONDITION}/right pattern",
     ),
     "node settings": (
         {"/nodes/0/settings": {"maxRetries": -1, "timeoutMs": "1"}},
         "/nodes/0/settings/maxRetries minimum, /nodes/0/settings/timeoutMs type",
     ),
-    "trigger twice": (
-        {"/triggers": [{"id": "t", "type": "manual"}, {"id": "t", "type": "event"}]},
-        "/triggers/1/id unique",
-    ),
+    "trigger twice": ({"/triggers": [{"id": "t", "type": "manual"}] * 2}, "/triggers/1/id unique"),
     "trigger at nowhere": (
         {"/triggers": [{"id": "t", "type": "manual", "nodeId": "gone"}]},
         "/triggers/0/nodeId reference",
     ),
     "channel named like a variable": ({"/channels": {"v": {"reducer": "append"}}}, "/variables/0/name unique"),
     "channel written as a variable": (
-        {
-            "/channels": {"c": {"reducer": "append"}},
-            "/nodes/0": node("a", "core.setVariable", config={"name": "c", "value": 1}),
-            "/nodes/1/inputs": {},
-        },
+        DECLARED | first("core.setVariable", name="c", value=1),
         "/nodes/0/config/name reference",
     ),
     "channel with another reducer": (
-        {
-            "/channels": {"c": {"reducer": "append"}},
-            "/nodes/0": node("a", "core.channelWrite", config={"channelName": "c", "reducer": "counter", "value": 1}),
-            "/nodes/1/inputs": {},
-        },
+        DECLARED | first("core.channelWrite", channelName="c", reducer="counter", value=1),
         "/nodes/0/config/reducer reference",
     ),
     "configurable schema that is none": ({"/configurableSchema": {"type": 1}}, "/configurableSchema/type anyOf"),
     "expression in a config": (
-        {"/nodes/0": node("a", "core.transform", config={"fields": {"a/b": "1 +"}})},
+        first("core.transform", fields={"a/b": "1 +"}),
         "/nodes/0/config/fields/a~1b expression",
     ),
-    "template in a config": (
-        {"/nodes/0": node("a", "core.template", config={"template": "{{ 1 + }}"}), "/nodes/1/inputs": {}},
-        "/nodes/0/config/template template",
-    ),
+    "template in a config": (first("core.template", template="{{ 1 + }}"), "/nodes/0/config/template template"),
     "config that reads a later node": (
-        {"/nodes/0": node("a", "core.transform", config={"expression": "nodes.c.outputs.x"})},
+        first("core.transform", expression="nodes.c.outputs.x"),
         "/nodes/0/config/expression order",
     ),
     "edge from an output that is not given": (
-        {
-            "/nodes/0": node("a", "core.conditional", config={"expression": "true"}),
-            "/nodes/1/inputs": {},
-            "/edges/0/sourceOutput": "yes",
-        },
+        {**first("core.conditional", expression="true"), "/edges/0/sourceOutput": "yes"},
         "/edges/0/sourceOutput output",
     ),
     "connection to an output that is not given": (
@@ -142,10 +126,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "/nodes/1/inputs/y/outputKey output",
     ),
     "sensitivity of an output that is not given": (
-        {
-            "/nodes/0": node("a", "core.template", config={"template": "x"}, outputSensitivity={"outputt": True}),
-            "/nodes/1/inputs": {},
-        },
+        {**first("core.template", template="x"), "/nodes/0/outputSensitivity": {"outputt": True}},
         "/nodes/0/outputSensitivity/outputt output",
     ),
     "what else is wrong beside an unknown type": (
@@ -156,24 +137,15 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "/nodes/1/typeId known, /nodes/2/config/expression reference",
     ),
     "body of an unknown type": (
-        {
-            "/nodes/0": node("a", "core.flow.map", config={"items": [], "body": {"typeId": "acme.gone"}}),
-            "/nodes/1/inputs": {},
-        },
+        first("core.flow.map", items=[], body={"typeId": "acme.gone"}),
         "/nodes/0/config/body/typeId known",
     ),
     "body of a body": (
-        {
-            "/nodes/0": node("a", "core.flow.map", config={"items": [], "body": {"typeId": "core.flow.map"}}),
-            "/nodes/1/inputs": {},
-        },
+        first("core.flow.map", items=[], body={"typeId": "core.flow.map"}),
         "/nodes/0/config/body/typeId not",
     ),
     "body with a bad config": (
-        {
-            "/nodes/0": node("a", "core.flow.map", config={"body": {"typeId": "core.fail", "config": {"code": 1}}}),
-            "/nodes/1/inputs": {},
-        },
+        first("core.flow.map", body={"typeId": "core.fail", "config": {"code": 1}}),
         "/nodes/0/config/body/config/code type",
     ),
     "several at once": (

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.docs.pages import ROOT, blocks
+from tests.harness.cases import for_each
 from tests.harness.definitions import node, workflow
 from weftwork.protocol.fold.channel_state import ChannelState, reduce_write
 from weftwork.protocol.json import caller_schema, schema
@@ -87,7 +88,7 @@ def test_every_reducer_of_the_protocol_is_known_and_no_other() -> None:
 
 
 @pytest.mark.rule("chan-02")
-@pytest.mark.parametrize("reducer", REDUCERS)
+@for_each("reducer", REDUCERS)
 def test_a_bound_must_have_a_meaning(reducer: str) -> None:
     expires = reducer in ("append", "votes", "feedback")
     assert refused(reducer=reducer, ttlMs=1) == (
@@ -99,7 +100,7 @@ def test_a_bound_must_have_a_meaning(reducer: str) -> None:
 
 
 @pytest.mark.rule("chan-02")
-@pytest.mark.parametrize(
+@for_each(
     ("document", "pointer"),
     [
         ({"reducer": "replace", "schema": {"type": "text"}}, "/schema/type"),
@@ -148,7 +149,7 @@ def test_every_wrong_channel_is_listed_and_right_ones_are_kept() -> None:
 
 
 @pytest.mark.rule("chan-04")
-@pytest.mark.parametrize(
+@for_each(
     ("reducer", "value", "fits"),
     [
         *((reducer, value, True) for reducer in ("replace", "append", "feedback") for value in (None, 1, [], {}, "x")),
@@ -217,7 +218,7 @@ def test_without_the_schema_the_write_would_pass(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("chan-03")
-@pytest.mark.parametrize("reducer", sorted(LIST_REDUCERS))
+@for_each("reducer", sorted(LIST_REDUCERS))
 def test_a_schema_of_the_list_is_read_as_one_of_its_items(reducer: str) -> None:
     value = {**MESSAGE, **VOTE}
     assert check_write(declared(reducer=reducer, schema={"type": "array"}), reducer, value) is None
@@ -243,7 +244,7 @@ def test_what_is_no_list_keeps_its_schema() -> None:
 
 
 @pytest.mark.rule("chan-06")
-@pytest.mark.parametrize(
+@for_each(
     ("written", "value", "conflict"),
     [
         (1, msgspec.UNSET, True),
@@ -282,7 +283,7 @@ def channel_with(access: Any) -> Channel:
 
 
 @pytest.mark.rule("chan-08")
-@pytest.mark.parametrize(
+@for_each(
     ("access", "node_id", "type_id", "allowed"),
     [
         ("public", "n", "core.noop", True),
@@ -362,7 +363,7 @@ def test_every_reducer_has_its_example() -> None:
 
 
 @pytest.mark.rule("chan-09")
-@pytest.mark.parametrize("name", PAGE_REDUCERS)
+@for_each("name", PAGE_REDUCERS)
 def test_the_example_of_a_reducer_gives_what_is_shown(name: str) -> None:
     writes, shown = PAGE_REDUCERS[name]
     state: ChannelState | None = None
@@ -394,7 +395,7 @@ def test_the_declarations_shown_can_be_run() -> None:
 
 
 @pytest.mark.rule("chan-08")
-@pytest.mark.parametrize(("cell", "who"), rows(section("Access")))
+@for_each(("cell", "who"), rows(section("Access")))
 def test_access_is_as_shown(cell: str, who: str) -> None:
     declaration: dict[str, Any] = {"reducer": "append"}
     if codes(cell):

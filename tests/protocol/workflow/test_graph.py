@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import TYPES, edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply, fold
@@ -58,7 +59,7 @@ def test_of_those_that_may_run_the_smallest_id_comes_first() -> None:
 
 
 @pytest.mark.rule("wf-05")
-@pytest.mark.parametrize(
+@for_each(
     ("completed", "failed", "skipped", "holds"),
     [
         (2, 0, 0, {"all_success", "any_success", "all_complete", "none_failed"}),
@@ -146,7 +147,7 @@ STATIC = {"type": "static", "value": 1}
 
 
 @pytest.mark.rule("hide-03")
-@pytest.mark.parametrize(
+@for_each(
     ("above", "ports", "carried", "hides"),
     [
         ({}, {"x": from_variable("secret")}, {}, True),
@@ -197,7 +198,7 @@ def planned(ids: str, *pairs: str) -> graph.Plan:
 
 
 @pytest.mark.rule("wf-15")
-@pytest.mark.parametrize(
+@for_each(
     ("ids", "pairs", "back"),
     [
         ("ab", ["ab"], set()),
@@ -216,7 +217,11 @@ def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: lis
 
 
 @pytest.mark.rule("wf-15")
-@for_all(200, st.integers(1, 8).flatmap(lambda n: st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))))
+@for_all(
+    100,
+    st.integers(1, 8).flatmap(lambda n: st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))),
+    full=4_000,
+)
 def test_without_back_edges_nothing_is_left_of_a_cycle(pairs: list[tuple[int, int]]) -> None:
     ids = [f"n{i}" for i in range(8)]
     edges = [Edge(f"e{k}", ids[a], ids[b], "o", "i", "all_success") for k, (a, b) in enumerate(pairs)]
@@ -335,7 +340,7 @@ def taken(condition: dict[str, Any], **more: Any) -> bool:
 
 
 @pytest.mark.rule("wf-14")
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "left", "right", "expected"),
     [
         ("equals", "number", 3, True),
@@ -379,7 +384,7 @@ def test_a_comparison_holds_or_not(kind: str, left: str, right: Any, expected: b
 
 
 @pytest.mark.rule("wf-14")
-@pytest.mark.parametrize(
+@for_each(
     ("source", "expected"),
     [
         ("nodes.a.outputs.number > 2", True),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from openwop_client import CreateRunRequest, RunConfigurable
 from openwop_client.client import _to_jsonable
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import Mode
@@ -24,7 +25,7 @@ def refusal(call: Any, *arguments: Any) -> ClientFault:
 
 
 @pytest.mark.rule("lim-04")
-@pytest.mark.parametrize(("host", "run", "limit"), [(10, None, 10), (10, 3, 3), (10, 10, 10), (10, 5000, 10)])
+@for_each(("host", "run", "limit"), [(10, None, 10), (10, 3, 3), (10, 10, 10), (10, 5000, 10)])
 def test_the_lower_bound_on_executions_holds(host: int, run: int | None, limit: int) -> None:
     configurable = {} if run is None else {"recursionLimit": run}
     assert execution_limit(Limits(max_node_executions=host), configurable) == limit
@@ -40,8 +41,8 @@ def test_the_least_time_limit_holds_and_zero_is_none(host: int, definition: int,
 
 
 @pytest.mark.rule("lim-06")
-@pytest.mark.parametrize("name", ["runTimeoutMs", "maxLoopIterations"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, 1.0, "1", True, None, []])
+@for_each("name", ["runTimeoutMs", "maxLoopIterations"])
+@for_each("value", [0, -1, 1.5, 1.0, "1", True, None, []])
 def test_a_reserved_option_out_of_range_is_refused(name: str, value: Any) -> None:
     fault = refusal(run_options.check_options, {name: value}, {})
     assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/configurable/{name}"})
@@ -64,7 +65,7 @@ def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: lis
 
 
 @pytest.mark.rule("lim-06")
-@pytest.mark.parametrize(
+@for_each(
     ("metadata", "fits"),
     [
         ({}, True),
@@ -89,7 +90,7 @@ def declared(name: str, kind: str, required: bool = False, has_default: bool = F
 
 
 @pytest.mark.rule("data-04")
-@pytest.mark.parametrize(
+@for_each(
     ("variable", "inputs", "pointer"),
     [
         (declared("a/b", "string"), {}, None),
@@ -176,7 +177,7 @@ def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]
 
 
 @pytest.mark.rule("opt-03")
-@pytest.mark.parametrize(
+@for_each(
     ("url", "fits"),
     [(None, True), ("https://example.org/hook?x=1", True), ("HTTP://[::1]:8080", True), ("http://a/#b", True)]
     + [("https://h/" + "x" * 2038, True), ("https://h/" + "x" * 2039, False)]
@@ -198,7 +199,7 @@ TUNABLE = {
 
 
 @pytest.mark.rule("opt-04")
-@pytest.mark.parametrize(
+@for_each(
     ("configurable", "pointers"),
     [
         ({}, []),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all, node, workflow
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -15,7 +16,7 @@ ENDED = (GOOD, BAD, "cancelled")
 
 
 @pytest.mark.rule("orch-01")
-@pytest.mark.parametrize(
+@for_each(
     ("decision", "place"),
     [
         ({"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0}, None),
@@ -36,7 +37,7 @@ def test_a_decision_is_one_of_three(decision: Any, place: tuple[str, str] | None
 
 
 @pytest.mark.rule("orch-07")
-@pytest.mark.parametrize(
+@for_each(
     ("mode", "quorum", "total", "ends", "verdict"),
     [
         ("wait-all", 1, 2, [(1, GOOD)], None),
@@ -66,7 +67,7 @@ def test_joins(
 
 
 @pytest.mark.rule("orch-07")
-@for_all(300, st.data())
+@for_all(150, st.data(), full=6_000)
 def test_what_was_decided_stays_so_whatever_ends_later(data: st.DataObject) -> None:
     """And when all have ended, something is decided."""
     total = data.draw(st.integers(1, 6))

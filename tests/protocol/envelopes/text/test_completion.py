@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import present
+from tests.harness.cases import for_each, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
@@ -50,7 +50,7 @@ UNREADABLE = completion.MismatchedAnswer("parse-error", ERRORS[0], (), True)
 
 
 @pytest.mark.rule("rel-05")
-@pytest.mark.parametrize(
+@for_each(
     ("given_", "expected"),
     [
         (answer(GOOD), completion.CompleteAnswer(({"valid": True},), "direct", None)),
@@ -120,7 +120,7 @@ def test_an_answer_that_did_not_end_by_itself_is_not_read(stop: StopReason) -> N
     )
 
 
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, 4_000), deadline=None)
 @given(ANY_TEXT, st.sampled_from(["stop", "length", "content-filter", "tool-call", "other"]), st.text(max_size=5))
 def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopReason, detail: str) -> None:
     found = judged(answer(text, stop, detail))
@@ -129,15 +129,13 @@ def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopRe
 
 
 @pytest.mark.rule("rel-06")
-@pytest.mark.parametrize(
-    ("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)]
-)
+@for_each(("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)])
 def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int, allowed: int) -> None:
     assert completion.attempts_allowed(rounds, most) == allowed
 
 
 @pytest.mark.rule("rel-11")
-@pytest.mark.parametrize(
+@for_each(
     ("room", "multiplier", "ceiling", "larger"),
     [
         (50, 2, None, 100),
@@ -179,7 +177,7 @@ MADE = {payload.event_type: payload.members() for payload in PAYLOADS}
 
 
 @pytest.mark.rule("rel-13")
-@pytest.mark.parametrize("name", MADE)
+@for_each("name", MADE)
 def test_events_have_the_closed_shape_of_their_type(name: str) -> None:
     payload = MADE[name]
     assert name in CATALOGUE
@@ -362,7 +360,7 @@ RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY
 
 
 @pytest.mark.rule("rel-14")
-@pytest.mark.parametrize(
+@for_each(
     ("said", "shown"),
     [
         ("I cannot help with that.", "I cannot help with that."),
@@ -398,12 +396,13 @@ def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
 
 @pytest.mark.rule("rel-14")
 @for_all(
-    200,
+    100,
     st.text(min_size=1, max_size=80),
     st.text(max_size=40),
     st.text(max_size=40),
     st.integers(0, 40),
     st.integers(0, 80),
+    full=4_000,
 )
 def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, start: int, length: int) -> None:
     said = present(completion.remove_prompt_echo(before + prompt[start : start + length] + after, [prompt]))
@@ -417,7 +416,7 @@ def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, st
 def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "_find_quotations", lambda folded, prompts: ())
     with pytest.raises(AssertionError):
-        test_what_is_quoted_is_replaced(f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!")
+        test_what_is_quoted_is_replaced.__wrapped__(f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!")
 
 
 def test_the_marker_is_that_of_the_log() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import present
+from tests.harness.cases import for_each, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
@@ -17,7 +17,7 @@ from weftwork.protocol.envelopes.text.repair import repair
 
 
 @pytest.mark.rule("rel-01")
-@for_all(200, VALUES, st.booleans(), st.sampled_from([None, 2]))
+@for_all(100, VALUES, st.booleans(), st.sampled_from([None, 2]), full=4_000)
 def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -> None:
     assert extraction.extract_value(json.dumps(value, ensure_ascii=plain, indent=indent)) == extraction.Extraction(
         (value,), "direct", None
@@ -25,7 +25,7 @@ def test_a_value_is_read_as_it_is(value: Any, plain: bool, indent: int | None) -
 
 
 @pytest.mark.rule("rel-01")
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, 4_000), deadline=None)
 @given(VALUES, PROSE, PROSE, st.sampled_from(["json", "JSON", "", "text"]), st.sampled_from(["```", "~~~", "`````"]))
 def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: str, fence: str) -> None:
     text = f"{before}.\n{fence}{info}\n{json.dumps(value, indent=1)}\n{fence}\n{after}"
@@ -34,7 +34,7 @@ def test_a_value_is_found_in_a_fence(value: Any, before: str, after: str, info: 
 
 
 @pytest.mark.rule("rel-01")
-@for_all(200, OBJECTS, PROSE, PROSE)
+@for_all(100, OBJECTS, PROSE, PROSE, full=4_000)
 def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: str) -> None:
     text = f"{before}. {json.dumps(value)} {after}."
     assert extraction.extract_value(text) == extraction.Extraction(
@@ -43,7 +43,7 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
 
 
 @pytest.mark.rule("rel-01")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value", "path"),
     [
         ('See [1] and [2]: {"a": 1}', {"a": 1}, "brace-walker"),
@@ -70,7 +70,7 @@ def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
 
 
 @pytest.mark.rule("rel-01")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -142,7 +142,7 @@ def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -
         assert extraction.extract_value(text, clean=True) is None
 
 
-@for_all(400, ANY_TEXT, st.booleans())
+@for_all(200, ANY_TEXT, st.booleans(), full=8_000)
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
     value, envelopes = extraction.extract_value(text, clean=clean), extraction.extract_envelopes(text, clean=clean)
     for found in (value, envelopes, extraction.find_envelopes(text)):
@@ -161,7 +161,7 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
 
 
 @pytest.mark.rule("rel-03")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "path"),
     [
         (json.dumps([PLAN, ERROR]), "direct"),

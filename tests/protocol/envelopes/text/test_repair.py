@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, VALUES, hostile_texts, sloppy_json
 from weftwork.protocol.envelopes.text import repair as module
@@ -20,7 +21,7 @@ def mended(text: str, clean: bool = False) -> Any:
 
 
 @pytest.mark.rule("rel-02")
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ('{"a": 1,}', {"a": 1}),
@@ -50,7 +51,7 @@ def test_slips_with_one_reading_are_mended(text: str, value: Any) -> None:
 
 
 @pytest.mark.rule("rel-02")
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -89,13 +90,13 @@ def test_slips_with_one_reading_are_mended(text: str, value: Any) -> None:
         "[" * 65 + "]" * 65,
     ],
 )
-@pytest.mark.parametrize("clean", [False, True])
+@for_each("clean", [False, True])
 def test_nothing_is_guessed(text: str, clean: bool) -> None:
     assert repair(text, clean=clean) is None
 
 
 @pytest.mark.rule("rel-02")
-@pytest.mark.parametrize("text", [r'{"a": "\d"}', '{"a": 1, a: 2}', "['\\u0000']", "['\\ud800']", '["\x00"]'])
+@for_each("text", [r'{"a": "\d"}', '{"a": 1, a: 2}', "['\\u0000']", "['\\ud800']", '["\x00"]'])
 def test_what_the_decoder_refuses_stays_refused(text: str) -> None:
     with pytest.raises(ClientFault):
         mended(text)
@@ -113,7 +114,7 @@ def test_a_careless_author_is_understood(value: Any, data: st.DataObject) -> Non
     assert mended(sloppy_json(value, data.draw).lstrip(" \n/*so")) == value
 
 
-@for_all(300, ANY_TEXT, st.booleans())
+@for_all(150, ANY_TEXT, st.booleans(), full=6_000)
 def test_no_text_makes_a_repair_fail_or_adds_a_name(text: str, clean: bool) -> None:
     for start in ("", "{", "[", "{'a':", '{"a":['):
         try:
