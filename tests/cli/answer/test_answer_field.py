@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from tests.cli.answer.test_answer import GATE, asks, sent
 from tests.cli.answer.test_answer_terminal import sit_down, talk
 from tests.cli.foreign_host import ForeignHost
+from tests.harness.cases import for_each
 from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text, build_form
 from weftwork.cli.render.schema_text import schema_problems
 
 DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array", "items": {"$ref": "#/$defs/size"}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schema", "text", "value"),
     [
         ({}, "3", 3),
@@ -53,7 +54,7 @@ def test_a_value_is_read_as_its_schema_wants(schema: dict[str, Any], text: str, 
     assert (type(found), found) == (type(value), value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schema", "text", "reason"),
     [
         ({"type": "integer"}, "1.5", "it must be"),
@@ -206,7 +207,7 @@ def test_a_turn_of_a_conversation_fits_what_it_is_to_give() -> None:
         field.parse("three")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "hint"),
     [
         (AnswerField("f"), ""),
@@ -223,8 +224,8 @@ def test_what_may_be_written_is_said(field: AnswerField, hint: str) -> None:
     assert field.hint() == hint
 
 
-@pytest.mark.parametrize("text", ["36", "true", "null", '{"a": 1}', "yes, please"])
-@pytest.mark.parametrize(
+@for_each("text", ["36", "true", "null", '{"a": 1}', "yes, please"])
+@for_each(
     ("kind", "data"),
     [("conversation.exchange", {"conversationId": "c", "prompt": "?"}), ("custom", {"customKind": "c"})],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.cli.answer.test_answer import GATE, POST, RUN, asks, posted
 from tests.cli.follow.test_run_hostile import Terminal
 from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, run_on
+from tests.harness.cases import for_each
 from tests.live import KEY, Host
 from tests.live.fixtures import host_fixture
 from tests.live.host import command as line_of
@@ -231,7 +232,7 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
     return {"kind": "low-confidence", "key": "n:confidence", "data": data, **more}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "words"),
     [
         (in_doubt(), "The supervisor wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest
+from tests.harness.cases import for_each
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
 from weftwork.cli.render.run_progress import RunProgress
@@ -56,22 +57,7 @@ def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: ForeignHost) -
 
 def test_filters_are_asked_for(foreign: ForeignHost) -> None:
     foreign.replies[PATH] = CannedResponse(200, {"interrupts": []})
-    line = [
-        "--kind",
-        "approval",
-        "--kind",
-        "custom",
-        "--workflow",
-        "w",
-        "--run",
-        "r",
-        "--node",
-        "n",
-        "--due-within",
-        "24h",
-        "--limit",
-        "7",
-    ]
+    line = "--kind approval --kind custom --workflow w --run r --node n --due-within 24h --limit 7".split()
     done = foreign.run_command("inbox", *line)
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing like that waits for an answer.\n")
     (asked,) = foreign.requests
@@ -127,20 +113,6 @@ def test_json_is_what_the_host_sent(foreign: ForeignHost) -> None:
     assert done.stdout.isascii()
 
 
-@pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_without_an_inbox_is_named(foreign: ForeignHost, status: int) -> None:
-    foreign.replies[PATH] = CannedResponse(status, {"error": "not_found", "message": "No."})
-    done = foreign.run_command("inbox")
-    assert done.exit_code == 1
-    assert "this host has no inbox" in done.stderr
-
-
-@pytest.mark.parametrize("document", [[], {}, {"interrupts": 5}, None])
-def test_what_is_no_list_is_said(foreign: ForeignHost, document: Any) -> None:
-    foreign.replies[PATH] = CannedResponse(200, document)
-    assert foreign.run_command("inbox").exit_code == 1
-
-
 def test_texts_of_others_move_no_cursor(foreign: ForeignHost) -> None:
     evil = row(EVIL, nodeId=EVIL, kind=EVIL, workflowId=EVIL, data={"title": EVIL, "requiredApprovals": 2})
     foreign.replies[PATH] = CannedResponse(200, {"interrupts": [evil, 5, {"data": EVIL, "votes": 5, "dueAt": 5}]})
@@ -156,7 +128,7 @@ def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.
         test_texts_of_others_move_no_cursor(foreign)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("left", "said"),
     [
         (timedelta(days=2, hours=3), "in 2 d 3 h"),
@@ -169,13 +141,13 @@ def test_the_end_is_said_in_words(left: timedelta, said: str) -> None:
     assert due_text({"dueAt": (NOW + left).isoformat()}, NOW) == said
 
 
-@pytest.mark.parametrize("when", [None, 5, "", "soon", "2026-99-99"])
+@for_each("when", [None, 5, "", "soon", "2026-99-99"])
 def test_what_is_no_time_is_no_end(when: Any) -> None:
     assert due_text({"dueAt": when}, NOW) == ""
     assert list(status_lines({"dueAt": when}, NOW)) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("limit", "end"), [(60_000, "2026-01-01T00:01:00+00:00"), (10**18, ""), (10**400, ""), ("soon", None), (None, None)]
 )
 def test_events_tell_of_the_end(limit: Any, end: str | None) -> None:
@@ -206,7 +178,7 @@ def test_votes_are_counted_where_several_are_needed() -> None:
     assert "v9 accept and 2 more)" in next(iter(status_lines(many, NOW)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "said"),
     [
         ({"data": {"title": "T", "description": "D"}}, "T"),

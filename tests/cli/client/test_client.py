@@ -13,6 +13,7 @@ import click
 import pytest
 
 from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
+from tests.harness.cases import for_each
 from tests.live import delays
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
@@ -71,30 +72,18 @@ def test_without_a_key_none_is_sent(foreign: ForeignHost) -> None:
     assert "weftwork keys create" in refused.value.format_message()
 
 
+def refusal(status: int, code: str, message: str, **details: Any) -> CannedResponse:
+    return CannedResponse(status, {"error": code, "message": message, **({"details": details} if details else {})})
+
+
 @pytest.mark.parametrize(
     ("said", "code", "words"),
     [
-        (
-            CannedResponse(401, {"error": "unauthenticated", "message": "No."}),
-            "unauthenticated",
-            "does not know this key; give",
-        ),
-        (
-            CannedResponse(401, {"error": "key_expired", "message": "No."}),
-            "key_expired",
-            "has expired; give another with --key",
-        ),
+        (refusal(401, "unauthenticated", "No."), "unauthenticated", "does not know this key; give"),
+        (refusal(401, "key_expired", "No."), "key_expired", "has expired; give another with --key"),
         (CannedResponse(401, raw=b"<html>"), "", "does not know this key"),
-        (
-            CannedResponse(403, {"error": "forbidden", "message": "Scope."}),
-            "forbidden",
-            "Scope (forbidden); this key may not",
-        ),
-        (
-            CannedResponse(404, {"error": "not_found", "message": "No run."}),
-            "not_found",
-            "No run (not_found); see that the id",
-        ),
+        (refusal(403, "forbidden", "Scope."), "forbidden", "Scope (forbidden); this key may not"),
+        (refusal(404, "not_found", "No run."), "not_found", "No run (not_found); see that the id"),
         (
             CannedResponse(404, raw=b"<html>nope"),
             "",
@@ -106,28 +95,24 @@ def test_without_a_key_none_is_sent(foreign: ForeignHost) -> None:
             "in 90 s",
         ),
         (CannedResponse(503, raw=b""), "", "answers 503 Service Unavailable; try again later"),
-        (
-            CannedResponse(501, {"error": "capability_not_provided", "message": "No"}),
-            "capability_not_provided",
-            "not offer it",
-        ),
+        (refusal(501, "capability_not_provided", "No"), "capability_not_provided", "not offer it"),
         (
             CannedResponse(307, raw=b"", headers={"Location": "http://b\x1b[2J"}),
             "",
             "sends on to http://b\\u{1b}[2J; name that",
         ),
         (
-            CannedResponse(500, {"error": "internal_error", "message": "Oh.", "details": {"correlationId": "c-9"}}),
+            refusal(500, "internal_error", "Oh.", correlationId="c-9"),
             "internal_error",
             "Oh (internal_error); the host's log has more under c-9.",
         ),
         (
-            CannedResponse(400, {"error": "validation_error", "message": "Bad", "details": {"pointer": "/inputs/a"}}),
+            refusal(400, "validation_error", "Bad", pointer="/inputs/a"),
             "validation_error",
             "Bad (validation_error).\n  at /inputs/a",
         ),
         (
-            CannedResponse(400, {"error": "validation_error", "message": "Bad", "details": {"supported": ["a", 2]}}),
+            refusal(400, "validation_error", "Bad", supported=["a", 2]),
             "validation_error",
             "Bad (validation_error).\n  it takes a, 2",
         ),
@@ -153,36 +138,38 @@ def test_a_refusal_says_what_happened_and_what_to_do(
     assert len(foreign.requests) == 1
 
 
-def test_what_a_message_says_already_is_not_said_again(foreign: ForeignHost) -> None:
-    details = {"supported": ["accept", "reject"]}
-    said = {"error": "validation_error", "message": "This gate takes accept, reject.", "details": details}
-    foreign.replies["POST /v1/runs"] = CannedResponse(400, said)
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        (
+            refusal(400, "validation_error", "This gate takes accept, reject.", supported=["accept", "reject"]),
+            {0: "This gate takes accept, reject (validation_error)."},
+        ),
+        (
+            refusal(400, "validation_error", "No.", supported=[f"kind-{at}" for at in range(60)]),
+            {1: f"  it takes {', '.join(f'kind-{at}' for at in range(50))} and others"},
+        ),
+        (
+            refusal(
+                400,
+                "validation_error",
+                "Wrong.",
+                pointer="",
+                violations=[{"pointer": f"/nodes/{at}", "message": "is wrong"} for at in range(30)],
+            ),
+            {1: "  at /nodes/0: is wrong", 11: "  and 20 more"},
+        ),
+    ],
+)
+def test_nothing_is_said_twice_and_many_places_or_alternatives_are_cut(
+    foreign: ForeignHost, said: CannedResponse, lines: dict[int, str]
+) -> None:
+    foreign.replies["POST /v1/runs"] = said
     with pytest.raises(RequestRefused) as refused:
         asking(foreign).post("/v1/runs")
-    assert refused.value.format_message() == "This gate takes accept, reject (validation_error)."
-
-
-def test_many_alternatives_are_cut(foreign: ForeignHost) -> None:
-    details = {"supported": [f"kind-{at}" for at in range(60)]}
-    foreign.replies["POST /v1/runs"] = CannedResponse(
-        400, {"error": "validation_error", "message": "No.", "details": details}
-    )
-    with pytest.raises(RequestRefused) as refused:
-        asking(foreign).post("/v1/runs")
-    assert refused.value.format_message().endswith(", kind-49 and others")
-
-
-def test_many_problems_are_cut(foreign: ForeignHost) -> None:
-    listed = [{"pointer": f"/nodes/{at}", "message": "is wrong"} for at in range(30)]
-    foreign.replies["POST /v1/workflows"] = CannedResponse(
-        400, {"error": "validation_error", "message": "Wrong.", "details": {"pointer": "", "violations": listed}}
-    )
-    with pytest.raises(RequestRefused) as refused:
-        asking(foreign).post("/v1/workflows", {})
-    lines = refused.value.format_message().splitlines()
-    assert lines[1] == "  at /nodes/0: is wrong"
-    assert lines[-1] == "  and 20 more"
-    assert len(lines) == 12
+    shown = refused.value.format_message().splitlines()
+    assert {at: shown[at] for at in lines} == lines
+    assert len(shown) == max(lines) + 1
 
 
 @pytest.mark.parametrize(
@@ -208,7 +195,7 @@ def test_an_answer_beyond_the_bound_is_not_read(foreign: ForeignHost, monkeypatc
         asking(foreign).get("/v1/runs")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "",
@@ -235,7 +222,7 @@ def test_an_address_may_hold_no_secret(url: str) -> None:
     assert "secret" not in error.value.format_message()
 
 
-@pytest.mark.parametrize("key", ["a b", "a\r\nX-Other: 1", "schlüssel", "\x7f"])
+@for_each("key", ["a b", "a\r\nX-Other: 1", "schlüssel", "\x7f"])
 def test_a_key_that_is_none_is_not_sent_and_not_shown(key: str) -> None:
     with pytest.raises(click.UsageError) as error:
         Client("http://x", key)
@@ -309,26 +296,47 @@ def test_polling_has_a_bound(foreign: ForeignHost, said: CannedResponse, key: st
     assert len(foreign.requests) == times
 
 
-@pytest.mark.parametrize("answer", [{}, [], None, "ok", {"balance": 5}, {"status": 5}])
-@pytest.mark.parametrize("verb", ["cancel", "pause", "resume"])
-@pytest.mark.parametrize("more", [(), ("--json",)])
-def test_an_answer_that_says_nothing_of_the_run(foreign: ForeignHost, verb: str, answer: Any, more: tuple[str]) -> None:
-    foreign.replies |= {
-        f"POST /v1/runs/r{each}": CannedResponse(200, answer) for each in ("/cancel", ":pause", ":resume")
-    }
-    done = foreign.run_command("runs", verb, "r", *more)
-    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
-    assert "does not say how r stands now; see that --url names an OpenWOP v1 host." in done.stderr
+LACKING = [CannedResponse(status, {"error": "x", "message": "y"}) for status in (404, 405, 501)]
+"""From a host that does not have the operation."""
+INBOX, TREE = "GET /v1/host/weftwork/interrupts", "GET /v1/host/weftwork/runs/r/tree"
+STANDS = "does not say how r stands now; see that --url names an OpenWOP v1 host."
+UNLISTED = """this host does not list runs: GET /v1/runs is not part of every OpenWOP host. \
+Name a run: `weftwork runs show RUN`."""
+UNRELATED = [{}, [], None, "ok"]
+REGISTERED = "does not say what it registered; see that --url names an OpenWOP v1 host."
 
 
-@pytest.mark.parametrize("answer", [{}, [], None, "ok", {"workflowId": 5}])
-def test_an_answer_that_says_nothing_of_the_workflow(foreign: ForeignHost, tmp_path: Path, answer: Any) -> None:
-    file = tmp_path / "w.json"
-    file.write_text(json.dumps(delays("w", 1)))
-    foreign.replies["POST /v1/workflows"] = CannedResponse(200, answer)
-    done = foreign.run_command("workflows", "add", str(file))
-    assert (done.exit_code, done.stdout) == (EXIT_UNREACHABLE, "")
-    assert "does not say what it registered; see that --url names an OpenWOP v1 host." in done.stderr
+def wrong(*documents: Any) -> list[CannedResponse]:
+    return [CannedResponse(200, document) for document in documents]
+
+
+@pytest.mark.parametrize(
+    ("line", "operation", "answers", "code", "words"),
+    [
+        ("inbox", INBOX, LACKING, 1, "this host has no inbox"),
+        ("inbox", INBOX, wrong([], {}, {"interrupts": 5}, None), 1, ""),
+        ("runs ls", "GET /v1/runs", LACKING, 1, UNLISTED),
+        ("runs ls", "GET /v1/runs", wrong([], {"runs": 5}, None, "runs"), 1, "not a list of runs"),
+        ("runs tree r", TREE, [*LACKING, *wrong({"runs": []}, [1])], 1, "only a weftwork host does"),
+        ("workflows add FILE", "POST /v1/workflows", LACKING, 1, "this host takes no definitions"),
+        ("workflows add FILE", "POST /v1/workflows", wrong(*UNRELATED, {"workflowId": 5}), 6, REGISTERED),
+        *(
+            (f"runs {verb} r{more}", f"POST /v1/runs/r{path}", wrong(*UNRELATED, {"status": 5}, {"a": 1}), 6, STANDS)
+            for verb, path in (("cancel", "/cancel"), ("pause", ":pause"), ("resume", ":resume"))
+            for more in ("", " --json")
+        ),
+    ],
+)
+def test_what_a_host_lacks_or_answers_wrongly_is_said(
+    foreign: ForeignHost, tmp_path: Path, line: str, operation: str, answers: list[Any], code: int, words: str
+) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(delays("w", 1)))
+    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "running"})
+    for answer in answers:
+        foreign.replies[operation] = answer
+        done = foreign.run_command(*line.replace("FILE", str(tmp_path / "w.json")).split())
+        assert (done.exit_code, done.stdout) == (code, ""), answer
+        assert words in done.stderr, answer
 
 
 @pytest.mark.parametrize(
@@ -388,7 +396,7 @@ def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
     assert KEY not in unreachable.value.format_message()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "words"),
     [
         (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),

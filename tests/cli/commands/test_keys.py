@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.cli.commands.test_runs import EVIL, VALUES, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
+from tests.harness.cases import for_each
 from tests.live import KEY as LIVE_KEY
 from tests.live import Host, start_host, weftwork
 from weftwork.cli.main import main
@@ -247,7 +248,7 @@ def test_the_types_of_the_package_need_no_host() -> None:
     assert lines["core.flow.noop"] == ["pure", "Same as `core.noop`."]
 
 
-@pytest.mark.parametrize("type_id", list(builtin_node_types()))
+@for_each("type_id", list(builtin_node_types()))
 def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> None:
     shown = offline("show", type_id)
     assert shown.exit_code == 0, shown.output
@@ -371,7 +372,7 @@ def test_any_schema_is_put_into_words(one: dict[str, Any], other: dict[str, Any]
     json.dumps(example({"config": shape, "inputs": other}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "words", "value"),
     [
         ({"type": "string", "maxLength": 5}, "string, up to 5 characters", "text"),

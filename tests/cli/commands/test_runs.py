@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from tests.cli.terminal import run_at_terminal
+from tests.harness.cases import for_each
 from tests.live import start_host, until, weftwork
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -247,23 +248,6 @@ def test_a_host_that_gives_the_same_page_for_ever_comes_to_an_end(foreign: Forei
     assert len(json.loads(foreign.run_command("runs", "ls", "--all", "--json").stdout)["runs"]) == 2
 
 
-@pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_that_lists_no_runs_is_said_to_be_one(foreign: ForeignHost, status: int) -> None:
-    foreign.replies["GET /v1/runs"] = CannedResponse(status, {"error": "x", "message": "y"})
-    done = foreign.run_command("runs", "ls")
-    assert done.exit_code == 1
-    assert "this host does not list runs" in done.stderr
-    assert "runs show RUN" in done.stderr
-
-
-@pytest.mark.parametrize("document", [[], {"runs": 5}, None, "runs"])
-def test_a_list_that_is_none_is_said_to_be_one(foreign: ForeignHost, document: Any) -> None:
-    foreign.replies["GET /v1/runs"] = CannedResponse(200, document)
-    done = foreign.run_command("runs", "ls")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "not a list of runs" in done.stderr
-
-
 def test_no_runs_are_said_to_be_none(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": []})
     done = foreign.run_command("runs", "ls")
@@ -421,7 +405,7 @@ def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: Fo
     assert (done.exit_code, done.stdout) == (7, "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("milliseconds", "text"),
     [
         (0, "0 ms"),

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.follow.test_run_hostile import Terminal
-from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, run_on
+from tests.cli.foreign_host import CannedResponse, ForeignHost, run_on
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, until
 from tests.live.child_workflows import (
@@ -217,18 +217,6 @@ def test_a_run_that_is_not_there_is_told(host: Host) -> None:
     done = runs(host, "tree", "nobody", code=7)
     assert "not_found" in done.stderr
     assert runs(host, "ls", "--parent", "nobody").stdout == ""
-
-
-@pytest.mark.parametrize(
-    "said",
-    [NOT_FOUND, CannedResponse(405), CannedResponse(501), CannedResponse(200, {"runs": []}), CannedResponse(200, [1])],
-)
-def test_a_host_without_trees_is_said_to_be_one(foreign: ForeignHost, said: CannedResponse) -> None:
-    foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "running"})
-    foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = said
-    done = foreign.run_command("runs", "tree", "r")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "only a weftwork host does" in done.stderr
 
 
 def test_a_host_that_does_not_know_parents_is_not_believed(foreign: ForeignHost) -> None:

@@ -238,14 +238,6 @@ def test_standard_input_and_odd_names(host: Host, tmp_path: Path) -> None:
     assert add(host, "/dev/zero", code=1).stdout.startswith("/dev/zero:1:1 /: is larger than")
 
 
-@pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_host_that_takes_none_is_said_to_be_one(foreign: ForeignHost, tmp_path: Path, status: int) -> None:
-    foreign.replies["POST /v1/workflows"] = CannedResponse(status, {"error": "x", "message": "y"})
-    done = foreign.run_command("workflows", "add", write(tmp_path, "w.json", delays("w", 1)))
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "this host takes no definitions" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("details", "told"),
     [

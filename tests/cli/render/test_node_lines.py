@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from tests.harness.cases import for_each
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render import node_lines
 from weftwork.cli.render import outline as outlining
@@ -216,60 +217,43 @@ def drawn(document: Any, is_ascii: bool = False) -> list[str]:
 
 
 SHAPES = {
-    "a chain stays at one level": (["a b c d"], ["a", "b", "c", "d"]),
+    "a chain stays at one level": ("a b c d", "a / b / c / d"),
     "branches are indented and what joins them is not": (
-        ["a b b2 j k", "a c j", "a d j"],
-        ["a", "├─ b", "│  b2", "├─ c", "└─ d", "j", "k"],
+        "a b b2 j k, a c j, a d j",
+        "a / ├─ b / │  b2 / ├─ c / └─ d / j / k",
     ),
-    "what may be left out is a branch": (["a b c", "a c"], ["a", "└─ b", "c"]),
-    "ways that do not meet": (["a b c", "a d"], ["a", "├─ b", "│  c", "└─ d"]),
+    "what may be left out is a branch": ("a b c, a c", "a / └─ b / c"),
+    "ways that do not meet": ("a b c, a d", "a / ├─ b / │  c / └─ d"),
     "a way that ends keeps the others from meeting as little as it does in the graph": (
-        ["a b j", "a c j", "a e"],
-        ["a", "├─ b", "├─ c", "└─ e", "j"],
+        "a b j, a c j, a e",
+        "a / ├─ b / ├─ c / └─ e / j",
     ),
-    "what joins only some stands among them": (
-        ["a b j z", "a c j", "a d z"],
-        ["a", "├─ b", "├─ c", "├─ j", "└─ d", "z"],
-    ),
-    "two joins that do not meet": (
-        ["a b x", "a c x", "b y", "c y"],
-        ["a", "├─ b", "├─ c", "├─ x", "└─ y"],
-    ),
-    "layers": (
-        ["a b x z", "a c x", "b y z", "c y"],
-        ["a", "├─ b", "├─ c", "├─ x", "└─ y", "z"],
-    ),
-    "branches of branches": (
-        ["a b c f j", "b d f", "a e j"],
-        ["a", "├─ b", "│  ├─ c", "│  └─ d", "│  f", "└─ e", "j"],
-    ),
-    "several starts": (["a j", "b j k", "lone"], ["├─ a", "├─ b", "└─ lone", "j", "k"]),
-    "a loop with something behind it": (
-        ["a head body more head", "head after"],
-        ["a", "head", "└─ body", "   more", "after"],
-    ),
-    "a loop whose body parts": (
-        ["head x j head", "head y j", "head after"],
-        ["head", "├─ x", "├─ y", "└─ j", "after"],
-    ),
-    "a loop that is left from within": (["a b c a", "b d"], ["a", "b", "├─ c", "└─ d"]),
-    "a loop with nothing behind it": (["a head body head"], ["a", "head", "body"]),
-    "a node that repeats itself": (["a b b c"], ["a", "b", "c"]),
-    "one handler for several nodes": (["a b c", "a err", "b err"], ["a", "└─ b", "   c", "err"]),
-    "nothing but cycles": (["a b a", "b c b", "c a"], ["a", "b", "c"]),
+    "what joins only some stands among them": ("a b j z, a c j, a d z", "a / ├─ b / ├─ c / ├─ j / └─ d / z"),
+    "two joins that do not meet": ("a b x, a c x, b y, c y", "a / ├─ b / ├─ c / ├─ x / └─ y"),
+    "layers": ("a b x z, a c x, b y z, c y", "a / ├─ b / ├─ c / ├─ x / └─ y / z"),
+    "branches of branches": ("a b c f j, b d f, a e j", "a / ├─ b / │  ├─ c / │  └─ d / │  f / └─ e / j"),
+    "several starts": ("a j, b j k, lone", "├─ a / ├─ b / └─ lone / j / k"),
+    "a loop with something behind it": ("a head body more head, head after", "a / head / └─ body /    more / after"),
+    "a loop whose body parts": ("head x j head, head y j, head after", "head / ├─ x / ├─ y / └─ j / after"),
+    "a loop that is left from within": ("a b c a, b d", "a / b / ├─ c / └─ d"),
+    "a loop with nothing behind it": ("a head body head", "a / head / body"),
+    "a node that repeats itself": ("a b b c", "a / b / c"),
+    "one handler for several nodes": ("a b c, a err, b err", "a / └─ b /    c / err"),
+    "nothing but cycles": ("a b a, b c b, c a", "a / b / c"),
 }
+"""Paths through a graph, and the lines that are drawn."""
 
 
-@pytest.mark.parametrize(("ways", "lines"), SHAPES.values(), ids=SHAPES)
-def test_a_shape_is_read_from_its_edges(ways: list[str], lines: list[str]) -> None:
-    assert drawn(defined(*ways)) == lines
+@for_each(("ways", "lines"), SHAPES.values())
+def test_a_shape_is_read_from_its_edges(ways: str, lines: str) -> None:
+    assert " / ".join(drawn(defined(*ways.split(", ")))) == lines
 
 
 def test_a_terminal_without_strokes_gets_letters() -> None:
     assert drawn(defined("a b c", "b d", "a e"), is_ascii=True) == ["a", "|- b", "|  |- c", "|  `- d", "`- e"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "ids"),
     [
         (None, []),

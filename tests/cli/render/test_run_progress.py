@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from tests.harness.cases import for_each
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.run_tree import TreeRun, find_waiting_runs, format_status_counts, read_tree
 from weftwork.cli.follow.run_views import LineView
@@ -140,7 +141,7 @@ def test_a_pause_is_no_round() -> None:
     assert (tree.nodes["n"].round, tree.nodes["n"].attempt, tree.status) == (1, 2, "running")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("requested", "resolved", "words"),
     [
         (
@@ -174,7 +175,7 @@ def test_a_run_that_still_does_something_does_not_stand_still() -> None:
     assert not tree.is_blocked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "answer"),
     [
         ({"kind": "approval", "data": {"actions": ["reject", "accept"]}}, '{"resumeValue": {"action": "reject"}}'),
@@ -224,78 +225,54 @@ def test_a_terminal_without_signs_gets_letters() -> None:
     assert drawn(tree, encoding="ascii")[1:] == ["  x n  failed, 1.0 s", "      c: m"]
 
 
-@pytest.mark.parametrize(
-    ("document", "line"),
+NEXT_WORKER = {"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0.9}
+DECIDED = 'iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 agentId=host:s'
+
+
+@for_each(
+    ("kind", "node_id", "payload", "told"),
     [
+        ("node.failed", "n", {"error": {"code": "c", "message": 'a "b"\nc'}}, 'code=c message="a \\"b\\"\\nc"'),
+        ("log.appended", "n", {"level": "info", "message": "", "nodeId": "n"}, 'level=info message=""'),
+        ("acme.thing", None, {"a": [1]}, 'payload={"a": [1]}'),
+        ("output.chunk", None, {"chunk": "Hi", "isLast": True}, "chunk=Hi isLast=true"),
+        ("node.started", "a b", None, ""),
         (
-            {"type": "node.failed", "nodeId": "n", "payload": {"error": {"code": "c", "message": 'a "b"\nc'}}},
-            '- - node.failed n code=c message="a \\"b\\"\\nc"',
+            "interrupt.resolved",
+            "n",
+            {"kind": "approval", "outcome": "rejected", "reason": "timeout"},
+            "kind=approval outcome=rejected reason=timeout",
         ),
         (
-            {
-                "type": "log.appended",
-                "sequence": 4,
-                "timestamp": "T",
-                "payload": {"level": "info", "message": "", "nodeId": "n"},
-            },
-            'T 4 log.appended n level=info message=""',
-        ),
-        ({"type": "acme.thing", "payload": {"a": [1]}}, '- - acme.thing - payload={"a": [1]}'),
-        (
-            {"type": "output.chunk", "payload": {"chunk": "Hi", "isLast": True}},
-            "- - output.chunk - chunk=Hi isLast=true",
-        ),
-        ({"type": "node.started", "nodeId": "a b", "payload": None}, "- - node.started a_b"),
-        (
-            {
-                "type": "interrupt.resolved",
-                "nodeId": "n",
-                "payload": {"kind": "approval", "outcome": "rejected", "reason": "timeout"},
-            },
-            "- - interrupt.resolved n kind=approval outcome=rejected reason=timeout",
+            "approval.granted",
+            None,
+            {"gateId": "n", "principal": "ada", "quorumProgress": {"granted": 1, "required": 2}},
+            'principal=ada quorumProgress={"granted": 1, "required": 2}',
         ),
         (
-            {
-                "type": "approval.granted",
-                "payload": {"gateId": "n", "principal": "ada", "quorumProgress": {"granted": 1, "required": 2}},
-            },
-            '- - approval.granted - principal=ada quorumProgress={"granted": 1, "required": 2}',
+            "weftwork.approval.remark",
+            None,
+            {"principal": "ada", "action": "ask", "text": "Who?"},
+            'principal=ada action=ask text="Who?"',
         ),
+        ("weftwork.interrupt.reminder", None, {"number": 2}, "number=2"),
+        ("runOrchestrator.decided", "s", {"agentId": "host:s", "decision": NEXT_WORKER, "iteration": 2}, DECIDED),
+        ("runOrchestrator.decided", None, {"decision": 5}, ""),
         (
-            {"type": "weftwork.approval.remark", "payload": {"principal": "ada", "action": "ask", "text": "Who?"}},
-            '- - weftwork.approval.remark - principal=ada action=ask text="Who?"',
+            "core.workflowChain.event",
+            "d",
+            {"phase": "child.failed", "workerId": "a", "childRunId": "c", "error": {"code": "x"}},
+            "phase=child.failed workerId=a childRunId=c code=x",
         ),
-        (
-            {"type": "weftwork.interrupt.reminder", "payload": {"number": 2}},
-            "- - weftwork.interrupt.reminder - number=2",
-        ),
-        (
-            {
-                "type": "runOrchestrator.decided",
-                "nodeId": "s",
-                "payload": {
-                    "agentId": "host:s",
-                    "decision": {"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0.9},
-                    "iteration": 2,
-                },
-            },
-            '- - runOrchestrator.decided s iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 '
-            "agentId=host:s",
-        ),
-        ({"type": "runOrchestrator.decided", "payload": {"decision": 5}}, "- - runOrchestrator.decided -"),
-        (
-            {
-                "type": "core.workflowChain.event",
-                "nodeId": "d",
-                "payload": {"phase": "child.failed", "workerId": "a", "childRunId": "c", "error": {"code": "x"}},
-            },
-            "- - core.workflowChain.event d phase=child.failed workerId=a childRunId=c code=x",
-        ),
-        ([1], "- - message - "),
     ],
 )
-def test_an_event_is_one_line(document: Any, line: str) -> None:
-    assert event_line(ReceivedFrame("message", document, "")) == line.rstrip()
+def test_an_event_is_one_line(kind: str, node_id: str | None, payload: Any, told: str) -> None:
+    document = {"type": kind, "payload": payload, **({"nodeId": node_id} if node_id else {})}
+    line = f"{kind} {(node_id or '-').replace(' ', '_')} {told}".rstrip()
+    assert event_line(ReceivedFrame("message", document, "")) == f"- - {line}"
+    placed = {**document, "sequence": 4, "timestamp": "T"}
+    assert event_line(ReceivedFrame("message", placed, "")) == f"T 4 {line}"
+    assert event_line(ReceivedFrame("message", [1], "")) == "- - message -"
 
 
 EVIL = "\x1b[2J\r\n[bold]evil\u202e"
@@ -347,7 +324,7 @@ def test_each_run_is_a_line_below_its_parent() -> None:
     assert [run.run_id for run in find_waiting_runs(top)] == ["b"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("count", "lines"),
     [
         (MAX_SIBLINGS, MAX_SIBLINGS),
