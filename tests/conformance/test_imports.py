@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.cases import for_each
 from tests.harness.definitions import node, workflow
 from tests.live.host import start_host
 
@@ -80,7 +81,7 @@ def test_no_module_imports_the_package_when_it_is_imported() -> None:
     assert [str(each) for each in modules if eager_imports(each.read_text("utf-8"))] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "count"),
     [
         ("import weftwork.conformance", 1),

@@ -73,7 +73,7 @@ Operation = st.one_of(
 
 
 @pytest.mark.rule("model-12")
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, 4_000), deadline=None)
 @given(st.lists(Operation, max_size=20))
 def test_programs_are_queues(operations: list[tuple[str, str, str, list[str]]]) -> None:
     programs = ScriptedPrograms(Script(default=ScriptEntry(content="(script)")))

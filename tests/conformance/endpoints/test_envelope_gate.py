@@ -29,7 +29,6 @@ from weftwork.protocol.envelopes.accept_request import parse_accept_request
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.handling import outcome_events
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS
-from weftwork.protocol.envelopes.outcome import Invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_object
 
@@ -57,35 +56,7 @@ def test_a_good_envelope_is_accepted(host: Host, kind: str) -> None:
     }
 
 
-def without(document: dict[str, Any], member: str) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != member}
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        *(without(envelope(ASKS), each) for each in ("type", "envelopeId", "correlationId", "payload", "meta")),
-        envelope(ASKS, extra=1),
-        envelope(ASKS, schemaVersion="1.0"),
-        envelope(ASKS, schemaVersion=-1),
-        envelope(ASKS, meta={"source": "robot"}),
-        envelope(ASKS, meta={"acme": {}}),
-        envelope(ASKS, partial=True),
-        envelope(ASKS, type=""),
-        envelope(ASKS, correlationId="c" * 129),
-        envelope(ASKS, payload={}),
-        envelope(ASKS, payload={"questions": []}),
-        envelope(ASKS, payload={"questions": [{"id": "q"}]}),
-        envelope("schema.response", payload={"envelopeType": VENDOR, "ack": False}),
-        envelope("schema.response", payload={**PAYLOADS["schema.response"], "reasoning": "so"}),
-        envelope("ui.a2ui-surface", payload={"catalogVersion": "0.9.1"}),
-        None,
-        [],
-        "text",
-        5,
-        {},
-    ],
-)
+@pytest.mark.parametrize("document", [envelope(ASKS, extra=1), envelope(ASKS, payload={}), None, [], "text", 5, {}])
 def test_what_is_not_an_envelope_is_invalid_with_details(host: Host, document: Any) -> None:
     outcome = accept_envelope(host, document)
     assert outcome["status"] == "invalid"
@@ -93,31 +64,6 @@ def test_what_is_not_an_envelope_is_invalid_with_details(host: Host, document: A
     assert outcome["details"]
     for each in outcome["details"]:
         assert set(each) == {"instancePath", "schemaPath", "keyword", "message"}
-
-
-@pytest.mark.parametrize("ts", ["yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "", "2026-01-31 08:05:09Z"])
-def test_a_time_that_is_none_names_the_standard(host: Host, ts: str) -> None:
-    outcome = accept_envelope(host, envelope("error", meta={"ts": ts}))
-    assert (outcome["status"], "ISO 8601" in outcome["reason"]) == ("invalid", True)
-
-
-@pytest.mark.parametrize("display", ["markdown", "code", "card", "image", "audio", "file"])
-def test_a_rendering_hint_is_optional_and_closed(host: Host, display: str) -> None:
-    hint = {"display": display, "mimeType": "text/x", "lang": "py", "alt": "a", "title": "t"}
-    assert accept_envelope(host, envelope("error", meta={"rendering": hint}))["status"] == "accepted"
-    assert accept_envelope(host, envelope("error", meta={"rendering": {}}))["status"] == "accepted"
-    for wrong in ({"display": "a2ui"}, {**hint, "size": 1}, {"lang": 5}, "markdown"):
-        assert accept_envelope(host, envelope("error", meta={"rendering": wrong}))["status"] == "invalid"
-
-
-@pytest.mark.parametrize("kind", UNIVERSAL)
-def test_universal_kinds_pass_whatever_the_lists_say(host: Host, kind: str) -> None:
-    body = {"hostSupportedEnvelopes": [], "nodeAllowedKinds": [VENDOR]}
-    supported = {"hostSupportedEnvelopes": [VENDOR], "nodeAllowedKinds": []}
-    first = accept_envelope(host, envelope(kind), **(supported if kind.startswith("schema.") else body))
-    assert first["status"] == "accepted"
-    bad = accept_envelope(host, envelope(kind, {"odd": 1}), **body)
-    assert (bad["status"], bool(bad["details"])) == ("invalid", True)
 
 
 @pytest.mark.parametrize("kind", [VENDOR, "ui.a2ui-surface", "media.image"])
@@ -184,13 +130,6 @@ def test_drift_is_taken_or_refused_as_the_host_is_strict(host: Host, strictness:
     above = accept_envelope(host, envelope("error", schemaVersion=4), **body)
     assert (above["status"], "unknown_schema_version" in above["reason"]) == ("invalid", True)
     assert "/schemaVersion" in [each["instancePath"] for each in above["details"]]
-
-
-@pytest.mark.parametrize("version", ["0.9.2", "1.0", "", "v0.9"])
-def test_a_surface_of_another_catalogue_is_of_an_unknown_version(host: Host, version: str) -> None:
-    payload = {**PAYLOADS["ui.a2ui-surface"], "catalogVersion": version}
-    outcome = accept_envelope(host, envelope("ui.a2ui-surface", payload))
-    assert (outcome["status"], "unknown_schema_version" in outcome["reason"]) == ("invalid", True)
 
 
 @pytest.mark.rule("env-32")
@@ -315,14 +254,6 @@ def test_without_redaction_in_the_gate_a_secret_is_seen_here(monkeypatch: pytest
     assert (outcome["redactionCount"], outcome["redactedPayload"]) == (0, "a secret")
 
 
-def test_what_replaces_the_gate_replaces_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = envelope("error")
-    assert ask([document])[0]["status"] == "accepted"
-    refusal = Invalid("envelope_invalid", "sabotage")
-    monkeypatch.setattr(acceptor, "STEPS", (("shape", lambda case: refusal),))
-    assert ask([document]) == [{"status": "invalid", "reason": "sabotage", "details": []}]
-
-
 @pytest.mark.rule("env-34")
 def test_a_capability_that_is_switched_off_stands_before_everything(host: Host) -> None:
     refusal = {"status": "invalid", "reason": "capability_required", "details": []}
@@ -424,7 +355,7 @@ FIELDS = """
 
 @pytest.mark.rule("env-31")
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=6), VALUES)
-@settings(max_examples=example_count(400), deadline=None)
+@settings(max_examples=example_count(200, 8_000), deadline=None)
 def test_any_body_is_read(body: dict[str, Any], document: Any) -> None:
     found = parse_accept_request({**body, "envelope": document}, BUILTIN_KINDS, True)
     outcome = acceptor.accept(document, found.rules).outcome
