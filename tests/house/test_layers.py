@@ -19,6 +19,7 @@ from importlinter.contracts.forbidden import ForbiddenContract
 from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 
+from tests.harness.cases import for_each
 from tests.harness.payload_types import EVENT_TYPES
 from tests.house.test_purity import core, imported
 from weftwork.protocol.run.events import CATALOGUE
@@ -33,6 +34,8 @@ PROTOCOL_ORDER = "Packages of the protocol build on one another"
 NODE_CODE = "Nodes and providers see ports and the SDK"
 CONFORMANCE_IMPORTS = "Only the composition root imports conformance"
 CONFORMANCE_FACADES = "conformance uses the facades of the engine"
+NODE_FAMILIES = "Node families build on each other one way"
+SQLITE = "SQLite statements build on the database"
 
 CONTRACT_TYPES = {"forbidden": ForbiddenContract, "independence": IndependenceContract, "layers": LayersContract}
 
@@ -111,56 +114,16 @@ def test_the_contracts_hold() -> None:
         ("engine/__init__.py", "import apsw", "engine and ports know no drivers"),
         ("adapters/memory/__init__.py", "import weftwork.adapters.http", "Adapters do not import each other"),
         ("adapters/outbound/__init__.py", "import weftwork.adapters.nodes", "Adapters do not import each other"),
-        (
-            "adapters/nodes/data/lists.py",
-            "import weftwork.adapters.nodes.people.gates",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/people/gates.py",
-            "import weftwork.adapters.nodes.runs.supervisor",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/runs/dispatch.py",
-            "import weftwork.adapters.nodes.flow.map",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/flow/control.py",
-            "import weftwork.adapters.nodes.samples",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/ai/model_nodes.py",
-            "import weftwork.adapters.nodes.media.media_emit",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/samples.py",
-            "import weftwork.adapters.nodes.builtin",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/nodes/schemas.py",
-            "import weftwork.adapters.nodes.data.lists",
-            "Node families build on each other one way",
-        ),
-        (
-            "adapters/sqlite/database/worker.py",
-            "import weftwork.adapters.sqlite.run_queries",
-            "SQLite statements build on the database",
-        ),
-        (
-            "adapters/sqlite/transactions.py",
-            "import weftwork.adapters.sqlite.event_log",
-            "SQLite statements build on the database",
-        ),
-        (
-            "adapters/sqlite/keys.py",
-            "import weftwork.adapters.sqlite.definitions",
-            "SQLite statements build on the database",
-        ),
+        ("adapters/nodes/data/lists.py", "import weftwork.adapters.nodes.people.gates", NODE_FAMILIES),
+        ("adapters/nodes/people/gates.py", "import weftwork.adapters.nodes.runs.supervisor", NODE_FAMILIES),
+        ("adapters/nodes/runs/dispatch.py", "import weftwork.adapters.nodes.flow.map", NODE_FAMILIES),
+        ("adapters/nodes/flow/control.py", "import weftwork.adapters.nodes.samples", NODE_FAMILIES),
+        ("adapters/nodes/ai/model_nodes.py", "import weftwork.adapters.nodes.media.media_emit", NODE_FAMILIES),
+        ("adapters/nodes/samples.py", "import weftwork.adapters.nodes.builtin", NODE_FAMILIES),
+        ("adapters/nodes/schemas.py", "import weftwork.adapters.nodes.data.lists", NODE_FAMILIES),
+        ("adapters/sqlite/database/worker.py", "import weftwork.adapters.sqlite.run_queries", SQLITE),
+        ("adapters/sqlite/transactions.py", "import weftwork.adapters.sqlite.event_log", SQLITE),
+        ("adapters/sqlite/keys.py", "import weftwork.adapters.sqlite.definitions", SQLITE),
     ],
 )
 def test_a_broken_contract_goes_red(graph: ImportGraph, module: str, line: str, contract: str) -> None:
@@ -280,7 +243,7 @@ def test_what_is_allowed_is_there() -> None:
         assert texts <= set(path_literals((SOURCE / name).read_text("utf-8"))), name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "said"),
     [
         ('client.get("/v1/runs")', "/v1/runs"),
@@ -300,7 +263,7 @@ def test_a_wire_path_is_seen(source: str, said: str) -> None:
     assert path_literals(source) == [said]
 
 
-@pytest.mark.parametrize("source", ['"/assets/v1."', '"https://x.test/api/v1.json"', "'a/v1x'", '"/tmp/runs"'])
+@for_each("source", ['"/assets/v1."', '"https://x.test/api/v1.json"', "'a/v1x'", '"/tmp/runs"'])
 def test_other_texts_pass(source: str) -> None:
     assert path_literals(source) == []
 

@@ -72,23 +72,15 @@ def crowded(root: Path) -> list[str]:
     return found
 
 
-def test_no_module_is_too_large() -> None:
-    assert oversized(ROOT, LARGE_WITH_REASON) == []
-
-
-def test_no_module_is_a_fragment() -> None:
-    assert fragments(ROOT, SMALL_WITH_REASON) == []
+def test_a_module_that_is_too_large_or_a_fragment_has_a_reason_and_no_other_has_one() -> None:
+    for lines, reasons in ((oversized(ROOT, {}), LARGE_WITH_REASON), (fragments(ROOT, {}), SMALL_WITH_REASON)):
+        named = {line.partition(":")[0]: line for line in lines}
+        assert [line for name, line in named.items() if name not in reasons] == []
+        assert [name for name in reasons if name not in named] == []
 
 
 def test_no_folder_is_crowded() -> None:
     assert crowded(ROOT) == []
-
-
-def test_reasons_are_given_only_where_they_are_needed() -> None:
-    large = [line.partition(":")[0] for line in oversized(ROOT, {})]
-    small = [line.partition(":")[0] for line in fragments(ROOT, {})]
-    assert [name for name in LARGE_WITH_REASON if name not in large] == []
-    assert [name for name in SMALL_WITH_REASON if name not in small] == []
 
 
 @pytest.mark.parametrize(("lines", "allowed", "count"), [(500, "", 0), (501, "", 1), (501, "src/a/big.py", 0)])

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.harness.cases import for_each
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 MANIFEST = SOURCE / "weftwork" / "protocol" / "rules.toml"
@@ -216,7 +218,7 @@ GOOD: Row = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "said"),
     [
         ([GOOD], []),
