@@ -442,6 +442,9 @@ def walk(root: Path) -> dict[str, Recording]:
     return {name: first_entries(recording) for name, recording in traced.items()}
 
 
-def count(root: Path) -> dict[str, Recording]:
-    """The scenarios whose modules are counted, by their names."""
-    return trace(root, COUNTED)
+def walk_and_count(root: Path) -> tuple[dict[str, Recording], dict[str, Recording]]:
+    """The same rows, and the scenarios whose modules are counted by their names, all of one host."""
+    walked = {name: scenario.prepare for name, scenario in WALKTHROUGHS.items()}
+    counted = {name: f"counted {name}" for name in COUNTED}
+    traced = trace(root, walked | {counted[name]: prepare for name, prepare in COUNTED.items()})
+    return {name: first_entries(traced[name]) for name in walked}, {name: traced[counted[name]] for name in COUNTED}

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from tools.architecture_page import PAGE, PART, SOURCE, main
-from tools.walkthroughs import LOOP_THREAD, OUTSIDE, WALKTHROUGHS, Entry, Recording, count, count_modules, walk
+from tools.walkthroughs import LOOP_THREAD, OUTSIDE, WALKTHROUGHS, Entry, Recording, count_modules, walk_and_count
 
 from tests.docs.pages import ROOT
+from tests.harness.cases import for_each
 
 THREAD = re.compile(r"On the (?:event loop|thread `([^`]+)`):")
 ROW = re.compile(r"\| \[([^\]]+)\]\([^)]+\) \| `([^`]+)` \| .+ \|")
@@ -64,8 +65,10 @@ def test_packages_modules_and_sentences_are_up_to_date(capsys: pytest.CaptureFix
     assert (main(["--check"], ROOT, lambda root: listed(page())), capsys.readouterr().err) == (0, "")
 
 
-def test_the_walkthroughs_are_what_a_host_does() -> None:
-    shown, traced = listed(page()), walk(ROOT)
+def test_the_walkthroughs_are_what_a_host_does_and_a_run_passes_through_few_modules() -> None:
+    shown, (traced, counted) = listed(page()), walk_and_count(ROOT)
+    assert counted.keys() == MOST_MODULES.keys()
+    assert too_many(counted) == []
     found = {name: said for name in WALKTHROUGHS if (said := changes(shown[name], traced[name]))}
     assert not found, f"{PAGE} is stale: {RENEW}\n" + "\n".join(f"{name}\n{said}" for name, said in found.items())
 
@@ -78,12 +81,6 @@ def too_many(traced: dict[str, Recording]) -> list[str]:
         for name, number in numbers.items()
         if number > MOST_MODULES[name]
     ]
-
-
-def test_a_run_passes_through_few_modules() -> None:
-    traced = count(ROOT)
-    assert traced.keys() == MOST_MODULES.keys()
-    assert too_many(traced) == []
 
 
 def test_modules_are_counted_from_the_application_inward() -> None:
@@ -204,7 +201,7 @@ def lost(paths: list[str], root: Path) -> list[str]:
     return [path for path in paths if not (root / path).exists() and not (root / SOURCE / path).exists()]
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "STYLE.md", "README.md", PAGE.as_posix()])
+@for_each("name", ["CONTRIBUTING.md", "STYLE.md", "README.md", PAGE.as_posix()])
 def test_the_paths_on_a_page_exist(name: str) -> None:
     paths = paths_of((ROOT / name).read_text("utf-8"))
     assert paths

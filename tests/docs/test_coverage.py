@@ -12,6 +12,7 @@ from openwop_client import OpenwopClient
 
 from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT, anchors, links, name, pages
+from tests.harness.cases import for_each
 from tests.harness.payload_types import EVENT_TYPES
 from weftwork.cli.main import main
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
@@ -145,7 +146,7 @@ def test_every_reading_that_the_code_cites_is_there() -> None:
     assert not cited - known
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text", "gone"),
     [
         ("port", "| `port` |", []),
@@ -181,7 +182,7 @@ def test_a_stale_part_is_seen_and_written_anew(tree: Path) -> None:
     assert page.read_text("utf-8") == before
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_a_page_has_generated_parts(page: str) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     assert "<!-- begin: " in text
@@ -212,7 +213,7 @@ def broken(page: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", pages(), ids=name)
+@for_each("page", pages())
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken(page) == []
 
