@@ -21,6 +21,7 @@ from bench.plan import FULL, BenchError
 from bench.scenarios import SCENARIOS
 
 from bench import calls, slow_host
+from tests.harness.cases import for_each
 from tests.harness.definitions import plan_of
 from weftwork.engine.run import live_run
 from weftwork.protocol.json.decoder import MAX_DOCUMENT_VALUES
@@ -54,7 +55,7 @@ def test_the_table_has_every_scenario_and_both_kinds() -> None:
     assert TABLE.read_text("utf-8") == json.dumps(table, indent=2) + "\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("python", "c", "above"),
     [(400, 1_000, []), (412, 1_030, []), (300, 500, []), (413, 1_030, ["python"]), (412, 1_031, ["c"])],
 )
@@ -167,9 +168,7 @@ def test_instructions_are_summed_by_thread() -> None:
     assert by_thread(dumps) == {"loop": 1000, "writer": 150, "others": 220}
 
 
-@pytest.mark.parametrize(
-    "dumps", [{}, {1: dump(1000)}, {2: dump(5, STORE)}, {1: "desc: no figures\n", 2: dump(5, STORE)}]
-)
+@for_each("dumps", [{}, {1: dump(1000)}, {2: dump(5, STORE)}, {1: "desc: no figures\n", 2: dump(5, STORE)}])
 def test_a_dump_that_lacks_something_is_refused(dumps: dict[int, str]) -> None:
     with pytest.raises(BenchError, match="dump"):
         by_thread(dumps)
@@ -295,7 +294,7 @@ def test_complete_results_in_order_pass() -> None:
     check_results({"count": 4, "results": results(4)}, 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "outputs",
     [
         {"count": 4, "results": results(3)},

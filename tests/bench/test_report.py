@@ -24,6 +24,7 @@ from bench.report.statistics import (
 from bench.report.targets import TARGETS, target_results, target_rows
 
 from tests.bench.sample_results import HOST_FIGURES, META, RATES, rounds_of, sample_results
+from tests.harness.cases import for_each
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -65,7 +66,7 @@ def test_targets_that_are_met() -> None:
     assert {row["target"]: row["value"] for row in rows}["Memory growth over 10,000 runs"] == 15.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("own", "title"),
     [
         ({"cpu_flat": 1.2}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
@@ -120,7 +121,7 @@ def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> N
     assert [row["target"] for row in target_results(sample_results(**own)) if not row["met"]] == [title]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("subject", "figure", "value", "title"),
     [
         ("weftwork", "cpu_ms_per_run", 0.46, "CPU time of the host per run"),

@@ -8,6 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import for_each
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import run_ready_tasks
 from weftwork.conformance.nodes.media_emit import sample_media
@@ -84,7 +85,7 @@ def fetch(outbound: FakeOutbound, url: str = URL, **more: Any) -> Any:
     return asyncio.run(outbound.fetch(OutboundRequest(url, **more)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "status", "content"),
     [
         (204, 204, b""),
@@ -122,7 +123,7 @@ def test_answers_one_after_the_other_and_failures() -> None:
         fetch(outbound)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://api.example.com/",

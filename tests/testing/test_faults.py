@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.harness.cases import for_each
 from tests.testing.definitions import sequence
 from weftwork.engine.nodes import effect_ledger
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -156,7 +157,7 @@ def test_a_store_that_is_away_at_any_commit_changes_nothing(kind: type[Fault]) -
         assert (result.status, result.outputs, COUNTER.inside, result.lives) == (whole.status, whole.outputs, 1, 1), at
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fault",
     [
         Crash(at=99),
@@ -173,7 +174,7 @@ def test_a_fault_that_never_happens_is_an_error(fault: Fault) -> None:
         run_node(charge, faults=[Crash(step="other")])
 
 
-@pytest.mark.parametrize("wrong", [{}, {"at": 1, "step": "x"}, {"at": -1}, {"at": 1, "nth": 0}])
+@for_each("wrong", [{}, {"at": 1, "step": "x"}, {"at": -1}, {"at": 1, "nth": 0}])
 def test_a_fault_has_one_place(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="a fault is at"):
         Crash(**wrong)

@@ -16,7 +16,7 @@ import pytest
 
 import weftwork
 import weftwork.testing
-from tests.harness.cases import present
+from tests.harness.cases import for_each, present
 from tests.harness.definitions import edge, node, workflow
 from tests.live import until
 from tests.testing.definitions import delay_workflow, sequence
@@ -210,7 +210,7 @@ def test_the_public_names_are_the_snapshot() -> None:
         getattr(importlib.import_module("weftwork.testing"), "nothing")  # noqa: B009
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in ("Failure", "Fault", "Performed")])
+@for_each("name", [name for name in PUBLIC if name not in ("Failure", "Fault", "Performed")])
 def test_what_an_author_writes_is_on_the_page(name: str) -> None:
     assert re.search(rf"\b{name}\b", PAGE.read_text("utf-8"))
 
