@@ -1,8 +1,10 @@
 """Ways to run a test more than once: with every case of a table, and without the guard that it proves."""
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+import reprlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import pytest
@@ -23,45 +25,88 @@ def check_cases(cases: Iterable[T], check: Callable[[T], None], name: Callable[[
         raise ExceptionGroup("cases that failed", failed)
 
 
-def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
-    """`pytest.mark.parametrize` as one test, for tables: a test costs pytest 3 ms, which is more than most cases take.
+def each_case(names: str, *cases: Any, ids: Callable[[Any], str] = reprlib.repr) -> Any:
+    """Run a test with every case, as `parametrize` of pytest does, but as one test: for many cases that take no time.
 
-    All cases are tried, and those that fail are named. Not for fixtures that each case needs anew."""
-    members = (names,) if isinstance(names, str) else names
-    table = [(case,) if isinstance(names, str) else tuple(case) for case in cases]
+    A case is a value, or a tuple of the values of several names. The test's fixtures are made once for all cases. The
+    first error is raised, with notes that name all cases that failed.
+    """
+    wanted = names.split(", ")
+    rows = [case if len(wanted) > 1 else (case,) for case in cases]
+    assert rows, "a table without cases"
 
-    def decorate(test: Callable[..., None]) -> Any:
+    @contextlib.contextmanager
+    def noted(row: Any, failed: list[BaseException]) -> Iterator[dict[str, Any]]:
+        case = dict(zip(wanted, row, strict=True))
+        try:
+            yield case
+        except (Exception, pytest.fail.Exception) as error:
+            failed.append(error)
+            failed[0].add_note(f"case: {', '.join(f'{name}={ids(value)}' for name, value in case.items())}")
+
+    def decorate(test: Callable[..., Any]) -> Any:
         @functools.wraps(test)
-        def every(**given: Any) -> None:
-            check_cases(table, lambda case: test(**given, **dict(zip(members, case, strict=True))), _shown)
+        def over(**given: Any) -> None:
+            failed: list[BaseException] = []
+            for row in rows:
+                with noted(row, failed) as case:
+                    test(**given, **case)
+            if failed:
+                raise failed[0]
 
-        known = inspect.signature(test).parameters
-        every.__signature__ = inspect.Signature([each for name, each in known.items() if name not in members])  # type: ignore[attr-defined]
-        return every
+        @functools.wraps(test)
+        async def over_async(**given: Any) -> None:
+            failed: list[BaseException] = []
+            for row in rows:
+                with noted(row, failed) as case:
+                    await test(**given, **case)
+            if failed:
+                raise failed[0]
+
+        shape = inspect.signature(test)
+        chosen: Any = over_async if inspect.iscoroutinefunction(test) else over
+        rest = [parameter for name, parameter in shape.parameters.items() if name not in wanted]
+        assert len(rest) == len(shape.parameters) - len(wanted), "a name that is no parameter of the test"
+        chosen.__signature__ = shape.replace(parameters=rest)
+        return chosen
 
     return decorate
 
 
-def _shown(case: object) -> str:
-    return repr(case)[:500]
+def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Any:
+    """`each_case` with the arguments of `parametrize`: one name for values, several for tuples."""
+    return each_case(names if isinstance(names, str) else ", ".join(names), *cases)
 
 
-def fails_without(*guard: Any, errors: tuple[type[Exception], ...] = ()) -> Callable[[Callable[..., Any]], Any]:
+def fails_without(
+    *guard: Any, errors: tuple[type[Exception], ...] = (), match: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Run a test, and once more with a guard replaced, as `setattr` of monkeypatch would, or with several, each a list
-    of such arguments: then it must fail, by an assertion or one of these errors."""
+    of such arguments: then it must fail, by an assertion or one of these errors, with a message that matches."""
     guards = guard if isinstance(guard[0], list) else [guard]
+
+    @contextlib.contextmanager
+    def sabotaged() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            for each in guards:
+                patch.setattr(*each)
+            with pytest.raises((AssertionError, pytest.fail.Exception, *errors), match=match):
+                yield
 
     def decorate(test: Callable[..., Any]) -> Any:
         @functools.wraps(test)
-        async def twice(*arguments: Any, **named: Any) -> None:
-            await test(*arguments, **named)
-            with pytest.MonkeyPatch.context() as patch:
-                for each in guards:
-                    patch.setattr(*each)
-                with pytest.raises((AssertionError, pytest.fail.Exception, *errors)):
-                    await test(*arguments, **named)
+        def twice(*arguments: Any, **named: Any) -> None:
+            test(*arguments, **named)
+            with sabotaged():
+                test(*arguments, **named)
 
-        return twice
+        @functools.wraps(test)
+        async def twice_async(*arguments: Any, **named: Any) -> None:
+            await test(*arguments, **named)
+            with sabotaged():
+                await test(*arguments, **named)
+
+        return twice_async if inspect.iscoroutinefunction(test) else twice
 
     return decorate
 

@@ -1,11 +1,11 @@
 """Starts `weftwork` commands by forking a process that has the package loaded already.
 
 Half of the CPU time of the suite went into the imports of hosts and commands. With this plug-in, a `subprocess` whose
-command line is `python -m weftwork.cli.main ...`, or that of a script which changes the package before it does so,
-becomes a fork of one loaded process per test worker. It is a process like any other: it has its own pid, which is a
-child of the test's process, and its own standard streams, environment and working directory, and runs the module as
-`python -m` does. Everything else is started as usual: other command lines, commands whose environment the interpreter
-reads when it starts, and all commands under WEFTWORK_PROOF=full.
+command line is `python -m weftwork.cli.main ...`, or names another of `MODULES` or a script which changes the package
+before it runs the command, becomes a fork of one loaded process per test worker. It is a process like any other: it has
+its own pid, which is a child of the test's process, and its own standard streams, environment and working directory,
+and runs the module as `python -m` does. Everything else is started as usual: other command lines, commands whose
+environment the interpreter reads when it starts, and all commands under WEFTWORK_PROOF=full.
 """
 
 import ctypes
@@ -28,9 +28,9 @@ from typing import Any
 
 import pytest
 
-MODULE = "weftwork.cli.main"
+MODULES = ("weftwork.cli.main", "tests.adapters.blobs.killed_writer", "tests.adapters.sqlite.killed_store")
 PROGRAMS = {str(Path(__file__).parents[1] / "live" / name) for name in ("sabotage.py", "later_host.py")}
-"""Scripts that change the loaded package and then run the module."""
+"""Scripts that change the loaded package and then run the command."""
 START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from tests.harness.preloaded_cli import serve_forks; serve_forks()"
 )
@@ -83,8 +83,9 @@ def _fork_exec(args: Any, executables: Any, close_fds: bool, kept: Any, cwd: Any
     as_is = plain and (gid, gids, uid, umask) == (None, None, None, -1)
     variables = dict(os.environb) if env is None else dict(each.split(b"=", 1) for each in env)
     program = arguments[2] if len(arguments) > 2 else ""
-    known = [sys.executable, "-m", MODULE], *([sys.executable, "-P", script] for script in PROGRAMS)
-    if not as_is or arguments[:3] not in known or not _starts_alike(variables):
+    known = arguments[:2] == [sys.executable, "-m"] and program in MODULES
+    known = known or (arguments[:2] == [sys.executable, "-P"] and program in PROGRAMS)
+    if not as_is or not known or not _starts_alike(variables):
         return _real_fork_exec(args, executables, close_fds, kept, cwd, env, *more)
     with _lock:
         if _loaded is None:
@@ -159,14 +160,14 @@ def serve_forks() -> None:
             connection.close()
             _become(streams, folder, variables, new_session)
             sys.argv[1:] = arguments
-            del sys.modules[MODULE]
+            sys.modules.pop(MODULES[0] if program in PROGRAMS else program, None)
             if program in PROGRAMS:
                 # As -P has it, no folder comes before those of the interpreter.
                 del sys.path[:2]
                 sys.argv[0] = program
                 runpy.run_path(program, run_name="__main__")
             else:
-                runpy._run_module_as_main(MODULE)  # type: ignore[attr-defined]
+                runpy._run_module_as_main(program)  # type: ignore[attr-defined]
             return
         pid = os.read(reader, 4)
         os.waitpid(middle, 0)
