@@ -6,21 +6,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.adapters.storage.sabotage_runs import changed, of_projection
+from tests.adapters.storage.sabotage_runs import answered, asked, changed, moved_to_the_end, of_projection, queried
 from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.ports.storage.assets import AssetQuery, StoredAsset
 from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.ports.storage.retention import StillLive
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import Batch
-from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.header import RunKey
 
 Wrap = Callable[..., Any]
-
-
-async def lose_the_type(port: MemoryAssets, real: Any, asset: StoredAsset, quota: int = 0) -> Any:
-    return await real(replace(asset, media_type="application/octet-stream"), quota)
 
 
 async def the_last_one_stays(port: MemoryAssets, real: Any, asset: StoredAsset, quota: int = 0) -> Any:
@@ -36,10 +32,6 @@ async def hold_shorter(port: MemoryAssets, real: Any, partition: str, sha256: st
     return held
 
 
-async def without_a_quota(port: MemoryAssets, real: Any, asset: StoredAsset, quota: int = 0) -> Any:
-    return await real(asset)
-
-
 async def measure_wait_write(port: MemoryAssets, real: Any, asset: StoredAsset, quota: int = 0) -> Any:
     used = (await port.usage(asset.partition)).size
     await asyncio.sleep(0)
@@ -49,10 +41,6 @@ async def measure_wait_write(port: MemoryAssets, real: Any, asset: StoredAsset, 
 async def find_anybodys(port: MemoryAssets, real: Any, partition: str, sha256: str) -> Any:
     owner = next((name for name, own in port._partitions.items() if sha256 in own), partition)
     return await real(owner, sha256)
-
-
-async def oldest_first(port: MemoryAssets, real: Any, partition: str, query: AssetQuery) -> Any:
-    return (await real(partition, query))[::-1]
 
 
 async def end_with_the_cursor(port: MemoryAssets, real: Any, partition: str, query: AssetQuery) -> Any:
@@ -66,10 +54,6 @@ async def leave_the_key(port: MemoryAssets, real: Any, partition: str, sha256: s
     return replace(kept.asset, key=key) if kept is not None else None
 
 
-async def doom_them_all(port: MemoryAssets, real: Any, now: int, limit: int) -> Any:
-    return await real(now, 2**40)
-
-
 async def know_no_doomed_ones(port: MemoryAssets, real: Any, keys: list[str]) -> Any:
     return {key for key in await real(keys) if key not in port._tombstones}
 
@@ -79,12 +63,6 @@ async def pardon_the_key(port: MemoryAssets, real: Any, asset: StoredAsset, quot
     for key in [key for key in port._tombstones if asset.sha256 in key]:
         del port._tombstones[key]
     return kept
-
-
-def refer_to_nothing(port: MemoryAssets, real: Any) -> Any:
-    def add_references(run: RunKey, digests: Iterable[str]) -> None: ...
-
-    return add_references
 
 
 def let_go_for_all(port: MemoryAssets, real: Any) -> Any:
@@ -135,24 +113,27 @@ async def look_wait_doom(port: MemoryAssets, real: Any, now: int, limit: int) ->
 
 
 ASSETS: dict[str, tuple[str, Wrap]] = {
-    "an_asset_is_kept": ("assets.add", lose_the_type),
+    "an_asset_is_kept": ("assets.add", asked(lambda port, asset, quota=0: (replace(asset, media_type="a/b"), quota))),
     "equal_bytes_are_kept_once": ("assets.add", the_last_one_stays),
     "an_existing_asset_can_be_held": ("assets.hold", hold_shorter),
-    "a_full_partition_takes_no_more": ("assets.add", without_a_quota),
+    "a_full_partition_takes_no_more": ("assets.add", asked(lambda port, asset, quota=0: (asset,))),
     "many_at_once_do_not_exceed_the_quota": ("assets.add", measure_wait_write),
     "another_partition_sees_no_assets": ("assets.find", find_anybodys),
-    "assets_are_paged_newest_first": ("assets.page", oldest_first),
+    "assets_are_paged_newest_first": ("assets.page", changed(lambda page: page[::-1])),
     "a_page_goes_on_though_its_cursor_is_gone": ("assets.page", end_with_the_cursor),
     "bytes_that_were_lost_get_another_key": ("assets.rekey", leave_the_key),
-    "unreferenced_assets_are_tombstoned": ("assets.tombstone_unreferenced", doom_them_all),
+    "unreferenced_assets_are_tombstoned": (
+        "assets.tombstone_unreferenced",
+        asked(lambda port, now, limit: (now, 2**40)),
+    ),
     "a_tombstone_is_known_until_it_is_cleared": ("assets.known_keys", know_no_doomed_ones),
     "tombstoned_bytes_may_be_added_again": ("assets.add", pardon_the_key),
-    "an_asset_that_a_run_names_stays": ("assets.add_references", refer_to_nothing),
+    "an_asset_that_a_run_names_stays": ("assets.add_references", lambda port, real: lambda run, digests: None),
     "an_asset_stays_until_the_last_run_is_gone": ("assets.release_references", let_go_for_all),
     "dropping_a_reference_does_not_end_a_hold": ("assets.release_references", end_the_hold),
     "a_run_refers_to_assets_of_its_partition": ("assets.add_references", refer_everywhere),
     "a_refused_commit_refers_to_nothing": ("log.append", refer_first),
-    "assets_of_a_run_are_paged_newest_first": ("assets.page", oldest_first),
+    "assets_of_a_run_are_paged_newest_first": ("assets.page", changed(lambda page: page[::-1])),
     "many_references_go_in_pieces": ("assets.release_references", release_a_piece),
     "a_reference_racing_a_tombstone_gets_all_or_nothing": ("assets.tombstone_unreferenced", look_wait_doom),
 }
@@ -176,18 +157,6 @@ async def append_without_children(port: Any, real: Any, run: RunKey, expected: i
 async def list_by_id(port: Any, real: Any, run: RunKey, after: str | None, limit: int) -> Any:
     found = sorted(await real(run, None, 1000), key=lambda each: each.header.run_id)
     return [each for each in found if after is None or each.header.run_id > after][:limit]
-
-
-async def limit_by_count(port: Any, real: Any, run: RunKey) -> int:
-    return len(await port.children(run, None, 1000))
-
-
-async def ignore_parent(port: Any, real: Any, partition: str, query: RunQuery) -> RunPage:
-    return await real(partition, replace(query, parent=None))
-
-
-async def create_without_parent(port: Any, real: Any, header: RunHeader, *rest: Any) -> Any:
-    return await real(replace(header, parent=None), *rest)
 
 
 async def list_anybodys_children(port: Any, real: Any, run: RunKey, after: str | None, limit: int) -> Any:
@@ -263,13 +232,20 @@ async def store_result_before_event(port: Any, real: Any, run: RunKey, expected:
     return await real(run, expected, batch)
 
 
+async def limit_by_count(port: Any, real: Any, run: RunKey) -> int:
+    return len(await port.children(run, None, 1000))
+
+
 CHILD_RUNS: dict[str, tuple[str, Wrap]] = {
     "children_come_with_the_append": ("log.append", create_children_without_secrets),
     "a_refused_append_makes_no_children": ("log.append", append_without_children),
     "children_are_given_in_the_order_of_creation": ("child_runs.children", list_by_id),
     "a_tree_is_counted_by_its_root": ("child_runs.count_descendants", limit_by_count),
-    "lists_may_be_of_children": ("queries.list_runs", ignore_parent),
-    "a_run_may_be_created_as_a_child": ("log.create", create_without_parent),
+    "lists_may_be_of_children": ("queries.list_runs", queried(lambda query: {"parent": None})),
+    "a_run_may_be_created_as_a_child": (
+        "log.create",
+        asked(lambda port, header, *rest: (replace(header, parent=None), *rest)),
+    ),
     "another_partition_has_other_children": ("child_runs.children", list_anybodys_children),
     "a_child_result_is_kept_until_it_is_acknowledged": ("child_runs.child_results", acknowledge_on_read),
     "a_later_child_result_replaces_an_earlier_one": ("child_runs.acknowledge_results", acknowledge_everything),
@@ -292,10 +268,6 @@ def by_id(page: InterruptPage) -> InterruptPage:
 async def never_close(port: Any, real: Any, run: RunKey, expected: int, batch: Batch) -> Any:
     rows = tuple(row for row in batch.rows if row.kind != "interrupt" or row.listing is not None)
     return await real(run, expected, replace(batch, rows=rows))
-
-
-async def whenever_due(port: Any, real: Any, partition: str, query: InterruptQuery) -> Any:
-    return await real(partition, replace(query, due_before=None))
 
 
 def count_instead_of_cursor(port: Any, real: Any) -> Any:
@@ -335,42 +307,28 @@ async def outlive_the_run(port: Any, real: Any, partition: str, query: Interrupt
     return InterruptPage(tuple(known._open_interrupt(place)[1] for place in known._positions), None, False)
 
 
-async def recover_all(port: Any, real: Any, after: RunKey | None, limit: int) -> Any:
-    return list(port._table.live)[:limit]
-
-
 async def parked_or_not(port: Any, real: Any, after: int = -1) -> Any:
     return min((at for run in port._table.live.values() if (at := run.projection.wake_at) is not None), default=None)
-
-
-async def before_it_is_due(port: Any, real: Any, until: int, limit: int) -> Any:
-    return await real(until + 1, limit)
-
-
-async def move_to_the_end(port: Any, real: Any, key: Any) -> None:
-    port._keys.pop(key.kid, None)
-    await real(key)
-
-
-async def keep_it(port: Any, real: Any, kid: str) -> bool:
-    return kid in port._keys
 
 
 INTERRUPTS: dict[str, tuple[str, Wrap]] = {
     "open_interrupts_are_listed_oldest_first": ("queries.list_interrupts", changed(by_id)),
     "an_interrupt_is_listed_while_it_is_open": ("log.append", never_close),
-    "filters_of_interrupts_combine": ("queries.list_interrupts", whenever_due),
+    "filters_of_interrupts_combine": ("queries.list_interrupts", queried(lambda query: {"due_before": None})),
     "resolved_interrupts_do_not_disturb_a_walk": ("queries.list_interrupts", count_instead_of_cursor),
     "an_unknown_place_ends_the_list": ("queries.list_interrupts", start_over),
     "another_partition_sees_no_interrupts": ("queries.list_interrupts", list_everybodys),
     "a_refused_append_lists_nothing": ("log.append", list_in_any_case),
     "an_ended_run_has_no_open_interrupts": ("queries.list_interrupts", outlive_the_run),
     "that_a_run_is_parked_comes_back": ("log.read_run", of_projection(parked=False)),
-    "parked_runs_are_not_recovered": ("queries.unfinished_runs", recover_all),
+    "parked_runs_are_not_recovered": (
+        "queries.unfinished_runs",
+        answered(lambda port, after, limit: list(port._table.live)[:limit]),
+    ),
     "the_next_wake_is_the_earliest": ("queries.next_wake", parked_or_not),
-    "due_runs_come_earliest_first": ("queries.due_runs", before_it_is_due),
+    "due_runs_come_earliest_first": ("queries.due_runs", asked(lambda port, until, limit: (until + 1, limit))),
     "signing_keys_are_listed_oldest_first": ("signing.all", changed(lambda keys: keys[::-1])),
-    "a_signing_key_is_replaced_by_its_kid": ("signing.put", move_to_the_end),
-    "a_dropped_signing_key_is_gone": ("signing.drop", keep_it),
+    "a_signing_key_is_replaced_by_its_kid": ("signing.put", moved_to_the_end("_keys", "kid")),
+    "a_dropped_signing_key_is_gone": ("signing.drop", answered(lambda port, kid: kid in port._keys)),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.adapters.storage.sabotage_runs import answered, asked, changed, of_anybody
 from weftwork.adapters.memory.run_ports import MemoryAnnotations
 from weftwork.adapters.memory.store import MemoryDefinitions
 from weftwork.ports.storage.annotations import Annotation, AnnotationPage
@@ -24,32 +25,6 @@ async def write_it_into_the_log(
     if found is not None:
         found.projection = replace(found.projection, executions=found.projection.executions + 1)
     return await real(run, annotation, *rest)
-
-
-async def an_empty_page_for_nobody(port: MemoryAnnotations, real: Any, *arguments: Any) -> Any:
-    return await real(*arguments) or AnnotationPage((), False)
-
-
-async def show_anybodys(port: MemoryAnnotations, real: Any, run: RunKey, annotation_id: str) -> Any:
-    owner = next((key for key in port._table.runs if key.run_id == run.run_id), run)
-    return await real(owner, annotation_id)
-
-
-async def newest_first(port: MemoryAnnotations, real: Any, *arguments: Any) -> Any:
-    found = await real(*arguments)
-    return found and replace(found, annotations=found.annotations[::-1])
-
-
-async def without_a_budget(
-    port: MemoryAnnotations, real: Any, run: RunKey, after: str | None, limit: int, budget: int
-) -> Any:
-    return await real(run, after, limit, 2**40)
-
-
-async def without_a_bound(
-    port: MemoryAnnotations, real: Any, run: RunKey, annotation: Annotation, most: int, *rest: Any
-) -> Any:
-    return await real(run, annotation, 2**40, *rest)
 
 
 async def count_wait_write(
@@ -84,10 +59,6 @@ async def look_at_the_slot_wait_write(
     return SlotTaken(known) if known else await real(run, annotation, most)
 
 
-async def look_everywhere(port: MemoryAnnotations, real: Any, run: RunKey, event_id: str, within: int) -> Any:
-    return await real(run, event_id, 2**40)
-
-
 def hand_down_what_was_said(port: Any, real: Any) -> Any:
     """The next run of that id takes over what was said of the one before."""
     left: dict[str, Any] = {}
@@ -109,26 +80,34 @@ def hand_down_what_was_said(port: Any, real: Any) -> Any:
     return delete
 
 
+def newest_first(page: AnnotationPage | None) -> AnnotationPage | None:
+    return page and replace(page, annotations=page.annotations[::-1])
+
+
 ANNOTATIONS: dict[str, tuple[str, Wrap]] = {
     "an_annotation_is_kept": ("annotations.add", write_it_into_the_log),
-    "an_unknown_run_has_no_annotations": ("annotations.page", an_empty_page_for_nobody),
-    "another_partition_sees_no_annotations": ("annotations.find", show_anybodys),
-    "annotations_are_paged_oldest_first": ("annotations.page", newest_first),
-    "a_page_ends_where_its_budget_is_reached": ("annotations.page", without_a_budget),
-    "a_full_run_takes_no_more": ("annotations.add", without_a_bound),
+    "an_unknown_run_has_no_annotations": ("annotations.page", changed(lambda page: page or AnnotationPage((), False))),
+    "another_partition_sees_no_annotations": ("annotations.find", asked(of_anybody)),
+    "annotations_are_paged_oldest_first": ("annotations.page", changed(newest_first)),
+    "a_page_ends_where_its_budget_is_reached": (
+        "annotations.page",
+        asked(lambda port, run, after, limit, _: (run, after, limit, 2**40)),
+    ),
+    "a_full_run_takes_no_more": (
+        "annotations.add",
+        asked(lambda port, run, annotation, _, *rest: (run, annotation, 2**40, *rest)),
+    ),
     "many_at_once_do_not_overfill_a_run": ("annotations.add", count_wait_write),
     "an_annotation_id_is_used_once": ("annotations.add", replace_it),
     "an_annotation_is_stored_with_its_record": ("annotations.add", the_slot_comes_last),
     "one_of_many_with_one_slot_is_kept": ("annotations.add", look_at_the_slot_wait_write),
-    "an_event_is_located_among_the_first": ("annotations.locate", look_everywhere),
+    "an_event_is_located_among_the_first": (
+        "annotations.locate",
+        asked(lambda port, run, event_id, within: (run, event_id, 2**40)),
+    ),
     "annotations_go_with_their_run": ("retention.delete", hand_down_what_was_said),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""
-
-
-async def forget_the_description(port: MemoryDefinitions, real: Any, *arguments: Any) -> Any:
-    found = await real(*arguments)
-    return None if found is None else replace(found, description=found.description or "")
 
 
 async def greatest_version(
@@ -159,12 +138,6 @@ async def count_workflows_only(
     return await real(new, document, most + versions - len(port._tenants.get(new.tenant, {})), *rest)
 
 
-async def lose_the_record(
-    port: MemoryDefinitions, real: Any, new: WorkflowRegistration, document: bytes, most: int, record: Any = None
-) -> Any:
-    return await real(new, document, most)
-
-
 async def in_the_order_of_registration(
     port: MemoryDefinitions, real: Any, tenant: str, after: str | None, limit: int
 ) -> Any:
@@ -184,27 +157,29 @@ async def anybodys(port: MemoryDefinitions, real: Any, tenant: str, workflow_id:
     return await real(owner, workflow_id, *rest)
 
 
-async def count_versions(port: MemoryDefinitions, real: Any) -> int:
-    return sum(len(versions) for own in port._tenants.values() for versions in own.values())
+def without_description(found: WorkflowRegistration | None) -> WorkflowRegistration | None:
+    return found and replace(found, description=found.description or "")
 
 
 DEFINITIONS: dict[str, tuple[str, Wrap]] = {
-    "a_registration_comes_back_whole": ("definitions.find", forget_the_description),
+    "a_registration_comes_back_whole": ("definitions.find", changed(without_description)),
     "the_version_registered_last_is_current": ("definitions.find", greatest_version),
     "a_version_is_registered_once": ("definitions.register", overwrite),
     "one_of_many_registers_a_version": ("definitions.register", look_wait_write),
     "a_full_tenant_registers_nothing": ("definitions.register", count_workflows_only),
-    "a_registration_is_stored_with_its_record": ("definitions.register", lose_the_record),
+    "a_registration_is_stored_with_its_record": (
+        "definitions.register",
+        asked(lambda port, new, document, most, record=None: (new, document, most)),
+    ),
     "workflows_are_listed_by_id": ("definitions.workflows", in_the_order_of_registration),
     "a_listing_names_the_newest_versions": ("definitions.workflows", all_versions),
     "another_tenant_sees_no_workflow": ("definitions.find", anybodys),
-    "workflows_are_counted": ("definitions.count", count_versions),
+    "workflows_are_counted": (
+        "definitions.count",
+        answered(lambda port: sum(len(each) for own in port._tenants.values() for each in own.values())),
+    ),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""
-
-
-async def leave_it(port: Any, real: Any, run: RunKey, *rest: Any) -> Any:
-    return run in port._table.runs
 
 
 async def delete_live_ones(port: Any, real: Any, run: RunKey, *rest: Any) -> Any:
@@ -213,10 +188,6 @@ async def delete_live_ones(port: Any, real: Any, run: RunKey, *rest: Any) -> Any
     except StillLive:
         del port._table.runs[run], port._table.live[run]
         return True
-
-
-async def delete_anybodys(port: Any, real: Any, run: RunKey, *rest: Any) -> Any:
-    return await real(next((key for key in port._table.runs if key.run_id == run.run_id), run), *rest)
 
 
 def hand_down(port: Any, real: Any) -> Any:
@@ -250,24 +221,19 @@ async def delete_records_too(port: Any, real: Any, run: RunKey, *rest: Any) -> A
     return await real(run, *rest)
 
 
-async def record_nothing(port: Any, real: Any, run: RunKey, now: int, record: Any = None) -> Any:
-    return await real(run, now)
-
-
-async def up_to_and_including(port: Any, real: Any, completed_before: int, *rest: Any) -> Any:
-    return await real(completed_before + 1, *rest)
-
-
 DELETES: dict[str, tuple[str, Wrap]] = {
-    "a_deleted_run_is_gone": ("retention.delete", leave_it),
+    "a_deleted_run_is_gone": ("retention.delete", answered(lambda port, run, *rest: run in port._table.runs)),
     "a_live_run_is_not_deleted": ("retention.delete", delete_live_ones),
-    "another_partition_deletes_nothing": ("retention.delete", delete_anybodys),
+    "another_partition_deletes_nothing": ("retention.delete", asked(of_anybody)),
     "a_long_run_is_gone_at_once": ("retention.delete", hand_down),
     "a_run_id_is_free_after_deletion": ("retention.delete", hand_down),
     "a_page_goes_on_after_a_deleted_run": ("retention.delete", forget_the_place),
     "recovery_goes_on_after_a_deleted_run": ("retention.delete", forget_the_place),
     "a_record_outlives_its_run": ("retention.delete", delete_records_too),
-    "a_deletion_is_recorded_with_it": ("retention.delete", record_nothing),
-    "ended_runs_are_found_by_their_end": ("retention.runs_ended_before", up_to_and_including),
+    "a_deletion_is_recorded_with_it": ("retention.delete", asked(lambda port, run, now, record=None: (run, now))),
+    "ended_runs_are_found_by_their_end": (
+        "retention.runs_ended_before",
+        asked(lambda port, before, *rest: (before + 1, *rest)),
+    ),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

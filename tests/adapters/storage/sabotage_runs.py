@@ -24,20 +24,8 @@ def one_object_for_all(port: Any, real: Any) -> Any:
     return read_run
 
 
-async def one_log_for_all(port: Any, real: Any, run: RunKey, *rest: int) -> Any:
-    return await real(next(iter(port._table.runs)), *rest)
-
-
-async def recall_for_ever(port: Any, real: Any, partition: str, slot: str, not_before: int) -> Any:
-    return await real(partition, slot, 0)
-
-
 async def recall_anybodys(port: Any, real: Any, partition: str, slot: str, not_before: int) -> Any:
     return next((record for (_, known), record in port._records.items() if known == slot), None)
-
-
-async def start_at_the_cursor(port: Any, real: Any, run: RunKey, after: int, *rest: int) -> Any:
-    return await real(run, after - 1, *rest)
 
 
 async def read_one_more(port: Any, real: Any, run: RunKey, after: int, limit: int, budget: int) -> Any:
@@ -71,10 +59,6 @@ def list_yesterday(port: Any, real: Any) -> Any:
     return list_runs
 
 
-async def any_tag(port: Any, real: Any, partition: str, query: RunQuery) -> Any:
-    return await real(partition, replace(query, tags=query.tags[:1]))
-
-
 def count_instead_of_cursor(port: Any, real: Any) -> Any:
     given: list[StoredRun] = []
 
@@ -96,14 +80,57 @@ async def need_a_live_cursor(port: Any, real: Any, after: RunKey | None, limit: 
     return await real(after, limit) if after is None or after in port._table.live else []
 
 
-async def find_by_id_only(port: Any, real: Any, run: RunKey) -> Any:
-    key = next((key for key in port._table.runs if key.run_id == run.run_id), run)
-    return await real(key)
-
-
 async def list_everybodys(port: Any, real: Any, partition: str, query: RunQuery) -> Any:
     pages = [await real(name, query) for name in port._table.by_partition]
     return RunPage(tuple(run for page in pages for run in page.runs), None, False)
+
+
+def asked(change: Callable[..., tuple[Any, ...]]) -> Wrap:
+    """Only the arguments that the method gets are changed, by the port and what is asked."""
+
+    async def method(port: Any, real: Any, *arguments: Any) -> Any:
+        return await real(*change(port, *arguments))
+
+    return method
+
+
+def answered(answer: Callable[..., Any]) -> Wrap:
+    """The method is not asked at all."""
+
+    async def method(port: Any, real: Any, *arguments: Any) -> Any:
+        return answer(port, *arguments)
+
+    return method
+
+
+def queried(change: Callable[[Any], dict[str, Any]]) -> Wrap:
+    """Only members of the query are changed."""
+    return asked(lambda port, partition, query: (partition, replace(query, **change(query))))
+
+
+def of_anybody(port: Any, run: RunKey, *rest: Any) -> tuple[Any, ...]:
+    """The run of that id in whichever partition comes first."""
+    return next((key for key in port._table.runs if key.run_id == run.run_id), run), *rest
+
+
+def created(change: Callable[[RunHeader], dict[str, Any]]) -> Wrap:
+    """Only what comes with the header of a new run is changed."""
+
+    async def create(port: Any, real: Any, header: RunHeader, *rest: Any, **named: Any) -> Any:
+        given = dict(zip(("hidden", "record", "exclusive", "first"), rest, strict=False))
+        return await real(header, **given | named | change(header))
+
+    return create
+
+
+def moved_to_the_end(kept: str, key: str) -> Wrap:
+    """What is written again is listed as if it were new."""
+
+    async def put(port: Any, real: Any, row: Any) -> None:
+        getattr(port, kept).pop(getattr(row, key), None)
+        await real(row)
+
+    return put
 
 
 def changed(change: Callable[[Any], Any]) -> Wrap:
@@ -139,10 +166,6 @@ def in_good_faith(events: list[Any]) -> list[Any]:
     return [replace(event, content_trust=event.content_trust and "trusted") for event in events]
 
 
-def by_id(runs: list[RunKey]) -> list[RunKey]:
-    return sorted(runs, key=lambda run: run.run_id)
-
-
 READS: dict[str, tuple[str, Wrap]] = {
     "a_new_run_is_pending_and_empty": ("log.read_run", of_projection(last_sequence=0)),
     "a_header_comes_back_whole": ("log.read_run", of_stored(sort_the_tags)),
@@ -153,15 +176,27 @@ READS: dict[str, tuple[str, Wrap]] = {
     "hidden_values_come_back": ("log.hidden_values", changed(lambda values: values[::-1])),
     "runs_are_listed_newest_first": ("queries.list_runs", changed(by_time)),
     "a_page_has_a_cursor_while_runs_are_left": ("queries.list_runs", changed(lambda page: replace(page, more=False))),
-    "unfinished_runs_are_found": ("queries.unfinished_runs", changed(by_id)),
+    "unfinished_runs_are_found": (
+        "queries.unfinished_runs",
+        changed(lambda runs: sorted(runs, key=lambda run: run.run_id)),
+    ),
     "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
     "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
     "keys_are_listed_oldest_first": ("keys.all", changed(lambda rows: rows[::-1])),
     "a_header_is_not_shared_with_the_caller": ("log.read_run", one_object_for_all),
-    "runs_do_not_disturb_each_other": ("log.read", one_log_for_all),
-    "an_old_record_is_not_recalled": ("records.find_record", recall_for_ever),
+    "runs_do_not_disturb_each_other": (
+        "log.read",
+        asked(lambda port, run, *rest: (next(iter(port._table.runs)), *rest)),
+    ),
+    "an_old_record_is_not_recalled": (
+        "records.find_record",
+        asked(lambda port, partition, slot, _: (partition, slot, 0)),
+    ),
     "equal_slots_are_different_records": ("records.find_record", recall_anybodys),
-    "a_page_of_events_starts_after_its_cursor": ("log.read", start_at_the_cursor),
+    "a_page_of_events_starts_after_its_cursor": (
+        "log.read",
+        asked(lambda port, run, after, *rest: (run, after - 1, *rest)),
+    ),
     "a_page_of_events_ends_where_its_budget_is_reached": ("log.read", read_one_more),
     "a_projection_is_that_of_the_stored_run": (
         "log.projection",
@@ -170,11 +205,11 @@ READS: dict[str, tuple[str, Wrap]] = {
     "an_acknowledged_write_is_seen": ("log.read", read_yesterday),
     "a_stored_run_is_one_view": ("log.read_run", look_twice),
     "a_listing_follows_the_status": ("queries.list_runs", list_yesterday),
-    "filters_combine": ("queries.list_runs", any_tag),
+    "filters_combine": ("queries.list_runs", queried(lambda query: {"tags": query.tags[:1]})),
     "new_runs_do_not_disturb_a_walk": ("queries.list_runs", count_instead_of_cursor),
     "an_unknown_cursor_ends_the_listing": ("queries.list_runs", start_over),
     "unfinished_runs_come_in_pages": ("queries.unfinished_runs", need_a_live_cursor),
-    "another_partition_sees_nothing": ("log.read_run", find_by_id_only),
+    "another_partition_sees_nothing": ("log.read_run", asked(of_anybody)),
     "equal_ids_are_different_runs": ("queries.list_runs", list_everybodys),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""
@@ -185,12 +220,6 @@ async def replace_run(port: Any, real: Any, header: RunHeader, *rest: Any, **nam
     return await real(header, *rest, **named)
 
 
-async def never_exclusive(
-    port: Any, real: Any, header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False
-) -> Any:
-    return await real(header, hidden, record, False)
-
-
 async def two_commits(port: Any, real: Any, header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
     answer = await real(header, *rest[:3])
     if first is not None:
@@ -198,24 +227,12 @@ async def two_commits(port: Any, real: Any, header: RunHeader, *rest: Any, first
     return answer
 
 
-async def without_first(port: Any, real: Any, header: RunHeader, *rest: Any, first: Batch | None = None) -> Any:
-    return await real(header, *rest)
-
-
-async def exclusive_with_scope_only(
-    port: Any, real: Any, header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False
-) -> Any:
-    return await real(header, hidden, record, exclusive and header.scope_id is not None)
-
-
-async def look_wait_write(
-    port: Any, real: Any, header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False
-) -> Any:
+async def look_wait_write(port: Any, real: Any, header: RunHeader, **named: Any) -> Any:
     for run in port._table.live.values():
         if run.scope_id == header.scope_id:
             return ScopeTaken(run.key.run_id)
     await asyncio.sleep(0)
-    return await real(header, hidden, record, False)
+    return await real(header, **named | {"exclusive": False})
 
 
 async def stay_live(port: Any, real: Any, run: RunKey, expected: int, batch: Batch) -> Any:
@@ -252,12 +269,6 @@ async def record_later(port: Any, real: Any, run: RunKey, expected: int, batch: 
     port._records.put(batch.record)
 
 
-async def lose_the_record(
-    port: Any, real: Any, header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False
-) -> Any:
-    return await real(header, hidden, None, exclusive)
-
-
 async def create_all_the_same(
     port: Any, real: Any, header: RunHeader, hidden: Any = (), record: Any = None, exclusive: bool = False
 ) -> Any:
@@ -292,10 +303,6 @@ async def remember_the_last(port: Any, real: Any, record: IdempotencyRecord) -> 
     return known
 
 
-async def sweep_one_too_many(port: Any, real: Any, created_before: int) -> Any:
-    return await real(created_before + 1)
-
-
 async def keep_the_first_row(port: Any, real: Any, run: RunKey, expected: int, batch: Batch) -> Any:
     known = port._table.runs[run].rows
     rows = tuple(row for row in batch.rows if (row.kind, row.name) not in known)
@@ -312,17 +319,12 @@ async def put_the_last(port: Any, real: Any, digest: str, document: bytes) -> No
     port._documents[digest] = document
 
 
-async def move_to_the_end(port: Any, real: Any, row: Any) -> None:
-    port._rows.pop(row.key_id, None)
-    await real(row)
-
-
 WRITES: dict[str, tuple[str, Wrap]] = {
-    "a_run_comes_with_its_first_batch": ("log.create", without_first),
+    "a_run_comes_with_its_first_batch": ("log.create", created(lambda header: {"first": None})),
     "a_refused_run_leaves_nothing_of_its_first_batch": ("log.create", two_commits),
     "a_run_id_is_used_once": ("log.create", replace_run),
-    "a_live_run_keeps_its_scope": ("log.create", never_exclusive),
-    "no_scope_is_a_scope": ("log.create", exclusive_with_scope_only),
+    "a_live_run_keeps_its_scope": ("log.create", created(lambda header: {"exclusive": False})),
+    "no_scope_is_a_scope": ("log.create", created(lambda header: {} if header.scope_id else {"exclusive": False})),
     "one_of_many_takes_a_scope": ("log.create", look_wait_write),
     "a_scope_is_free_again_after_the_end": ("log.append", stay_live),
     "a_conflict_writes_nothing": ("log.append", record_in_any_case),
@@ -330,17 +332,17 @@ WRITES: dict[str, tuple[str, Wrap]] = {
     "one_of_many_appenders_wins": ("log.append", swallow_conflicts),
     "nothing_follows_the_end": ("log.append", rise_again),
     "a_cancelled_caller_leaves_all_or_nothing": ("log.append", record_later),
-    "a_record_is_stored_with_its_run": ("log.create", lose_the_record),
-    "a_record_stays_in_the_partition_of_its_run": ("log.create", lose_the_record),
+    "a_record_is_stored_with_its_run": ("log.create", created(lambda header: {"record": None})),
+    "a_record_stays_in_the_partition_of_its_run": ("log.create", created(lambda header: {"record": None})),
     "a_taken_slot_makes_no_run": ("log.create", create_all_the_same),
     "a_taken_slot_adds_no_events": ("log.append", append_all_the_same),
     "the_slot_is_looked_at_first": ("log.append", sequence_first),
     "one_of_many_takes_a_slot": ("log.create", look_at_the_slot_wait_write),
     "a_record_can_stand_alone": ("records.save_record", remember_the_last),
     "an_expired_record_is_replaced": ("log.create", expire_nothing),
-    "old_records_are_swept": ("records.sweep", sweep_one_too_many),
+    "old_records_are_swept": ("records.sweep", asked(lambda port, created_before: (created_before + 1,))),
     "a_row_is_the_last_one_written": ("log.append", keep_the_first_row),
     "a_definition_never_changes": ("definitions.put", put_the_last),
-    "a_key_is_replaced_by_its_id": ("keys.put", move_to_the_end),
+    "a_key_is_replaced_by_its_id": ("keys.put", moved_to_the_end("_rows", "key_id")),
 }
 """Check -> the port method that is replaced, and the replacement made from the port and its own method."""

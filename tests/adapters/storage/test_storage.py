@@ -11,6 +11,7 @@ import pytest
 from tests.adapters.storage.sabotage_families import ASSETS, CHILD_RUNS, INTERRUPTS
 from tests.adapters.storage.sabotage_records import ANNOTATIONS, DEFINITIONS, DELETES
 from tests.adapters.storage.sabotage_runs import READS, WRITES
+from tests.harness.cases import each_case
 from weftwork.adapters.memory import run_ports
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -19,28 +20,33 @@ from weftwork.testing import storage
 Make = Callable[[], storage.Store]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """A factory of stores on the same data."""
-    if request.param == "sqlite":
-        return lambda: SqliteStore(tmp_path / "store.db")
+def factory(kind: str, path: Path) -> Make:
+    """Makes stores on the same data."""
+    if kind == "sqlite":
+        return lambda: SqliteStore(path)
     only = MemoryStore()
     return lambda: only
 
 
-@pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
-def test_the_store_keeps_its_promise(make: Make, check: storage.Check) -> None:
-    storage.prove(make(), check)
+@pytest.fixture(params=["memory", "sqlite"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
-@pytest.mark.parametrize("check", storage.RESTART_CHECKS, ids=lambda check: check.__name__)
-async def test_the_store_keeps_its_promise_across_a_restart(make: Make, check: storage.RestartCheck) -> None:
-    await check(make)
+@each_case("check", *storage.CHECKS, ids=lambda check: check.__name__)
+def test_the_store_keeps_its_promise(kind: str, tmp_path: Path, check: storage.Check) -> None:
+    storage.prove(factory(kind, tmp_path / check.__name__)(), check)
 
 
-@pytest.mark.parametrize("check", [*storage.CHECKS, *storage.RESTART_CHECKS], ids=lambda check: check.__name__)
-def test_a_check_says_what_it_proves(check: storage.Check | storage.RestartCheck) -> None:
-    assert check.__doc__
+@each_case("check", *storage.RESTART_CHECKS, ids=lambda check: check.__name__)
+async def test_the_store_keeps_its_promise_across_a_restart(
+    kind: str, tmp_path: Path, check: storage.RestartCheck
+) -> None:
+    await check(factory(kind, tmp_path / check.__name__))
+
+
+def test_a_check_says_what_it_proves() -> None:
+    assert [check.__name__ for check in (*storage.CHECKS, *storage.RESTART_CHECKS) if not check.__doc__] == []
 
 
 INCONSISTENT_BATCH = "an_inconsistent_batch_is_refused_whole"
@@ -68,35 +74,29 @@ def test_the_suite_has_every_check_once_and_no_other_function() -> None:
     assert sorted(check.__name__ for check in storage.CHECKS) == sorted([INCONSISTENT_BATCH, *SABOTAGE])
 
 
-@pytest.mark.parametrize("check", storage.CHECKS, ids=lambda check: check.__name__)
-def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_case("check", *storage.CHECKS, ids=lambda check: check.__name__)
+def test_a_check_goes_red_when_its_promise_is_broken(check: storage.Check) -> None:
+    assert not fails(check, MemoryStore())
     store = MemoryStore()
-    assert not fails(check, store)
-    store = MemoryStore()
-    if check.__name__ == INCONSISTENT_BATCH:
-        monkeypatch.setattr(run_ports, "check_batch", lambda *_: None)
-    else:
-        path, wrap = SABOTAGE[check.__name__]
-        port_name, method = path.split(".")
-        port = getattr(store, port_name)
-        make = functools.partial if inspect.iscoroutinefunction(wrap) else lambda wrap, *own: wrap(*own)
-        monkeypatch.setattr(port, method, make(wrap, port, getattr(port, method)))
-    assert fails(check, store)
+    with pytest.MonkeyPatch.context() as patch:
+        if check.__name__ == INCONSISTENT_BATCH:
+            patch.setattr(run_ports, "check_batch", lambda *_: None)
+        else:
+            path, wrap = SABOTAGE[check.__name__]
+            port_name, method = path.split(".")
+            port = getattr(store, port_name)
+            make = functools.partial if inspect.iscoroutinefunction(wrap) else lambda wrap, *own: wrap(*own)
+            patch.setattr(port, method, make(wrap, port, getattr(port, method)))
+        assert fails(check, store)
 
 
-@pytest.mark.parametrize("check", storage.RESTART_CHECKS, ids=lambda check: check.__name__)
-async def test_a_restart_check_goes_red_when_its_promise_is_broken(
-    check: storage.RestartCheck, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each_case("check", *storage.RESTART_CHECKS, ids=lambda check: check.__name__)
+async def test_a_restart_check_goes_red_when_its_promise_is_broken(check: storage.RestartCheck) -> None:
     async def nothing(_: MemoryStore) -> None: ...
 
-    make: Callable[[], storage.Store] = MemoryStore
-    if check.__name__ == "a_closed_store_is_unavailable":
-        monkeypatch.setattr(MemoryStore, "close", nothing)
-
-    async def prove() -> None:
-        async with asyncio.timeout(120):
-            await check(make)
-
-    with pytest.raises((AssertionError, AttributeError)):
-        await prove()
+    with pytest.MonkeyPatch.context() as patch:
+        if check.__name__ == "a_closed_store_is_unavailable":
+            patch.setattr(MemoryStore, "close", nothing)
+        with pytest.raises((AssertionError, AttributeError)):
+            async with asyncio.timeout(120):
+                await check(MemoryStore)
