@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from tests.adapters.sqlite.test_child_runs import Listening, lonely_life
 from tests.adapters.sqlite.test_model import PARTITIONS, RUN_IDS, Pair
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import assets, transactions
 from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
@@ -154,7 +155,7 @@ def steps(path: Path, name: str) -> int:
     return instructions_of(path, READS[name], open_writer if name in WRITES else open_reader)
 
 
-@pytest.mark.parametrize("name", READS)
+@each_case("name", *READS)
 def test_the_work_does_not_grow_with_other_assets(stores: tuple[Path, Path], name: str) -> None:
     few, many = (steps(path, name) for path in stores)
     assert few > 5

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
 from tests.adapters.sqlite.test_model import Pair
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
@@ -101,7 +102,7 @@ def steps(path: Path, name: str) -> int:
     return instructions_of(path, READS[name], open_writer)
 
 
-@pytest.mark.parametrize("name", READS)
+@each_case("name", *READS)
 def test_the_work_does_not_grow_with_other_families(stores: tuple[Path, Path], name: str) -> None:
     few, many = (steps(path, name) for path in stores)
     assert few > 5
@@ -208,7 +209,6 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
 
 async def test_a_refused_child_harms_nobody_else(tmp_path: Path) -> None:
     """The id is looked at before anything is written, so the others who write at that moment are not held up."""
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         parent, other = await make_run(store), await make_run(store, "run-b")
         good = child(parent, "new")
@@ -255,7 +255,6 @@ async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> N
             "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
         )
     old.close()
-
     async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == runs[:1]

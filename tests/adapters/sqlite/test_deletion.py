@@ -84,7 +84,6 @@ def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) 
 
 async def test_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-
     async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         kept = await full_run(store, "run-b", 10, 3)
@@ -121,7 +120,6 @@ async def test_a_table_that_is_left_out_is_seen(tmp_path: Path, table: str, monk
 async def test_no_child_messages_are_left(tmp_path: Path) -> None:
     """Of a family that was told, told again, ordered and cancelled there are no news and no orders when it is over."""
     path = tmp_path / "store.db"
-
     async with opened(SqliteStore(path)) as store:
         parent, runs = await parent_with_children(store)
         for run in runs:
@@ -157,7 +155,6 @@ async def test_child_messages_that_are_left_are_seen(
 async def test_a_piece_is_bounded_in_bytes(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     large = retention.PIECE_BYTES // 4
-
     async with opened(SqliteStore(path)) as store:
         run = await make_run(store)
         last = batch(run, -1, 40, "completed")
@@ -213,13 +210,11 @@ asyncio.run(work(sys.argv[1], int(sys.argv[2])))
 @pytest.mark.parametrize("pieces", [0, 1, 5])
 async def test_a_process_that_is_killed_between_pieces_leaves_no_half_of_a_run(tmp_path: Path, pieces: int) -> None:
     path = tmp_path / "store.db"
-
     async with opened(SqliteStore(path)) as store:
         await full_run(store)
     line = [sys.executable, "-c", KILLED, str(path), str(pieces)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "deleted\n"), done.stderr
-
     async with opened(SqliteStore(path)) as store:
         run = RunKey(ACME, "run-a")
         assert await state_of(store, run) == (None, [], [])
@@ -237,7 +232,6 @@ async def test_a_piece_that_cannot_be_written_is_taken_away_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "store.db"
-
     async with opened(SqliteStore(path)) as store:
         run = await full_run(store)
         await store.retention.delete(run, NOW)
@@ -261,7 +255,6 @@ async def test_a_piece_that_cannot_be_written_is_taken_away_later(
 async def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
     """The file does not shrink, and does not grow either while as much is deleted as is added."""
     path = tmp_path / "store.db"
-
     async with opened(SqliteStore(path)) as store:
         sizes: list[int] = []
         for number in range(4):
@@ -386,7 +379,6 @@ def test_most_runs_let_go_with_their_deletion(tmp_path: Path, monkeypatch: pytes
 
 async def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tmp_path: Path) -> None:
     """The newest asset is doomed, and the next one gets its number; nobody refers to that one."""
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         await assets.add_assets(store, "a", "b")
         run = await make_run(store)
@@ -400,7 +392,6 @@ async def test_the_number_of_an_asset_that_is_given_out_again_carries_nothing(tm
 
 async def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
     """Who is refused has written nothing, so the others of that moment are committed with one transaction."""
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await make_run(store)
         refused, done, _ = await asyncio.gather(
@@ -429,7 +420,6 @@ async def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> Non
             "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
         )
     old.close()
-
     async with opened(SqliteStore(path)) as store:
         going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
         assert (await assets.page_keys(store), await store.assets.usage(ACME)) == ([], assets.NO_USAGE)

@@ -1,6 +1,7 @@
 """Each guard of the SQLite store is needed: without it the conformance suite, or a test here, goes red."""
 
 import asyncio
+import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from weftwork.adapters.sqlite import (
     annotations,
     assets,
@@ -45,217 +47,109 @@ def unclamped(least: int, value: int) -> int:
     return value if least == -1 else max(least, value)
 
 
-@pytest.mark.parametrize(
-    ("module", "guard", "without", "check"),
-    [
-        (transactions, "is_sequence_conflict", lambda *_: False, "one_of_many_appenders_wins"),
-        (
-            transactions,
-            "is_sequence_conflict",
-            lambda head, expected: head.last_sequence != expected,
-            "nothing_follows_the_end",
-        ),
-        (idempotency, "find_recorded", lambda *_: None, "one_of_many_takes_a_slot"),
-        (event_log, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
-        (transactions, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
-        (transactions, "_LIVE_IN_SCOPE", transactions._LIVE_IN_SCOPE.replace("IS ?", "= ?"), "no_scope_is_a_scope"),
-        (definitions, "_find", lambda *_: None, "one_of_many_registers_a_version"),
-        (definitions, "_HAS_NTH_VERSION", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
-        (definitions, "_SUPERSEDE", "SELECT ?, ?", "the_version_registered_last_is_current"),
-        (annotations, "COUNT_ANNOTATIONS", "SELECT 0 WHERE ? IS NOT NULL", "many_at_once_do_not_overfill_a_run"),
-        (
-            annotations,
-            "LOCATE_EVENT",
-            annotations.LOCATE_EVENT.replace("< ?", "< ? + 100"),
-            "an_event_is_located_among_the_first",
-        ),
-        (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
-        (idempotency, "find_recorded", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
-        (runs, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
-        (
-            transactions,
-            "_UPDATE_ENDED",
-            transactions._UPDATE_ENDED.replace("status = ?", "executions = executions + (? IS NULL)"),
-            "filters_combine",
-        ),
-        (transactions, "_UPDATE_PARKED", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
-        (
-            transactions,
-            "_UPDATE_PARKED",
-            transactions._UPDATE_PARKED.replace("parked = ?", "parked = max(parked, ?)"),
-            "parked_runs_are_not_recovered",
-        ),
-        (
-            run_queries,
-            "UNFINISHED",
-            run_queries.UNFINISHED.replace("AND parked = 0", ""),
-            "parked_runs_are_not_recovered",
-        ),
-        (
-            run_queries,
-            "NEXT_WAKE",
-            run_queries.NEXT_WAKE.replace("parked = 1 AND", ""),
-            "the_next_wake_is_the_earliest",
-        ),
-        (run_queries, "DUE_RUNS", run_queries.DUE_RUNS.replace("<= ?", "< ?"), "due_runs_come_earliest_first"),
-        (transactions, "set_open", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
-        (interrupts, "_DELETE_OPEN", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
-        (
-            interrupts,
-            "_INSERT_OPEN",
-            interrupts._INSERT_OPEN.partition("DO")[0] + "DO NOTHING",
-            "an_interrupt_is_listed_while_it_is_open",
-        ),
-        (interrupts, "IN_PARTITION", "o.partition >= ?", "another_partition_sees_no_interrupts"),
-        (interrupts, "IN_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
-        (interrupts, "page_query", without_end, "an_ended_run_has_no_open_interrupts"),
-        (interrupts, "_decode_position", lambda _: interrupts._START_POSITION, "an_unknown_place_ends_the_list"),
-        (child_runs, "MARK_HAS_CHILDREN", "SELECT ?", "a_cancel_request_stands_until_the_child_has_ended"),
-        (child_runs, "DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
-        (
-            child_runs,
-            "COUNT_DESCENDANTS",
-            child_runs.COUNT_DESCENDANTS.replace("partition = ?", "? <> ''"),
-            "another_partition_has_other_children",
-        ),
-        (
-            run_queries,
-            "BY_PARENT",
-            run_queries.BY_PARENT.replace("k.parent_no =", "k.run_no <>"),
-            "lists_may_be_of_children",
-        ),
-        (
-            child_runs,
-            "_PUT_RESULT",
-            child_runs._PUT_RESULT.replace("AND p.completed_at IS NULL", ""),
-            "an_ended_run_gets_no_child_results",
-        ),
-        (
-            child_runs,
-            "_PUT_RESULT",
-            child_runs._PUT_RESULT.partition("DO")[0] + "DO NOTHING",
-            "a_later_child_result_replaces_an_earlier_one",
-        ),
-        (
-            child_runs,
-            "_ACKNOWLEDGE_RESULT",
-            child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", "<> ?"),
-            "a_child_result_is_kept_until_it_is_acknowledged",
-        ),
-        (
-            child_runs,
-            "_ACKNOWLEDGE_RESULT",
-            child_runs._ACKNOWLEDGE_RESULT.replace("<= ?", ">= 0 * ?"),
-            "a_later_child_result_replaces_an_earlier_one",
-        ),
-        (
-            child_runs,
-            "_ACKNOWLEDGE_RESULT",
-            child_runs._ACKNOWLEDGE_RESULT.replace("partition = ?", "? <> ''"),
-            "child_messages_stay_in_their_partition",
-        ),
-        (child_runs, "DELETE_RESULTS", "SELECT ?", "an_ended_run_gets_no_child_results"),
-        (child_runs, "has_pending_result", lambda *_: False, "a_child_stays_until_its_result_is_acknowledged"),
-        (
-            child_runs,
-            "_PUT_CANCEL_REQUEST",
-            child_runs._PUT_CANCEL_REQUEST.replace("AND k.parent_no = ?", "AND ? > 0"),
-            ORDERED,
-        ),
-        (
-            child_runs,
-            "_PUT_CANCEL_REQUEST",
-            child_runs._PUT_CANCEL_REQUEST.replace("AND c.completed_at IS NULL", ""),
-            ORDERED,
-        ),
-        (
-            child_runs,
-            "_PUT_CANCEL_REQUEST",
-            child_runs._PUT_CANCEL_REQUEST.partition("DO")[0] + "DO UPDATE SET reason = excluded.reason",
-            ORDERED,
-        ),
-        (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?", ORDERED),
-        (child_runs, "CASCADE_TO_AWAITED", child_runs.CASCADE_TO_CHILDREN, CASCADED),
-        (child_runs, "CASCADE_TO_CHILDREN", child_runs.CASCADE_TO_AWAITED, CASCADED),
-        (
-            child_runs,
-            "CASCADE_TO_AWAITED",
-            child_runs.CASCADE_TO_AWAITED.replace("AND c.completed_at IS NULL", ""),
-            CASCADED,
-        ),
-        (transactions, "add_references", lambda *_: None, "an_asset_that_a_run_names_stays"),
-        (
-            assets,
-            "ADD_REFERENCE",
-            assets.ADD_REFERENCE.replace("partition = ?", "? <> ''"),
-            "a_run_refers_to_assets_of_its_partition",
-        ),
-        (
-            assets,
-            "ADD_REFERENCE",
-            assets.ADD_REFERENCE.replace("partition = ?", "partition <> ?"),
-            "an_asset_that_a_run_names_stays",
-        ),
-        (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.partition("ON CONFLICT")[0], LAST),
-        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("refs = 0 AND", ""), LAST),
-        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("<= ?", "< ?"), "an_existing_asset_can_be_held"),
-        (
-            assets,
-            "UNREFERENCED",
-            assets.UNREFERENCED.replace("LIMIT", "DESC LIMIT"),
-            "unreferenced_assets_are_tombstoned",
-        ),
-        (
-            assets,
-            "UNREFERENCED_USAGE",
-            assets.UNREFERENCED_USAGE.replace("refs = 0 AND", ""),
-            "an_asset_that_a_run_names_stays",
-        ),
-        (assets, "_HOLD", "SELECT ?, ?", "equal_bytes_are_kept_once"),
-        (assets, "_usage", lambda *_: AssetUsage(0, 0), "many_at_once_do_not_exceed_the_quota"),
-        (assets, "_hold", lambda *_: None, "equal_bytes_are_kept_once"),
-        (assets, "_INSERT_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
-        (assets, "_DELETE_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
-        (
-            assets,
-            "IS_KNOWN_KEY",
-            "SELECT 1 FROM assets WHERE key IN (?, ?)",
-            "a_tombstone_is_known_until_it_is_cleared",
-        ),
-        (
-            assets,
-            "FIND_ASSET",
-            assets.FIND_ASSET.replace("partition = ?", "? <> ''"),
-            "another_partition_sees_no_assets",
-        ),
-        (assets, "ASSETS_PAGE", assets.ASSETS_PAGE.replace("DESC", ""), "assets_are_paged_newest_first"),
-        (assets, "NEWEST_NOT_AFTER", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", BEHIND),
-        (assets, "NEWEST_NOT_AFTER", assets.NEWEST_NOT_AFTER.replace("<= ?", "< ?"), BEHIND),
-        (assets, "NEWEST_NOT_AFTER", assets.NEWEST_NOT_AFTER.replace("partition = ?", "? <> ''"), BEHIND),
-        (assets, "_REKEY", "SELECT ?, ?", "bytes_that_were_lost_get_another_key"),
-        (
-            assets,
-            "RUN_ASSETS_PAGE",
-            assets.RUN_ASSETS_PAGE.replace("r.run_no = ?", "? > 0"),
-            "assets_of_a_run_are_paged_newest_first",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+@each_case(
+    "module, guard, without, check",
+    (transactions, "is_sequence_conflict", lambda *_: False, "one_of_many_appenders_wins"),
+    (
+        transactions,
+        "is_sequence_conflict",
+        lambda head, expected: head.last_sequence != expected,
+        "nothing_follows_the_end",
+    ),
+    (idempotency, "find_recorded", lambda *_: None, "one_of_many_takes_a_slot"),
+    (event_log, "check_batch", lambda *_: None, "an_inconsistent_batch_is_refused_whole"),
+    (transactions, "_LIVE_IN_SCOPE", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_live_run_keeps_its_scope"),
+    (transactions, "_LIVE_IN_SCOPE", ("IS ?", "= ?"), "no_scope_is_a_scope"),
+    (definitions, "_find", lambda *_: None, "one_of_many_registers_a_version"),
+    (definitions, "_HAS_NTH_VERSION", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", "a_full_tenant_registers_nothing"),
+    (definitions, "_SUPERSEDE", "SELECT ?, ?", "the_version_registered_last_is_current"),
+    (annotations, "COUNT_ANNOTATIONS", "SELECT 0 WHERE ? IS NOT NULL", "many_at_once_do_not_overfill_a_run"),
+    (annotations, "LOCATE_EVENT", ("< ?", "< ? + 100"), "an_event_is_located_among_the_first"),
+    (annotations, "check_record", lambda *_: None, "an_annotation_is_stored_with_its_record"),
+    (idempotency, "find_recorded", lambda *_: None, "one_of_many_with_one_slot_is_kept"),
+    (runs, "max", unclamped, "a_page_of_events_starts_after_its_cursor"),
+    (transactions, "_UPDATE_ENDED", ("status = ?", "executions = executions + (? IS NULL)"), "filters_combine"),
+    (transactions, "_UPDATE_PARKED", "SELECT ?, ?, ?", "that_a_run_is_parked_comes_back"),
+    (transactions, "_UPDATE_PARKED", ("parked = ?", "parked = max(parked, ?)"), "parked_runs_are_not_recovered"),
+    (run_queries, "UNFINISHED", ("AND parked = 0", ""), "parked_runs_are_not_recovered"),
+    (run_queries, "NEXT_WAKE", ("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
+    (run_queries, "DUE_RUNS", ("<= ?", "< ?"), "due_runs_come_earliest_first"),
+    (transactions, "set_open", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
+    (interrupts, "_DELETE_OPEN", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
+    (
+        interrupts,
+        "_INSERT_OPEN",
+        interrupts._INSERT_OPEN.partition("DO")[0] + "DO NOTHING",
+        "an_interrupt_is_listed_while_it_is_open",
+    ),
+    (interrupts, "IN_PARTITION", "o.partition >= ?", "another_partition_sees_no_interrupts"),
+    (interrupts, "IN_RUN", "? <> '' AND o.run_id = ?", "another_partition_sees_no_interrupts"),
+    (interrupts, "page_query", without_end, "an_ended_run_has_no_open_interrupts"),
+    (interrupts, "_decode_position", lambda _: interrupts._START_POSITION, "an_unknown_place_ends_the_list"),
+    (child_runs, "MARK_HAS_CHILDREN", "SELECT ?", "a_cancel_request_stands_until_the_child_has_ended"),
+    (child_runs, "DELETE_CHILD", "SELECT ?", "a_tree_is_counted_by_its_root"),
+    (child_runs, "COUNT_DESCENDANTS", ("partition = ?", "? <> ''"), "another_partition_has_other_children"),
+    (run_queries, "BY_PARENT", ("k.parent_no =", "k.run_no <>"), "lists_may_be_of_children"),
+    (child_runs, "_PUT_RESULT", ("AND p.completed_at IS NULL", ""), "an_ended_run_gets_no_child_results"),
+    (
+        child_runs,
+        "_PUT_RESULT",
+        child_runs._PUT_RESULT.partition("DO")[0] + "DO NOTHING",
+        "a_later_child_result_replaces_an_earlier_one",
+    ),
+    (child_runs, "_ACKNOWLEDGE_RESULT", ("<= ?", "<> ?"), "a_child_result_is_kept_until_it_is_acknowledged"),
+    (child_runs, "_ACKNOWLEDGE_RESULT", ("<= ?", ">= 0 * ?"), "a_later_child_result_replaces_an_earlier_one"),
+    (child_runs, "_ACKNOWLEDGE_RESULT", ("partition = ?", "? <> ''"), "child_messages_stay_in_their_partition"),
+    (child_runs, "DELETE_RESULTS", "SELECT ?", "an_ended_run_gets_no_child_results"),
+    (child_runs, "has_pending_result", lambda *_: False, "a_child_stays_until_its_result_is_acknowledged"),
+    (child_runs, "_PUT_CANCEL_REQUEST", ("AND k.parent_no = ?", "AND ? > 0"), ORDERED),
+    (child_runs, "_PUT_CANCEL_REQUEST", ("AND c.completed_at IS NULL", ""), ORDERED),
+    (
+        child_runs,
+        "_PUT_CANCEL_REQUEST",
+        child_runs._PUT_CANCEL_REQUEST.partition("DO")[0] + "DO UPDATE SET reason = excluded.reason",
+        ORDERED,
+    ),
+    (child_runs, "_DELETE_CANCEL_REQUEST", "SELECT ?", ORDERED),
+    (child_runs, "CASCADE_TO_AWAITED", child_runs.CASCADE_TO_CHILDREN, CASCADED),
+    (child_runs, "CASCADE_TO_CHILDREN", child_runs.CASCADE_TO_AWAITED, CASCADED),
+    (child_runs, "CASCADE_TO_AWAITED", ("AND c.completed_at IS NULL", ""), CASCADED),
+    (transactions, "add_references", lambda *_: None, "an_asset_that_a_run_names_stays"),
+    (assets, "ADD_REFERENCE", ("partition = ?", "? <> ''"), "a_run_refers_to_assets_of_its_partition"),
+    (assets, "ADD_REFERENCE", ("partition = ?", "partition <> ?"), "an_asset_that_a_run_names_stays"),
+    (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.partition("ON CONFLICT")[0], LAST),
+    (assets, "UNREFERENCED", ("refs = 0 AND", ""), LAST),
+    (assets, "UNREFERENCED", ("<= ?", "< ?"), "an_existing_asset_can_be_held"),
+    (assets, "UNREFERENCED", ("LIMIT", "DESC LIMIT"), "unreferenced_assets_are_tombstoned"),
+    (assets, "UNREFERENCED_USAGE", ("refs = 0 AND", ""), "an_asset_that_a_run_names_stays"),
+    (assets, "_HOLD", "SELECT ?, ?", "equal_bytes_are_kept_once"),
+    (assets, "_usage", lambda *_: AssetUsage(0, 0), "many_at_once_do_not_exceed_the_quota"),
+    (assets, "_hold", lambda *_: None, "equal_bytes_are_kept_once"),
+    (assets, "_INSERT_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
+    (assets, "_DELETE_TOMBSTONE", "SELECT ?", "a_tombstone_is_known_until_it_is_cleared"),
+    (assets, "IS_KNOWN_KEY", "SELECT 1 FROM assets WHERE key IN (?, ?)", "a_tombstone_is_known_until_it_is_cleared"),
+    (assets, "FIND_ASSET", ("partition = ?", "? <> ''"), "another_partition_sees_no_assets"),
+    (assets, "ASSETS_PAGE", ("DESC", ""), "assets_are_paged_newest_first"),
+    (assets, "NEWEST_NOT_AFTER", "SELECT 1 WHERE ? IS NULL AND ? IS NULL", BEHIND),
+    (assets, "NEWEST_NOT_AFTER", ("<= ?", "< ?"), BEHIND),
+    (assets, "NEWEST_NOT_AFTER", ("partition = ?", "? <> ''"), BEHIND),
+    (assets, "_REKEY", "SELECT ?, ?", "bytes_that_were_lost_get_another_key"),
+    (assets, "RUN_ASSETS_PAGE", ("r.run_no = ?", "? > 0"), "assets_of_a_run_are_paged_newest_first"),
 )
 async def test_a_guard_that_is_taken_away_is_missed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, guard: str, without: Any, check: str
+    tmp_path: Path, module: Any, guard: str, without: Any, check: str
 ) -> None:
-    async def prove() -> None:
-        store = SqliteStore(tmp_path / "store.db")
+    """Without it: another value, or a statement in which one text stands in place of another."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        changed = getattr(module, guard).replace(*without) if isinstance(without, tuple) else without
+        patch.setattr(module, guard, changed, raising=guard != "max")
+        store = SqliteStore(Path(folder) / "store.db")
         await store.open()
         try:
-            await CHECKS[check](store)
+            with pytest.raises(Exception):  # noqa: B017, PT011 - how it fails depends on the guard
+                await CHECKS[check](store)
         finally:
             await store.close()
-
-    monkeypatch.setattr(module, guard, without, raising=guard != "max")
-    with pytest.raises(Exception):  # noqa: B017, PT011 - how it fails depends on the guard
-        await prove()
 
 
 class Interloper:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
+from tests.harness.cases import each_case
 from weftwork.adapters.sqlite import interrupts, retention, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -202,7 +203,6 @@ async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
             (run_no, row["interruptId"], json.dumps(row).encode()),
         )
     old.close()
-
     async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == [runs[0], runs[2]]
@@ -255,7 +255,7 @@ def ended_stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / f"{FEW_ENDED}.db", folder / f"{MANY_ENDED}.db"
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@each_case("name", *SEARCHES)
 def test_the_search_for_old_runs_does_not_look_at_others(ended_stores: tuple[Path, Path], name: str) -> None:
     few, many = (instructions_of(path, SEARCHES[name]) for path in ended_stores)
     assert few > 10

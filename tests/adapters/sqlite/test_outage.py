@@ -89,7 +89,6 @@ def check_integrity(path: Path) -> None:
 
 async def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: RecordingDisk) -> None:
     """What the failed fsync left in the WAL is overwritten before the next write is acknowledged."""
-
     async with open_store(tmp_path / "store.db", disk) as store:
         await make_run(store)
         disk.broken = {"sync"}
@@ -124,7 +123,7 @@ def test_whichever_operation_fails_acknowledged_work_is_kept(
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 12)
     disk.error, disk.fails_after_writing = error, late
     broken_at = 0
-    for working in range(0, 1000, 1 if FULL else 5):
+    for working in range(0, 1000, 1 if FULL else 11):
         acknowledged: list[str] = []
 
         async def scenario(store: SqliteStore, working: int = working, done: list[str] = acknowledged) -> None:

@@ -153,7 +153,6 @@ async def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
 
 async def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
     """The writer remembers where runs stand; a batch that did not happen must not stay in its memory."""
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         run = await make_run(store)
         job = store._writer.submit
@@ -182,7 +181,6 @@ def heads_of(store: SqliteStore) -> RunHeadCache:
 
 async def test_heads_are_few_and_ended_runs_leave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weftwork.adapters.sqlite.transactions.MAX_CACHED_HEADS", 3)
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         runs = [await make_run(store, f"run-{number}") for number in range(5)]
         kept = heads_of(store)._heads
@@ -239,7 +237,6 @@ async def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: py
 async def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "CHECKPOINT_PAGES", 8)
     monkeypatch.setattr(writer_module, "MAX_WAL_PAGES", 32)
-
     async with opened(SqliteStore(tmp_path / "store.db")) as store:
         await store._writer.submit(lambda connection: connection.set_busy_timeout(1))
         run = await make_run(store)
