@@ -130,7 +130,6 @@ def test_leftovers_are_cleared_away_at_the_start(local: BlobStoreFactory) -> Non
 async def test_the_time_of_a_blob_is_that_of_the_clock(tmp_path: Path) -> None:
     clock = ManualClock()
     local = BlobStoreFactory("local", tmp_path, clock)
-
     async with local.open() as blobs:
         first = await write_blob(blobs, b"1")
         clock.advance(1000)
@@ -150,7 +149,6 @@ async def test_what_is_no_blob_is_no_key(local: BlobStoreFactory) -> None:
     os.mkfifo(folder / (kept.sha256 + "-" + "2" * 24))
     (local.folder / "notes").mkdir()
     (local.folder / "notes" / "x").write_text("x")
-
     async with local.open() as blobs:
         assert await blob_keys(blobs) == [kept.key]
         for digit in "012":

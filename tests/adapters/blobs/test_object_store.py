@@ -21,6 +21,7 @@ from tests.adapters.blobs.blob_stores import (
     read_blob,
     write_blob,
 )
+from tests.harness.cases import each_case
 from weftwork.adapters.blobs import object_storage as object_module
 from weftwork.adapters.blobs import spool
 from weftwork.adapters.blobs.local import LocalBlobs
@@ -55,7 +56,6 @@ async def refused(blobs: Blobs, key: str) -> list[str]:
 @pytest.mark.slow
 async def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ground = BlobStoreFactory("object", tmp_path)
-
     try:
         with caplog.at_level(logging.WARNING):
             async with ground.open() as blobs:
@@ -86,7 +86,6 @@ async def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, ca
 @pytest.mark.slow
 async def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-a-wrong-key")
-
     async with BlobStoreFactory("object", tmp_path).open() as blobs:
         for text in await refused(blobs, KEY):
             assert text.startswith("the object storage fails: ")
@@ -149,7 +148,6 @@ def test_hosts_with_prefixes_of_their_own_do_not_meet(s3: S3Server, tmp_path: Pa
 @pytest.mark.slow
 async def test_more_keys_than_one_answer_has(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_module, "LIST_PAGE_SIZE", 3)
-
     async with BlobStoreFactory("object", tmp_path).open() as blobs:
         made = [(await write_blob(blobs, bytes([number]))).key for number in range(10)]
         assert await blob_keys(blobs) == sorted(made)
@@ -195,15 +193,15 @@ def test_memory_with_a_store_in_memory() -> None:
     assert isinstance(chosen(store="memory"), MemoryBlobs)
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-@pytest.mark.parametrize("text", ["s3://flows", "s3://flows/", "s3://flows/some/prefix", "s3://a.b-c/x_Y.z/"])
+@each_case("store", "memory", "sqlite")
+@each_case("text", "s3://flows", "s3://flows/", "s3://flows/some/prefix", "s3://a.b-c/x_Y.z/")
 def test_object_storage(store: str, text: str) -> None:
     assert isinstance(chosen(store=store, blobs=text), ObjectBlobs)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
-    """
+    *"""
     s3: s3:// s3:/// s3://a S3://flows s3://flows?x s3://flows#x s3://key:canary@flows/x gs://flows file:///x /x flows
     s3://flows/../x s3://flows/a/./b s3://flows/a//b s3://Flows http://flows s3://flows/%2e s3://-flows
     """.split(),
@@ -214,7 +212,7 @@ def test_what_is_no_place(text: str) -> None:
     assert "canary" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+@each_case("name", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 def test_no_tls_has_to_be_asked_for(name: str) -> None:
     given = {name: "http://127.0.0.1:9000"}
     with pytest.raises(SettingsError, match=f"{name} has no TLS; with AWS_ALLOW_HTTP=true"):
