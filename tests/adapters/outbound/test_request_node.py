@@ -22,10 +22,12 @@ from tests.adapters.outbound.peer import (
     run,
     until,
 )
+from tests.harness.cases import each_case, fails_without
 from tests.live import in_thread, open_in_process, start_host, write_workflows
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.ports.node_outcome import Completed, Failed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
+from weftwork.protocol.net.address import parse_address
 from weftwork.protocol.net.outbound import METHODS
 
 
@@ -74,24 +76,22 @@ def test_the_answer_by_port() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "value", "binary"),
-    [
-        (b'{"a":1}', "application/problem+json", {"a": 1}, False),
-        (b'{"a":1,"a":2}', "application/json", '{"a":1,"a":2}', False),
-        (b"[" * 500 + b"]" * 500, "application/json", "[" * 500 + "]" * 500, False),
-        (b"[" + b"1," * 40_000 + b"1]", "application/json", [1] * 40_001, False),
-        (b"", "application/json", "", False),
-        ("grün".encode(), "text/html", "grün", False),
-        ("grün".encode("latin-1"), "text/html; charset=ISO-8859-1", "grün", False),
-        ("grün".encode("latin-1"), "text/html", None, True),
-        (b"a\0b", "text/plain", None, True),
-        (b"hello", "text/plain; charset=utf-7", None, True),
-        (b"hello", "", "hello", False),
-        (b"\xff\xfe", "", None, True),
-        (b"hello", "image/png", None, True),
-        (b"", "image/png", "", False),
-    ],
+@each_case(
+    "body, kind, value, binary",
+    (b'{"a":1}', "application/problem+json", {"a": 1}, False),
+    (b'{"a":1,"a":2}', "application/json", '{"a":1,"a":2}', False),
+    (b"[" * 500 + b"]" * 500, "application/json", "[" * 500 + "]" * 500, False),
+    (b"[" + b"1," * 40_000 + b"1]", "application/json", [1] * 40_001, False),
+    (b"", "application/json", "", False),
+    ("grün".encode(), "text/html", "grün", False),
+    ("grün".encode("latin-1"), "text/html; charset=ISO-8859-1", "grün", False),
+    ("grün".encode("latin-1"), "text/html", None, True),
+    (b"a\0b", "text/plain", None, True),
+    (b"hello", "text/plain; charset=utf-7", None, True),
+    (b"hello", "", "hello", False),
+    (b"\xff\xfe", "", None, True),
+    (b"hello", "image/png", None, True),
+    (b"", "image/png", "", False),
 )
 def test_the_body_by_its_type(body: bytes, kind: str, value: Any, binary: bool) -> None:
     found = outcome({}, Client(answered(200, body, kind)))
@@ -121,16 +121,14 @@ def test_templates_and_ports_make_the_request() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("config", "inputs", "content", "kind"),
-    [
-        ({"json": {"a": None}}, {}, b'{"a":null}', "application/json"),
-        ({"json": "text"}, {}, b'"text"', "application/json"),
-        ({"json": {"a": 1}}, {"body": "{{1 + 1}}"}, b"{{1 + 1}}", "text/plain; charset=utf-8"),
-        ({"body": "x"}, {"body": [1]}, b"[1]", "application/json"),
-        ({"body": "x", "headers": {"content-type": "text/csv"}}, {}, b"x", "text/csv"),
-        ({}, {}, b"", ""),
-    ],
+@each_case(
+    "config, inputs, content, kind",
+    ({"json": {"a": None}}, {}, b'{"a":null}', "application/json"),
+    ({"json": "text"}, {}, b'"text"', "application/json"),
+    ({"json": {"a": 1}}, {"body": "{{1 + 1}}"}, b"{{1 + 1}}", "text/plain; charset=utf-8"),
+    ({"body": "x"}, {"body": [1]}, b"[1]", "application/json"),
+    ({"body": "x", "headers": {"content-type": "text/csv"}}, {}, b"x", "text/csv"),
+    ({}, {}, b"", ""),
 )
 def test_the_body_that_is_sent(config: dict[str, Any], inputs: dict[str, Any], content: bytes, kind: str) -> None:
     client = Client(answered())
@@ -146,7 +144,7 @@ def test_a_port_is_no_template() -> None:
     assert only(client).url == "https://api.test/{{1 + 1}}"
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@each_case("method", "POST", "PUT", "PATCH", "DELETE")
 def test_an_unsafe_request_carries_the_key_of_its_step(method: str) -> None:
     client, context = Client(answered()), FakeStepContext()
     outcome({"method": method}, client, context)
@@ -157,14 +155,14 @@ def test_an_unsafe_request_carries_the_key_of_its_step(method: str) -> None:
     assert [value for name, value in only(own).headers if name.lower() == "idempotency-key"] == ["mine"]
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@each_case("method", "GET", "HEAD", "OPTIONS")
 def test_a_safe_request_is_no_step(method: str) -> None:
     client, context = Client(answered()), FakeStepContext()
     outcome({"method": method}, client, context)
     assert (only(client).headers, context.effects) == ((), [])
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
+@each_case("method", "GET", "POST")
 def test_without_url_or_with_a_broken_template_nothing_is_sent(method: str) -> None:
     client = Client()
     assert outcome({"method": method, "url": ""}, client).code == "node_input_missing"
@@ -175,26 +173,24 @@ REFUSED = FetchRefused("ssrf", "Not there.")
 UNSENT, LOST = FetchFailed("No connection.", False), FetchFailed("Too slow.", True)
 
 
-@pytest.mark.parametrize(
-    ("config", "answer", "code", "retryable", "again"),
-    [
-        ({}, REFUSED, "ssrf_blocked", False, 1),
-        ({"method": "POST"}, REFUSED, "ssrf_blocked", False, 0),
-        ({}, UNSENT, "fetch_failed", True, 1),
-        ({}, LOST, "fetch_failed", True, 1),
-        ({"method": "POST"}, UNSENT, "fetch_failed", True, 1),
-        ({"method": "POST"}, LOST, "fetch_failed", False, 0),
-        ({"method": "PATCH"}, LOST, "fetch_failed", False, 0),
-        ({"method": "PUT"}, LOST, "fetch_failed", True, 1),
-        ({"method": "POST", "effect": "idempotent"}, LOST, "fetch_failed", True, 1),
-        ({}, answered(404), "http_status", False, 1),
-        ({}, answered(503), "http_status", True, 1),
-        ({}, answered(429), "http_status", True, 1),
-        ({"method": "POST"}, answered(503), "http_status", False, 0),
-        ({"method": "POST"}, answered(400), "http_status", False, 0),
-        ({"method": "POST", "effect": "idempotent"}, answered(503), "http_status", True, 1),
-        ({"method": "DELETE"}, answered(404), "http_status", False, 0),
-    ],
+@each_case(
+    "config, answer, code, retryable, again",
+    ({}, REFUSED, "ssrf_blocked", False, 1),
+    ({"method": "POST"}, REFUSED, "ssrf_blocked", False, 0),
+    ({}, UNSENT, "fetch_failed", True, 1),
+    ({}, LOST, "fetch_failed", True, 1),
+    ({"method": "POST"}, UNSENT, "fetch_failed", True, 1),
+    ({"method": "POST"}, LOST, "fetch_failed", False, 0),
+    ({"method": "PATCH"}, LOST, "fetch_failed", False, 0),
+    ({"method": "PUT"}, LOST, "fetch_failed", True, 1),
+    ({"method": "POST", "effect": "idempotent"}, LOST, "fetch_failed", True, 1),
+    ({}, answered(404), "http_status", False, 1),
+    ({}, answered(503), "http_status", True, 1),
+    ({}, answered(429), "http_status", True, 1),
+    ({"method": "POST"}, answered(503), "http_status", False, 0),
+    ({"method": "POST"}, answered(400), "http_status", False, 0),
+    ({"method": "POST", "effect": "idempotent"}, answered(503), "http_status", True, 1),
+    ({"method": "DELETE"}, answered(404), "http_status", False, 0),
 )
 def test_what_failed_and_what_may_be_sent_again(
     config: dict[str, Any], answer: Any, code: str, retryable: bool, again: int
@@ -236,9 +232,7 @@ async def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> Non
     assert (peer.requests[0].body, peer.requests[0].headers["idempotency-key"]) == (b'{"a":1}', "key-of-request")
 
 
-@pytest.mark.parametrize(
-    ("said", "outputs"), [(None, {}), ("it is there", {"body": "it is there"}), ({"receipt": 7}, {"receipt": 7})]
-)
+@each_case("said, outputs", (None, {}), ("it is there", {"body": "it is there"}), ({"receipt": 7}, {"receipt": 7}))
 def test_a_person_who_says_that_it_was_done_need_not_know_the_answer(said: Any, outputs: dict[str, Any]) -> None:
     context = FakeStepContext()
     context.steps["request"] = said
@@ -262,7 +256,7 @@ def flow(name: str, **config: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("disc-05")
-@pytest.mark.parametrize("seams", [False, True])
+@each_case("seams", False, True)
 async def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
     async with open_in_process(test_seams=seams, fetch_timeout_ms=1234, fetch_max_bytes=5678) as inside:
         shown = (await inside.call("GET", "/.well-known/openwop")).document["httpClient"]
@@ -301,23 +295,16 @@ async def test_the_seam_tells_what_became_of_a_request() -> None:
 
 
 @pytest.mark.rule("out-05")
-@pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:7f00:1", "no address"])
-async def test_a_name_that_moves_is_blocked(address: str) -> None:
+@fails_without(AddressGuard, "check", lambda self, text: parse_address(text), match="fetched")
+async def test_a_name_that_moves_is_blocked() -> None:
     async with listening_peer() as trap:
         settings = {"test_seams": True, "fetch_http": True, "fetch_ports": (trap.port,)}
         async with open_in_process(**settings) as inside:
-            body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
-            answer = await inside.call("POST", SEAM, body)
-            assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
+            for address in ("127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:7f00:1", "no address"):
+                body = {"url": f"http://example.com:{trap.port}/", "simulateRebindTo": address}
+                answer = await inside.call("POST", SEAM, body)
+                assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}, address
         assert trap.connections == 0
-
-
-async def test_without_the_guard_it_would_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weftwork.protocol.net.address import parse_address
-
-    monkeypatch.setattr(AddressGuard, "check", lambda self, text: parse_address(text))
-    with pytest.raises(AssertionError, match="fetched"):
-        await test_a_name_that_moves_is_blocked("127.0.0.1")
 
 
 async def test_the_seam_needs_a_key_and_a_url() -> None:
@@ -354,7 +341,6 @@ async def test_a_request_that_a_kill_met_is_sent_again_only_if_it_may(
 ) -> None:
     flows = write_workflows(tmp_path / "flows", flow("asking", **config))
     options = ("--workflows", flows, "--allow-private-network")
-
     async with listening_peer() as peer:
         sink = Counter(peer)
         with start_host(tmp_path, *options) as host:
@@ -382,7 +368,6 @@ async def test_a_host_sends_over_tls(tmp_path: Path) -> None:
     """As it is started by people, with its own event loop."""
     flows = write_workflows(tmp_path / "flows", flow("asking"))
     options = ("--workflows", flows, "--allow-private-network")
-
     async with listening_peer(tls=True) as peer:
         inputs = {"url": f"https://127.0.0.1:{peer.port}/"}
         for env, status in (({"SSL_CERT_FILE": str(AUTHORITY)}, "completed"), ({}, "failed")):
@@ -394,30 +379,25 @@ async def test_a_host_sends_over_tls(tmp_path: Path) -> None:
         assert len(peer.requests) == 1
 
 
-async def test_a_run_gets_the_answer(tmp_path: Path) -> None:
+async def ended(flow: dict[str, Any], url: str, **settings: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A run of the flow to its end: its snapshot and its log."""
+    async with open_in_process(flow, **settings) as inside:
+        created = await inside.call("POST", "/v1/runs", {"workflowId": flow["id"], "inputs": {"url": url}})
+        path = f"/v1/runs/{created.document['runId']}"
+        shown: dict[str, Any] = {}
+        while shown.get("status") not in ("completed", "failed"):
+            shown = (await inside.call("GET", path)).document
+            await asyncio.sleep(0.005)
+        return shown, (await inside.call("GET", f"{path}/events/poll")).document["events"]
+
+
+async def test_a_run_gets_the_answer_and_one_that_asks_for_the_inside_fails_by_name() -> None:
     async with listening_peer() as peer:
         peer.answer = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"n": 1}'
         url = f"http://127.0.0.1:{peer.port}/"
-        definition = flow("asking", method="POST", body="hello")
-        async with open_in_process(definition, allow_private_network=True) as inside:
-            created = await inside.call("POST", "/v1/runs", {"workflowId": "asking", "inputs": {"url": url}})
-            run_id = created.document["runId"]
-            shown: dict[str, Any] = {}
-            while shown.get("status") not in ("completed", "failed"):
-                shown = (await inside.call("GET", f"/v1/runs/{run_id}")).document
-                await asyncio.sleep(0.005)
-            log = (await inside.call("GET", f"/v1/runs/{run_id}/events/poll")).document["events"]
+        shown, log = await ended(flow("asking", method="POST", body="hello"), url, allow_private_network=True)
         done = next(event for event in log if event["type"] == "node.completed")
         assert done["payload"]["outputs"]["body"] == {"n": 1}, shown
         assert peer.connections == 1
-
-
-async def test_a_run_that_asks_for_the_inside_fails_by_name() -> None:
-    async with open_in_process(flow("asking")) as inside:
-        body = {"workflowId": "asking", "inputs": {"url": "https://169.254.169.254/latest/meta-data"}}
-        run_id = (await inside.call("POST", "/v1/runs", body)).document["runId"]
-        shown: dict[str, Any] = {}
-        while shown.get("status") not in ("completed", "failed"):
-            shown = (await inside.call("GET", f"/v1/runs/{run_id}")).document
-            await asyncio.sleep(0.005)
-        assert (shown["status"], shown["error"]["code"]) == ("failed", "ssrf_blocked")
+    shown, _ = await ended(flow("asking"), "https://169.254.169.254/latest/meta-data")
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "ssrf_blocked")

@@ -18,6 +18,7 @@ from tests.adapters.outbound.peer import (
     open_client,
     run,
 )
+from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.outbound import exchange
 from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
@@ -35,71 +36,37 @@ def sent(method: str = "GET", content: bytes = b"", *headers: tuple[str, str]) -
     return run(work)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_request_goes_out_as_it_was_given(method: str) -> None:
-    body = b'{"a":1}' if method not in ("GET", "HEAD", "OPTIONS") else b""
-    peer = sent(method, body, ("X-Own", "one two"), ("user-agent", "mine"))
-    (heard,) = peer.requests
-    assert (heard.method, heard.path, heard.body) == (method, "/a?b=c", body)
-    assert heard.headers.get("content-length", "0") == str(len(body))
-    named = {name: heard.headers[name] for name in ("host", "x-own", "user-agent", "accept", "accept-encoding")}
-    assert named == {
-        "host": f"127.0.0.1:{peer.port}",
-        "x-own": "one two",
-        "user-agent": "mine",
-        "accept": "*/*",
-        "accept-encoding": "gzip",
-    }
-    assert heard.headers["connection"] == "close"
-
-
-def test_an_empty_post_says_that_it_is_empty() -> None:
+def test_a_request_goes_out_as_it_was_given() -> None:
+    for method in METHODS:
+        body = b'{"a":1}' if method not in ("GET", "HEAD", "OPTIONS") else b""
+        peer = sent(method, body, ("X-Own", "one two"), ("user-agent", "mine"))
+        (heard,) = peer.requests
+        assert (heard.method, heard.path, heard.body) == (method, "/a?b=c", body)
+        assert heard.headers.get("content-length", "0") == str(len(body))
+        own = {"host": f"127.0.0.1:{peer.port}", "x-own": "one two", "user-agent": "mine"}
+        own |= {"accept": "*/*", "accept-encoding": "gzip", "connection": "close"}
+        assert own.items() <= heard.headers.items()
     assert sent("POST").requests[0].headers["content-length"] == "0"
 
 
-INJECTED = [
-    ("X-A", "a\r\nHost: x"),
-    ("X-A", "a\nb"),
-    ("X-A", "a\rb"),
-    ("X-A", "a\x00"),
-    ("X-A", " a"),
-    ("X-A", "a "),
-    ("X-A", "é"),
-    ("X-A\r\nHost", "x"),
-    ("X A", "x"),
-    ("X-A:", "x"),
-    ("", "x"),
-    ("Ä", "x"),
-]
-STEERING = [
-    ("Host", "inside"),
-    ("content-length", "5"),
-    ("Transfer-Encoding", "chunked"),
-    ("Connection", "keep-alive"),
-    ("Keep-Alive", "5"),
-    ("Proxy-Authorization", "Basic x"),
-    ("Proxy-Connection", "close"),
-    ("TE", "trailers"),
-    ("Trailer", "x"),
-    ("Expect", "100-continue"),
-    ("Accept-Encoding", "br"),
-]
-UPGRADES = [
-    ("Upgrade", "websocket"),
-    ("connection", "Upgrade"),
-    ("Connection", "close, upgrade"),
-    ("HTTP2-Settings", "x"),
-]
+VALUES = ["a\r\nHost: x", "a\nb", "a\rb", "a\x00", " a", "a ", "é"]
+INJECTED = [*(("X-A", value) for value in VALUES), *((name, "x") for name in ("X-A\r\nHost", "X A", "X-A:", "", "Ä"))]
+STEERING = """
+Host:inside content-length:5 Transfer-Encoding:chunked Connection:keep-alive Keep-Alive:5 Proxy-Authorization:Basic
+Proxy-Connection:close TE:trailers Trailer:x Expect:100-continue Accept-Encoding:br
+""".split()
+UPGRADES = ["Upgrade:websocket", "connection:Upgrade", "Connection:close, upgrade", "HTTP2-Settings:x"]
 
 
 @pytest.mark.rule("out-03")
-@pytest.mark.parametrize("header", [*INJECTED, *STEERING, *UPGRADES])
-async def test_a_header_that_steers_the_connection_is_refused(header: tuple[str, str]) -> None:
+async def test_a_header_that_steers_the_connection_is_refused() -> None:
+    named = {tuple(header.split(":")): header in UPGRADES for header in [*STEERING, *UPGRADES]}
     async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-        with pytest.raises(FetchRefused) as refused:
-            await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
-        assert refused.value.blocked == ("upgrade" if header in UPGRADES else "ssrf")
-        assert peer.connections == 0
+        for header, upgrades in {**dict.fromkeys(INJECTED, False), **named}.items():
+            with pytest.raises(FetchRefused) as refused:
+                await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
+            assert refused.value.blocked == ("upgrade" if upgrades else "ssrf"), header
+            assert peer.connections == 0, header
 
 
 def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,16 +76,12 @@ def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.rule("out-03")
-@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "get", "GET ", "", "PURGE", "GET / HTTP/1.1\r\nX: "])
-def test_other_methods_are_refused(method: str) -> None:
-    with pytest.raises(OutboundRefused):
-        check_request("https://example.com/", method, (), b"", PRIVATE_ALLOWED)
-
-
-def test_too_many_or_too_large_headers_are_refused() -> None:
-    for headers in ((("a", "b"),) * (outbound.MAX_HEADERS + 1), (("a", "b" * outbound.MAX_HEADER_BYTES),)):
+def test_other_methods_and_too_many_or_too_large_headers_are_refused() -> None:
+    methods = ["CONNECT", "TRACE", "get", "GET ", "", "PURGE", "GET / HTTP/1.1\r\nX: "]
+    headers = [(("a", "b"),) * (outbound.MAX_HEADERS + 1), (("a", "b" * outbound.MAX_HEADER_BYTES),)]
+    for method, given in [*((method, ()) for method in methods), *(("GET", each) for each in headers)]:
         with pytest.raises(OutboundRefused):
-            check_request("https://example.com/", "GET", headers, b"", PRIVATE_ALLOWED)
+            pytest.fail(f"{method}: {check_request('https://example.com/', method, given, b'', PRIVATE_ALLOWED)}")
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,32 +171,25 @@ GZIP = "Content-Encoding: gzip"
 
 
 @pytest.mark.rule("out-06")
-@pytest.mark.parametrize("chunked", [False, True])
-def test_an_answer_may_be_as_large_as_the_cap(chunked: bool) -> None:
+@each_case("chunked", False, True)
+def test_an_answer_may_be_as_large_as_the_cap_and_no_larger(chunked: bool) -> None:
     body = bytes(range(256)) * (MOST // 256) + b"x" * (MOST % 256)
-    assert fetched(answer(body, chunked=chunked)) == body
-    assert fetched(answer(gzip.compress(body, mtime=0), GZIP, chunked=chunked)) == body
-
-
-@pytest.mark.rule("out-06")
-@pytest.mark.parametrize("chunked", [False, True])
-@pytest.mark.parametrize("packed", [False, True])
-def test_and_no_larger(chunked: bool, packed: bool) -> None:
-    body = b"x" * (MOST + 1)
-    raw = answer(gzip.compress(body, mtime=0), GZIP, chunked=chunked) if packed else answer(body, chunked=chunked)
-    with pytest.raises(FetchFailed, match=f"larger than {MOST} bytes") as failed:
-        fetched(raw)
-    assert failed.value.sent is True
+    larger = body + b"x"
+    for pack, headers in ((bytes, ()), (lambda raw: gzip.compress(raw, mtime=0), (GZIP,))):
+        assert fetched(answer(pack(body), *headers, chunked=chunked)) == body
+        for members in ({}, {"max_bytes": 10 * MOST}):
+            with pytest.raises(FetchFailed, match=f"larger than {MOST} bytes") as failed:
+                fetched(answer(pack(larger), *headers, chunked=chunked), **members)
+            assert failed.value.sent is True
     with pytest.raises(FetchFailed, match="larger than 10 bytes"):
         fetched(answer(b"x" * 11, chunked=chunked), max_bytes=10)
-    with pytest.raises(FetchFailed, match=f"larger than {MOST} bytes"):
-        fetched(raw, max_bytes=10 * MOST)
 
 
-BOMB = gzip.compress(b"\0" * 50_000_000, mtime=0)
+BOMB = gzip.compress(b"\0" * 5_000_000, mtime=0)
 
 
-def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(exchange, "_DECODE_STEP_BYTES", 0)
+def test_a_bomb_is_not_unpacked() -> None:
     largest = 0
 
     class Kept(bytearray):
@@ -243,37 +199,30 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
             largest = max(largest, len(self))
             return self
 
-    monkeypatch.setattr(exchange, "bytearray", Kept, raising=False)
-    for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
-        with pytest.raises(FetchFailed, match="larger than"):
-            fetched(raw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "bytearray", Kept, raising=False)
+        for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
+            with pytest.raises(FetchFailed, match="larger than"):
+                fetched(raw)
     assert MOST < largest <= MOST + exchange._DECODE_STEP_BYTES
 
 
-def test_without_the_step_it_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "_DECODE_STEP_BYTES", 0)
-    with pytest.raises(AssertionError):
-        test_a_bomb_is_not_unpacked(monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        (answer(gzip.compress(b"hello", mtime=0)[:-3], GZIP), "not whole"),
-        (answer(b"hello", GZIP), "not what its encoding says"),
-        (answer(zlib.compress(b"hello"), "Content-Encoding: deflate"), "encoding that is not read"),
-        (answer(b"hello", "Content-Encoding: br"), "encoding that is not read"),
-        (
-            answer(gzip.compress(gzip.compress(b"hello", mtime=0), mtime=0), "Content-Encoding: gzip, gzip"),
-            "encoding that is not read",
-        ),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "does not speak HTTP"),
-        (b"220 mail.example.com ESMTP\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhello", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X-Large: y\r\n" * 20_000 + b"\r\n", "does not speak HTTP"),
-        (b"", "does not speak HTTP"),
-    ],
+@each_case(
+    "raw, said",
+    (answer(gzip.compress(b"hello", mtime=0)[:-3], GZIP), "not whole"),
+    (answer(b"hello", GZIP), "not what its encoding says"),
+    (answer(zlib.compress(b"hello"), "Content-Encoding: deflate"), "encoding that is not read"),
+    (answer(b"hello", "Content-Encoding: br"), "encoding that is not read"),
+    (
+        answer(gzip.compress(gzip.compress(b"hello", mtime=0), mtime=0), "Content-Encoding: gzip, gzip"),
+        "encoding that is not read",
+    ),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "does not speak HTTP"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "does not speak HTTP"),
+    (b"220 mail.example.com ESMTP\r\n", "does not speak HTTP"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhello", "does not speak HTTP"),
+    (b"HTTP/1.1 200 OK\r\n" + b"X-Large: y\r\n" * 20_000 + b"\r\n", "does not speak HTTP"),
+    (b"", "does not speak HTTP"),
 )
 def test_what_is_no_whole_answer_is_a_failure_in_our_words(raw: bytes, said: str) -> None:
     with pytest.raises(FetchFailed, match=said) as failed:
@@ -282,7 +231,7 @@ def test_what_is_no_whole_answer_is_a_failure_in_our_words(raw: bytes, said: str
     assert failed.value.__cause__ is None
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP"])
+@each_case("encoding", "gzip", "x-gzip", "GZIP")
 def test_gzip_in_several_members_is_read(encoding: str) -> None:
     packed = gzip.compress(b"hel", mtime=0) + gzip.compress(b"lo", mtime=0)
     assert fetched(answer(packed, f"Content-Encoding: {encoding}")) == b"hello"

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -24,8 +25,9 @@ from tests.adapters.outbound.peer import (
     open_client,
     request_node,
 )
+from tests.harness.cases import each_case, fails_without
 from tests.live import open_in_process
-from weftwork.adapters.outbound import guard, resolver
+from weftwork.adapters.outbound import exchange, guard, resolver
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
@@ -111,7 +113,6 @@ async def test_the_seam_reaches_no_trap() -> None:
 async def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "is_own_address", lambda address: False)
     monkeypatch.setattr(AddressGuard, "check_peer", lambda *_: None)
-
     async with listening_peer(*EVERYWHERE) as trap:
         careless = AddressGuard(SystemResolver(), judge=lambda address, private: True)
         async with open_client(lenient(trap.port), guard=careless) as client:
@@ -121,6 +122,7 @@ async def test_without_the_guard_the_traps_are_reached(monkeypatch: pytest.Monke
             assert trap.connections == len(LOOPBACK)
 
 
+@fails_without(guard, "is_own_address", lambda address: False, match="DID NOT RAISE")
 async def test_an_address_of_this_machine_is_refused_even_if_it_were_public() -> None:
     async with listening_peer() as trap:
         strict = AddressGuard(SystemResolver(), judge=lambda address, private: True)
@@ -128,12 +130,6 @@ async def test_an_address_of_this_machine_is_refused_even_if_it_were_public() ->
             with pytest.raises(FetchRefused):
                 await client.fetch(OutboundRequest(f"http://127.0.0.1:{trap.port}/"))
         assert trap.connections == 0
-
-
-async def test_without_the_look_at_own_addresses_it_would_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "is_own_address", lambda address: False)
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        await test_an_address_of_this_machine_is_refused_even_if_it_were_public()
 
 
 HANGS = """
@@ -168,7 +164,6 @@ async def test_a_lookup_that_nobody_waits_for_keeps_its_place(monkeypatch: pytes
         return [(0, 0, 0, "", ("192.0.2.1", 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-
     made = SystemResolver()
     tasks = [asyncio.create_task(made.resolve("slow.example", 443)) for _ in range(3)]
     while begun < 2:
@@ -191,7 +186,7 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("trusted")
-@pytest.mark.parametrize("host", ["api.test", "API.test.", "a.wild.test", "127.0.0.1"])
+@each_case("host", "api.test", "API.test.", "a.wild.test", "127.0.0.1")
 async def test_a_certificate_for_the_name_is_good(host: str) -> None:
     names = FakeResolver(**NAMES)
     names.table["127.0.0.1"] = [["127.0.0.1"]]
@@ -209,7 +204,17 @@ async def refused(client: GuardedClient, url: str) -> None:
     assert failed.value.sent is False
 
 
+make_context = exchange.ssl.create_default_context
+
+
+def careless() -> ssl.SSLContext:
+    context = make_context()
+    context.check_hostname = False
+    return context
+
+
 @pytest.mark.usefixtures("trusted")
+@fails_without(exchange.ssl, "create_default_context", careless, match="DID NOT RAISE")
 async def test_a_certificate_for_another_name_is_not() -> None:
     async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
         await refused(client, f"https://other.test:{peer.port}/")
@@ -220,22 +225,6 @@ async def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> N
     async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
         await refused(client, f"https://api.test:{peer.port}/")
         assert peer.requests == []
-
-
-@pytest.mark.usefixtures("trusted")
-async def test_without_the_check_of_names_it_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weftwork.adapters.outbound import exchange
-
-    make = exchange.ssl.create_default_context
-
-    def careless() -> object:
-        context = make()
-        context.check_hostname = False
-        return context
-
-    monkeypatch.setattr(exchange.ssl, "create_default_context", careless)
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        await test_a_certificate_for_another_name_is_not()
 
 
 @pytest.mark.usefixtures("trusted")
