@@ -232,3 +232,10 @@ async def outcome_of(node_type: NodeType, given: NodeCall, context: Any) -> Node
         return node_type.run(given) if isinstance(node_type, InstantNode) else await node_type.run(given, context)
     except (StepFailed, ExpressionFault) as error:
         return raised_failure(error)
+
+
+def final_failure(found: object) -> tuple[str, Any]:
+    """The code and the details of a failure that is not retried."""
+    assert isinstance(found, Failed)
+    assert not found.retryable
+    return found.code, found.details

@@ -10,6 +10,7 @@ import pytest
 
 import weftwork.adapters.nodes as package
 from tests.adapters.nodes.fake_context import TYPES
+from tests.harness.cases import each_case
 from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN_TYPES, with_aliases
 from weftwork.adapters.nodes.flow.control import BASIC_NODES
 from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
@@ -35,7 +36,7 @@ RESERVED = [
 
 
 def each_declaration(test: Any) -> Any:
-    return pytest.mark.parametrize("declaration", WRITTEN, ids=lambda declaration: declaration.type_id)(test)
+    return each_case("declaration", *WRITTEN, ids=lambda declaration: declaration.type_id)(test)
 
 
 @pytest.mark.rule("node-05")
@@ -208,7 +209,9 @@ TIMES: list[tuple[dict[str, Any], str, str]] = [
 ]
 """What no node that asks takes."""
 
-REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
+
+@each_case(
+    "type_id, config, pointer, rule",
     ("core.end", {"x": 1}, "/x", "additionalProperties"),
     ("core.parallel", {"branches": []}, "/branches", "additionalProperties"),
     ("core.conditional", {}, "", "required"),
@@ -408,10 +411,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "/outputMapping",
         "not",
     ),
-]
-
-
-@pytest.mark.parametrize(("type_id", "config", "pointer", "rule"), REFUSED)
+)
 def test_a_config_is_refused_at_its_place(type_id: str, config: dict[str, Any], pointer: str, rule: str) -> None:
     found = check_config(TYPES[type_id].declaration, config, "/config")
     assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
@@ -423,7 +423,8 @@ def test_a_body_that_starts_runs_is_told_how_that_is_said() -> None:
     assert found.message == "cannot be a body; name the workflow itself with body.workflowId"
 
 
-TAKEN: list[tuple[str, dict[str, Any]]] = [
+@each_case(
+    "type_id, config",
     ("core.start", {"anything": 1}),
     ("core.trigger.schedule", {"cron": "0 9 * * *"}),
     ("core.end", {}),
@@ -461,10 +462,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
     ("core.flow.map", {"body": {"workflowId": "x", "inputs": {}, "output": "y"}, "concurrency": 1_000}),
     ("core.flow.map", {"body": {**BODY, "inputs": {}}}),
     ("core.flow.map", {"body": {**BODY, "inputs": {"a": {"type": "static", "value": None}}}, "items": []}),
-]
-
-
-@pytest.mark.parametrize(("type_id", "config"), TAKEN)
+)
 def test_a_config_is_taken(type_id: str, config: dict[str, Any]) -> None:
     assert check_config(TYPES[type_id].declaration, config, "") == []
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.adapters.nodes.ai.fake_model_context import FakeModelContext
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, new_child, node_call, run_node
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from weftwork.adapters.nodes.builtin import ALIASES
@@ -68,6 +69,14 @@ SPOKEN = {
     '{"title": "Broken lamp", "urgent": true}}',
 }
 """What the model says in the examples that ask one."""
+
+
+def emitted(data: bytes, media_type: str, display: str) -> dict[str, Any]:
+    """The outputs of a node that shows these bytes."""
+    named = {"bytes": len(data), "mimeType": media_type, "envelopeId": "env-1", "url": "https://media.test/1"}
+    shown = {"rendering": {"display": display, "mimeType": media_type}}
+    return {"mediaRef": "weftwork-asset:" + hashlib.sha256(data).hexdigest(), **named, **shown}
+
 
 ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
@@ -166,29 +175,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     ),
     "core.media.emit": (
         {"order": ORDER},
-        Completed(
-            {
-                "mediaRef": "weftwork-asset:" + hashlib.sha256(b"Order;Total\no-7;120\n").hexdigest(),
-                "url": "https://media.test/1",
-                "bytes": 20,
-                "mimeType": "text/csv",
-                "envelopeId": "env-1",
-                "rendering": {"display": "file", "mimeType": "text/csv"},
-            }
-        ),
+        Completed(emitted(b"Order;Total\no-7;120\n", "text/csv", "file")),
     ),
     "conformance.media.emit": (
         {},
-        Completed(
-            {
-                "mediaRef": "weftwork-asset:" + hashlib.sha256(sample_media("image", 4096)).hexdigest(),
-                "url": "https://media.test/1",
-                "bytes": 4096,
-                "mimeType": "image/png",
-                "envelopeId": "env-1",
-                "rendering": {"display": "image", "mimeType": "image/png"},
-            }
-        ),
+        Completed(emitted(sample_media("image", 4096), "image/png", "image")),
     ),
     # What it sends with a client is in tests/outbound.
     "core.http.request": (
@@ -239,7 +230,7 @@ def test_every_example_is_tried() -> None:
     assert not shown & ALIASES.keys()
 
 
-@pytest.mark.parametrize("type_id", ANSWERS)
+@each_case("type_id", *ANSWERS)
 def test_an_example_does_what_it_says(type_id: str) -> None:
     inputs, answer = ANSWERS[type_id]
     declaration = TYPES[type_id].declaration
@@ -265,7 +256,7 @@ def found(value: Any, path: list[str]) -> list[str]:
     return [text for member in members for text in found(member, path[1:])]
 
 
-@pytest.mark.parametrize("type_id", ANSWERS)
+@each_case("type_id", *ANSWERS)
 def test_the_expressions_of_an_example_use_the_declared_names_only(type_id: str) -> None:
     """So a definition like it can be checked when it is registered."""
     declaration = TYPES[type_id].declaration
@@ -314,7 +305,7 @@ def test_plain_edges_lead_through_markers() -> None:
     assert outputs(workflow(nodes, edges)) == {"end": {"input": merged, "output": merged}}
 
 
-@pytest.mark.parametrize(("total", "way"), [(120, "large"), (80, "small")])
+@each_case("total, way", (120, "large"), (80, "small"))
 def test_a_condition_takes_one_way_and_a_merge_the_value_of_it(total: int, way: str) -> None:
     nodes = [
         node("if", "core.conditional", config={"expression": "ports.input > 100.0"}, inputs={"input": static(total)}),
@@ -398,7 +389,8 @@ async def test_a_map_goes_on_after_a_crash_with_what_is_not_recorded() -> None:
     assert (await second.event_types(key)).count("node.started") == 1
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
+@each_case(
+    "type_id, config, pointer",
     ("core.conditional", {"expression": "item"}, "/expression"),
     ("core.loop", {"while": "iteration <"}, "/while"),
     ("core.filter", {"expression": "items"}, "/expression"),
@@ -413,10 +405,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("core.flow.map", {"body": {"typeId": "core.template", "config": {}}}, "/body/config"),
     ("core.flow.map", {"body": {"typeId": "core.template", "config": {"template": "{{x}}"}}}, "/body/config/template"),
-]
-
-
-@pytest.mark.parametrize(("type_id", "config", "pointer"), REFUSED)
+)
 async def test_a_mistake_is_found_when_the_definition_is_registered(type_id: str, config: Any, pointer: str) -> None:
     bench = await EngineHarness().open()
     violations = await bench.catalog.register(workflow([node("a", type_id, config=config)]))

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.adapters.nodes.ai import fake_model_context as speaking_module
 from tests.adapters.nodes.ai.fake_model_context import FakeModelContext, model_answer
 from tests.adapters.nodes.fake_context import node_call, run_node
+from tests.harness.cases import each_case
 from weftwork.engine.sdk import generation
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome
 from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract, GateVerdict
@@ -69,7 +70,7 @@ def test_a_value_that_fits_is_given_at_once() -> None:
 
 
 @pytest.mark.rule("ai-05")
-@pytest.mark.parametrize("bad", [f'{{"valid": "{CANARY}"}}', f"Well, {CANARY}"])
+@each_case("bad", f'{{"valid": "{CANARY}"}}', f"Well, {CANARY}")
 def test_what_does_not_fit_is_corrected_in_words_of_the_host(bad: str) -> None:
     context = FakeModelContext(bad, GOOD)
     found = filled(context)
@@ -102,14 +103,12 @@ def test_a_refusal_is_final() -> None:
 
 
 @pytest.mark.rule("ai-05")
-@pytest.mark.parametrize(
-    ("answer", "code", "calls"),
-    [
-        (CUT, "envelope_truncation_unrecoverable", 3),
-        ("{}", "envelope_invalid", 3),
-        (f"Once upon a time {CANARY}", "envelope_invalid", 4),
-        ("", "envelope_invalid", None),
-    ],
+@each_case(
+    "answer, code, calls",
+    (CUT, "envelope_truncation_unrecoverable", 3),
+    ("{}", "envelope_invalid", 3),
+    (f"Once upon a time {CANARY}", "envelope_invalid", 4),
+    ("", "envelope_invalid", None),
 )
 def test_attempts_come_to_an_end(answer: str | ModelAnswer, code: str, calls: int | None) -> None:
     context = FakeModelContext(*[answer] * 16)
@@ -138,7 +137,7 @@ def test_a_fence_is_taken_off_and_costs_no_attempt() -> None:
     assert (data(found), told(context, found)) == ({"valid": True}, ["envelope.recovery.applied"])
 
 
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion"])
+@each_case("kind", "callPrompt", "chatCompletion")
 def test_a_text_that_is_cut_short_is_given_as_it_is(kind: str) -> None:
     context = FakeModelContext(replace(CUT, text="Half a sent"))
     found = run_node(f"core.ai.{kind}", node_call({"prompt": "x"}), context)
@@ -147,7 +146,7 @@ def test_a_text_that_is_cut_short_is_given_as_it_is(kind: str) -> None:
     assert context.recorded_events == []
 
 
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion"])
+@each_case("kind", "callPrompt", "chatCompletion")
 def test_a_text_that_is_refused_fails_the_node(kind: str) -> None:
     context = FakeModelContext(REFUSAL)
     found = failed(run_node(f"core.ai.{kind}", node_call({"prompt": "x"}), context))
@@ -155,7 +154,7 @@ def test_a_text_that_is_refused_fails_the_node(kind: str) -> None:
 
 
 @pytest.mark.rule("ai-06")
-@pytest.mark.parametrize("said", [SENT, GOOD, f"Here it is:\n```json\n{SENT}\n```"])
+@each_case("said", SENT, GOOD, f"Here it is:\n```json\n{SENT}\n```")
 def test_an_envelope_passes_the_gate_and_becomes_the_outputs(said: str) -> None:
     context = speaking(said)
     found = typed(context)

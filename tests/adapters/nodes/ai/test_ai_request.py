@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.adapters.nodes.fake_context import BROKEN_SOURCE, TYPES, EvaluatingScope, FakeScope, node_call, run_node
+from tests.adapters.nodes.fake_context import (
+    BROKEN_SOURCE,
+    TYPES,
+    EvaluatingScope,
+    FakeScope,
+    final_failure,
+    node_call,
+    run_node,
+)
+from tests.harness.cases import each_case
 from weftwork.adapters.nodes.ai import model_nodes, model_request
 from weftwork.engine.nodes.node_call import check_node_inputs
 from weftwork.engine.sdk import generation
@@ -108,49 +117,42 @@ def test_a_prompt_is_asked_and_the_answer_given(asked: Asked) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("config", "inputs", "configurable", "said"),
-    [
-        ({"prompt": "c", "promptId": "p"}, {"prompt": "port", "input": "i"}, {"promptOverrides": {"p": "o"}}, "port"),
-        ({"prompt": "c", "promptId": "p"}, {"input": "i"}, {"promptOverrides": {"p": "o {{x}}"}}, "o {{x}}"),
-        ({"prompt": "c", "promptId": "p"}, {"input": "i"}, {"promptOverrides": {"q": "o"}}, "c"),
-        ({"prompt": "c"}, {"input": "i"}, {"promptOverrides": {"p": "o"}}, "c"),
-        ({"promptId": "p"}, {"input": "i"}, {}, "i"),
-        ({"promptId": "p"}, {}, {}, "p"),
-        ({}, {"prompt": {"a": [1, "é"]}}, {}, '{"a":[1,"é"]}'),
-        ({}, {"prompt": ""}, {}, ""),
-        ({}, {"input": 7}, {}, "7"),
-    ],
+@each_case(
+    "config, inputs, configurable, said",
+    ({"prompt": "c", "promptId": "p"}, {"prompt": "port", "input": "i"}, {"promptOverrides": {"p": "o"}}, "port"),
+    ({"prompt": "c", "promptId": "p"}, {"input": "i"}, {"promptOverrides": {"p": "o {{x}}"}}, "o {{x}}"),
+    ({"prompt": "c", "promptId": "p"}, {"input": "i"}, {"promptOverrides": {"q": "o"}}, "c"),
+    ({"prompt": "c"}, {"input": "i"}, {"promptOverrides": {"p": "o"}}, "c"),
+    ({"promptId": "p"}, {"input": "i"}, {}, "i"),
+    ({"promptId": "p"}, {}, {}, "p"),
+    ({}, {"prompt": {"a": [1, "é"]}}, {}, '{"a":[1,"é"]}'),
+    ({}, {"prompt": ""}, {}, ""),
+    ({}, {"input": 7}, {}, "7"),
 )
 def test_what_is_asked_comes_from_the_first_place_that_says_it(
     asked: Asked, config: dict[str, Any], inputs: dict[str, Any], configurable: dict[str, Any], said: str
 ) -> None:
+    asked.given.clear()
     assert isinstance(ran("callPrompt", config, inputs, configurable=configurable), Completed)
     assert asked.said == said
 
 
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
-def test_nothing_to_ask_is_a_failure(asked: Asked, kind: str) -> None:
-    config: dict[str, Any] = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error"}}
-    assert ran(kind, config.get(kind, {})) == model_request.prompt_missing().failure
+ALL_KINDS = ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"]
+REQUIRED = {"structuredOutput": {"outputSchema": {}}, "generateEnvelope": {"envelopeType": "error"}}
+
+
+@each_case("kind", *ALL_KINDS)
+def test_what_cannot_be_asked_or_answered_fails_the_node(asked: Asked, kind: str) -> None:
+    config: dict[str, Any] = REQUIRED.get(kind, {})
+    assert ran(kind, config) == model_request.prompt_missing().failure
+    for member in ("userMessage" if kind == "generateEnvelope" else "prompt", "systemPrompt"):
+        found = ran(kind, {**config, member: BROKEN_SOURCE}, {"input": "x"}, FakeScope())
+        assert final_failure(found)[0] == "expression_failed"
     assert asked.given == []
-
-
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
-@pytest.mark.parametrize("member", ["prompt", "systemPrompt"])
-def test_a_template_at_fault_fails_the_node(asked: Asked, kind: str, member: str) -> None:
-    member = "userMessage" if (kind, member) == ("generateEnvelope", "prompt") else member
-    found = ran(kind, {"outputSchema": {}, "envelopeType": "error", member: BROKEN_SOURCE}, {"input": "x"}, FakeScope())
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("expression_failed", False)
-    assert asked.given == []
-
-
-@pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
-def test_a_failure_to_answer_is_that_of_the_node(asked: Asked, kind: str) -> None:
     asked.failure = Failed("envelope_refusal", "The model refused.")
-    config = {"outputSchema": {}, "envelopeType": "error"}
     assert ran(kind, config, {"input": "x"}) is asked.failure
+    asked.failure = None
+    asked.given.clear()
 
 
 def test_options_of_the_run_win_over_the_config(asked: Asked) -> None:
@@ -197,10 +199,11 @@ def test_a_conversation_is_sent_as_it_is(asked: Asked) -> None:
 
 
 @pytest.mark.rule("ai-03")
-@pytest.mark.parametrize("part", [{"type": "image", "data": "AA=="}, {"type": "video"}, {"type": "text"}, {"type": ""}])
-@pytest.mark.parametrize("kind", ["chatCompletion", "structuredOutput"])
+@each_case("part", {"type": "image", "data": "AA=="}, {"type": "video"}, {"type": "text"}, {"type": ""})
+@each_case("kind", "chatCompletion", "structuredOutput")
 def test_what_is_no_text_is_never_left_out_in_silence(asked: Asked, kind: str, part: dict[str, Any]) -> None:
     """It goes along as it is, and is looked at when somebody is asked."""
+    asked.given.clear()
     content = [{"type": "text", "text": "See"}, part]
     messages = [*USER, {"role": "user", "content": content}]
     assert isinstance(ran(kind, {"outputSchema": {}}, {"messages": messages}), Completed)
@@ -213,30 +216,26 @@ def test_what_is_no_text_is_never_left_out_in_silence(asked: Asked, kind: str, p
 MEDIA = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
 DIGEST = "weftwork-asset:" + "0" * 64
 REFERENCE = {"mediaRef": DIGEST, "mimeType": "application/pdf", "url": "u", "bytes": 3}
-ALL_KINDS = ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"]
 
 
 @pytest.mark.rule("media-50")
-@pytest.mark.parametrize("kind", ALL_KINDS)
-@pytest.mark.parametrize(
-    ("config", "inputs", "parts"),
-    [
-        ([MEDIA], {}, [MEDIA]),
-        ([MEDIA], {"media": REFERENCE}, [{"type": "document", "mimeType": "application/pdf", "mediaRef": DIGEST}]),
-        ([], {"media": [MEDIA, {"type": "video"}]}, [MEDIA, {"type": "video"}]),
-        ([], {"media": [DIGEST, {"mediaRef": "x"}]}, [AssetInput(DIGEST), AssetInput("x")]),
-        (["{{variables.city}}"], {"media": DIGEST}, [AssetInput(DIGEST)]),
-        (
-            [{"mimeType": "image/{{ports.form}}", "url": "https://{{variables.city}}.test/"}],
-            {"form": "png"},
-            [{"type": "image", "mimeType": "image/png", "url": "https://Bern.test/"}],
-        ),
-    ],
+@each_case("kind", *ALL_KINDS)
+@each_case(
+    "config, inputs, parts",
+    ([MEDIA], {}, [MEDIA]),
+    ([MEDIA], {"media": REFERENCE}, [{"type": "document", "mimeType": "application/pdf", "mediaRef": DIGEST}]),
+    ([], {"media": [MEDIA, {"type": "video"}]}, [MEDIA, {"type": "video"}]),
+    ([], {"media": [DIGEST, {"mediaRef": "x"}]}, [AssetInput(DIGEST), AssetInput("x")]),
+    (["{{variables.city}}"], {"media": DIGEST}, [AssetInput(DIGEST)]),
+    (
+        [{"mimeType": "image/{{ports.form}}", "url": "https://{{variables.city}}.test/"}],
+        {"form": "png"},
+        [{"type": "image", "mimeType": "image/png", "url": "https://Bern.test/"}],
+    ),
 )
 def test_media_stand_beside_what_is_asked(asked: Asked, kind: str, config: Any, inputs: Any, parts: Any) -> None:
-    base = {"outputSchema": {}, "envelopeType": "error"}
     for said in ({"input": "Hello"}, {}):
-        ran(kind, {**base, "media": config}, {**said, **inputs})
+        ran(kind, {**REQUIRED.get(kind, {}), "media": config}, {**said, **inputs})
         (message,) = asked.given.pop()[0].messages
         assert isinstance(message, UnresolvedMessage)
         text = [{"type": "text", "text": "Hello"}] if said else []
@@ -267,11 +266,10 @@ def test_a_schema_is_filled(asked: Asked) -> None:
     assert name == "Verdict"
 
 
-@pytest.mark.parametrize("title", [None, "", 1, "x" * 1000])
-def test_a_schema_always_has_a_name(asked: Asked, title: Any) -> None:
-    ran("structuredOutput", {"outputSchema": {"title": title}}, {"messages": USER})
-    ((_, _, name),) = asked.given
-    assert 0 < len(name) <= generation.MAX_SHAPE_NAME
+def test_a_schema_always_has_a_name(asked: Asked) -> None:
+    for title in (None, "", 1, "x" * 1000):
+        ran("structuredOutput", {"outputSchema": {"title": title}}, {"messages": USER})
+        assert 0 < len(asked.given.pop()[2]) <= generation.MAX_SHAPE_NAME
 
 
 def test_an_envelope_is_generated(asked: Asked) -> None:
@@ -308,7 +306,9 @@ def test_the_types_are_declared_as_effects_that_may_be_repeated() -> None:
 
 TICKET_CONFIG = {"envelopeType": "vendor.example.ticket"}
 
-REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
+
+@each_case(
+    "kind, config, pointer, rule",
     ("callPrompt", {"prompt": ""}, "/prompt", "minLength"),
     ("callPrompt", {"temperature": 2.1}, "/temperature", "maximum"),
     ("callPrompt", {"maxTokens": 0}, "/maxTokens", "minimum"),
@@ -332,9 +332,14 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("generateEnvelope", {}, "", "required"),
     ("generateEnvelope", {"envelopeType": ""}, "/envelopeType", "minLength"),
     ("generateEnvelope", {**TICKET_CONFIG, "accepts": ["x"]}, "/accepts", "additionalProperties"),
-]
+)
+def test_a_config_is_refused_at_its_place(kind: str, config: dict[str, Any], pointer: str, rule: str) -> None:
+    found = check_config(TYPES[f"core.ai.{kind}"].declaration, config, "/config")
+    assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
 
-TAKEN: list[tuple[str, dict[str, Any]]] = [
+
+@each_case(
+    "kind, config",
     ("callPrompt", {}),
     ("callPrompt", {"promptId": "x", "expectsStreaming": True, "systemPrompt": ""}),
     ("chatCompletion", {"systemPrompt": "Be kind.", "stopSequences": ["END"], "temperature": 2}),
@@ -346,40 +351,28 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
     ("generateEnvelope", TICKET_CONFIG),
     ("generateEnvelope", {**TICKET_CONFIG, "systemPrompt": "", "maxTokens": 1}),
     ("generateEnvelope", {"envelopeType": "clarification.request", "userMessage": "Ask."}),
-]
+)
+def test_a_config_is_taken(kind: str, config: dict[str, Any]) -> None:
+    assert check_config(TYPES[f"core.ai.{kind}"].declaration, config, "") == []
 
-INPUTS: list[tuple[dict[str, Any], str]] = [
+
+@each_case("kind", "chatCompletion", "structuredOutput")
+@each_case(
+    "inputs, pointer",
     ({"messages": []}, "/inputs/messages"),
     ({"messages": "Hello"}, "/inputs/messages"),
     ({"messages": [{"role": "tool", "content": "x"}]}, "/inputs/messages/0/role"),
     ({"messages": [{"role": "user"}]}, "/inputs/messages/0"),
     ({"messages": [{"role": "user", "content": 1}]}, "/inputs/messages/0/content"),
     ({"messages": [{"role": "user", "content": [{"text": "x"}]}]}, "/inputs/messages/0/content/0"),
-]
-
-
-@pytest.mark.parametrize(("kind", "config", "pointer", "rule"), REFUSED)
-def test_a_config_is_refused_at_its_place(kind: str, config: dict[str, Any], pointer: str, rule: str) -> None:
-    found = check_config(TYPES[f"core.ai.{kind}"].declaration, config, "/config")
-    assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
-
-
-@pytest.mark.parametrize(("kind", "config"), TAKEN)
-def test_a_config_is_taken(kind: str, config: dict[str, Any]) -> None:
-    assert check_config(TYPES[f"core.ai.{kind}"].declaration, config, "") == []
-
-
-@pytest.mark.parametrize("kind", ["chatCompletion", "structuredOutput"])
-@pytest.mark.parametrize(("inputs", "pointer"), INPUTS)
+)
 def test_a_conversation_of_another_shape_is_refused(kind: str, inputs: dict[str, Any], pointer: str) -> None:
     found = check_node_inputs(TYPES[f"core.ai.{kind}"].declaration.inputs, inputs)
     assert found is not None
     assert (found.code, found.details) == ("node_config_invalid", {"pointer": pointer})
 
 
-@pytest.mark.parametrize(
-    ("kind", "ports"), [("callPrompt", {"text", "content"}), ("chatCompletion", {"content", "message"})]
-)
+@each_case("kind, ports", ("callPrompt", {"text", "content"}), ("chatCompletion", {"content", "message"}))
 def test_who_hides_an_answer_hides_it_under_each_of_its_names(kind: str, ports: set[str]) -> None:
     declaration = TYPES[f"core.ai.{kind}"].declaration
     for port in ports:

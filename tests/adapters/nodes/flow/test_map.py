@@ -16,6 +16,7 @@ from tests.adapters.nodes.fake_context import (
     outcome_of,
     run_node,
 )
+from tests.harness.cases import each_case
 from tests.harness.engine_harness import run, run_ready_tasks, until
 from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, Suspended
@@ -61,25 +62,23 @@ def start_map(config: dict[str, Any], items: list[Any], context: FakeContext) ->
 EXPRESSION = {"type": "expression", "expression": "e"}
 
 
-@pytest.mark.parametrize("type_id", [MAP, "core.flow.iterator"])
-@pytest.mark.parametrize(
-    ("config", "inputs", "results"),
-    [
-        (map_body("local.sample.demo.uppercase"), {"items": ["a", "b"]}, ["A", "B"]),
-        (map_body("core.identity"), {"items": [1, None]}, [{"input": 1}, {"input": None}]),
-        (map_body("core.noop"), {"items": [1]}, [{}]),
-        ({**map_body("core.identity"), "items": [1]}, {"items": []}, []),
-        ({**map_body("core.identity"), "items": [1]}, {"input": [2]}, [{"input": 1}]),
-        (map_body("core.identity"), {"input": [2]}, [{"input": 2}]),
-        (
-            map_body(
-                "core.identity", {"a": {"type": "static", "value": [0]}, "b": {"type": "expression", "expression": "e"}}
-            ),
-            {"items": ["x", "y"], "more": "!"},
-            [{"a": [0], "b": "x0!"}, {"a": [0], "b": "y1!"}],
+@each_case("type_id", MAP, "core.flow.iterator")
+@each_case(
+    "config, inputs, results",
+    (map_body("local.sample.demo.uppercase"), {"items": ["a", "b"]}, ["A", "B"]),
+    (map_body("core.identity"), {"items": [1, None]}, [{"input": 1}, {"input": None}]),
+    (map_body("core.noop"), {"items": [1]}, [{}]),
+    ({**map_body("core.identity"), "items": [1]}, {"items": []}, []),
+    ({**map_body("core.identity"), "items": [1]}, {"input": [2]}, [{"input": 1}]),
+    (map_body("core.identity"), {"input": [2]}, [{"input": 2}]),
+    (
+        map_body(
+            "core.identity", {"a": {"type": "static", "value": [0]}, "b": {"type": "expression", "expression": "e"}}
         ),
-        (map_body("core.identity", {}), {"items": ["x"]}, [{}]),
-    ],
+        {"items": ["x", "y"], "more": "!"},
+        [{"a": [0], "b": "x0!"}, {"a": [0], "b": "y1!"}],
+    ),
+    (map_body("core.identity", {}), {"items": ["x"]}, [{}]),
 )
 def test_each_item_is_given_to_the_body(type_id: str, config: Any, inputs: Any, results: Any) -> None:
     scope = FakeScope({"e": lambda names: f"{names['item']}{names['index']}{names['ports']['more']}"})
@@ -142,13 +141,11 @@ async def test_of_several_failures_the_first_by_index_is_told() -> None:
     assert await task == Failed("map_item_failed", "Second.", {"index": 1, "code": "second"}, retryable=True)
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        (Completed({}, (SetVariable("v", 1),)), "map_body_effect"),
-        (AwaitsChildren(), "map_body_effect"),
-        (Suspended(Interrupt("custom", "k", {})), "map_body_suspended"),
-    ],
+@each_case(
+    "answer, code",
+    (Completed({}, (SetVariable("v", 1),)), "map_body_effect"),
+    (AwaitsChildren(), "map_body_effect"),
+    (Suspended(Interrupt("custom", "k", {})), "map_body_suspended"),
 )
 def test_a_body_may_neither_change_the_run_nor_start_others_nor_ask(answer: NodeOutcome, code: str) -> None:
     found = run_node(MAP, node_call(map_body("odd"), {"items": [1]}), FakeContext(odd=lambda given: answer))
@@ -206,9 +203,7 @@ def most_at_once(concurrency: int | None, count: int) -> int:
     return run(work)
 
 
-@pytest.mark.parametrize(
-    ("concurrency", "count", "most"), [(1, 5, 1), (3, 20, 3), (None, 20, 8), (64, 100, 64), (8, 2, 2)]
-)
+@each_case("concurrency, count, most", (1, 5, 1), (3, 20, 3), (None, 20, 8), (64, 100, 64), (8, 2, 2))
 def test_no_more_items_wait_than_was_said(concurrency: int | None, count: int, most: int) -> None:
     assert most_at_once(concurrency, count) == most
 
@@ -334,7 +329,7 @@ def longest_turn(count: int, concurrency: int) -> tuple[int, int]:
     return most, len(turns)
 
 
-@pytest.mark.parametrize("concurrency", [1, 8, 64])
+@each_case("concurrency", 1, 8, 64)
 def test_a_long_map_lets_others_run(concurrency: int) -> None:
     most, _ = longest_turn(2_000, concurrency)
     assert most <= 20 + concurrency

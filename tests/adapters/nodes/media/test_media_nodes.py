@@ -8,6 +8,7 @@ import pytest
 
 import weftwork.conformance
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, workflow
 from weftwork.conformance.nodes.media_emit import MIN_MEDIA_BYTES, sample_media
 from weftwork.engine.models.model_calls import EntryModelCalls
@@ -46,19 +47,17 @@ def refused(config: dict[str, Any], inputs: dict[str, Any] | None = None) -> Fai
 
 
 @pytest.mark.rule("media-67")
-@pytest.mark.parametrize(
-    ("config", "inputs", "expected"),
-    [
-        ({"base64": "YWJj"}, {}, b"abc"),
-        ({}, {"data": "YWJj"}, b"abc"),
-        ({"base64": "eHl6"}, {"data": "YWJj"}, b"abc"),
-        ({"mediaRef": REF}, {}, REF),
-        ({}, {"mediaRef": REF}, REF),
-        ({"mediaRef": media_ref("cd" * 32)}, {"mediaRef": {"mediaRef": REF, "bytes": 3}}, REF),
-        ({"text": "Dear {{variables.who}}"}, {}, b"Dear Ada"),
-        ({"text": "x"}, {"text": "as it is {{"}, b"as it is {{"),
-        ({"text": "x"}, {"text": None}, b"x"),
-    ],
+@each_case(
+    "config, inputs, expected",
+    ({"base64": "YWJj"}, {}, b"abc"),
+    ({}, {"data": "YWJj"}, b"abc"),
+    ({"base64": "eHl6"}, {"data": "YWJj"}, b"abc"),
+    ({"mediaRef": REF}, {}, REF),
+    ({}, {"mediaRef": REF}, REF),
+    ({"mediaRef": media_ref("cd" * 32)}, {"mediaRef": {"mediaRef": REF, "bytes": 3}}, REF),
+    ({"text": "Dear {{variables.who}}"}, {}, b"Dear Ada"),
+    ({"text": "x"}, {"text": "as it is {{"}, b"as it is {{"),
+    ({"text": "x"}, {"text": None}, b"x"),
 )
 def test_the_source_is_a_port_or_else_the_config(config: Any, inputs: Any, expected: Any) -> None:
     assert sent({"kind": "file", **config}, inputs, who="Ada").source == expected
@@ -85,52 +84,45 @@ def test_the_outputs_are_references() -> None:
     assert "base64" not in inline.outputs
 
 
-@pytest.mark.parametrize(
-    ("config", "inputs", "code"),
-    [
-        ({}, {}, "node_input_missing"),
-        ({}, {"data": None, "input": "x"}, "node_input_missing"),
-        ({"text": "a"}, {"data": "YWJj"}, "node_input_invalid"),
-        ({}, {"mediaRef": REF, "text": "a"}, "node_input_invalid"),
-        ({"base64": "YWJ"}, {}, "node_input_invalid"),
-        ({}, {"data": "Y W J j"}, "node_input_invalid"),
-        ({}, {"data": "äöü"}, "node_input_invalid"),
-        ({}, {"data": 7}, "node_input_invalid"),
-        ({}, {"text": ["a"]}, "node_input_invalid"),
-        ({"mediaRef": "weftwork-asset:1"}, {}, "node_input_invalid"),
-        ({}, {"mediaRef": {"url": "https://example.com"}}, "node_input_invalid"),
-        ({}, {"mediaRef": [REF]}, "node_input_invalid"),
-        ({}, {"data": ""}, "node_input_invalid"),
-        ({}, {"text": ""}, "node_input_invalid"),
-        ({"text": "{{''}}"}, {}, "node_input_invalid"),
-        ({"text": "{{variables.nobody.name}}"}, {}, "expression_failed"),
-        ({"text": "a", "alt": "{{variables.nobody.name}}"}, {}, "expression_failed"),
-    ],
+@each_case(
+    "config, inputs, code",
+    ({}, {}, "node_input_missing"),
+    ({}, {"data": None, "input": "x"}, "node_input_missing"),
+    ({"text": "a"}, {"data": "YWJj"}, "node_input_invalid"),
+    ({}, {"mediaRef": REF, "text": "a"}, "node_input_invalid"),
+    ({"base64": "YWJ"}, {}, "node_input_invalid"),
+    ({}, {"data": "Y W J j"}, "node_input_invalid"),
+    ({}, {"data": "äöü"}, "node_input_invalid"),
+    ({}, {"data": 7}, "node_input_invalid"),
+    ({}, {"text": ["a"]}, "node_input_invalid"),
+    ({"mediaRef": "weftwork-asset:1"}, {}, "node_input_invalid"),
+    ({}, {"mediaRef": {"url": "https://example.com"}}, "node_input_invalid"),
+    ({}, {"mediaRef": [REF]}, "node_input_invalid"),
+    ({}, {"data": ""}, "node_input_invalid"),
+    ({}, {"text": ""}, "node_input_invalid"),
+    ({"text": "{{''}}"}, {}, "node_input_invalid"),
+    ({"text": "{{variables.nobody.name}}"}, {}, "expression_failed"),
+    ({"text": "a", "alt": "{{variables.nobody.name}}"}, {}, "expression_failed"),
 )
 def test_what_is_no_source_or_not_the_only_one_is_refused(config: Any, inputs: Any, code: str) -> None:
     assert refused({"kind": "file", **config}, inputs).code == code
 
 
-@pytest.mark.parametrize(
-    ("type_id", "config", "pointer", "rule"),
-    [
-        ("core.media.emit", {"text": "a"}, "", "required"),
-        ("core.media.emit", {"kind": "video"}, "/kind", "enum"),
-        ("core.media.emit", {"kind": "file", "text": "a", "mediaRef": "b"}, "/text", "not"),
-        ("core.media.emit", {"kind": "file", "base64": "YQ==", "text": "a"}, "/text", "not"),
-        ("core.media.emit", {"kind": "file", "durationSeconds": 1}, "/durationSeconds", "not"),
-        ("core.media.emit", {"kind": "audio", "durationSeconds": -1}, "/durationSeconds", "minimum"),
-        ("conformance.media.emit", {"bytes": 63}, "/bytes", "minimum"),
-    ],
+@each_case(
+    "type_id, config, pointer, rule",
+    (TYPE, {"text": "a"}, "", "required"),
+    (TYPE, {"kind": "video"}, "/kind", "enum"),
+    (TYPE, {"kind": "file", "text": "a", "mediaRef": "b"}, "/text", "not"),
+    (TYPE, {"kind": "file", "base64": "YQ==", "text": "a"}, "/text", "not"),
+    (TYPE, {"kind": "file", "durationSeconds": 1}, "/durationSeconds", "not"),
+    (TYPE, {"kind": "audio", "durationSeconds": -1}, "/durationSeconds", "minimum"),
+    ("conformance.media.emit", {"bytes": 63}, "/bytes", "minimum"),
+    (TYPE, {"kind": "image"}, "", None),
+    (TYPE, {"kind": "audio", "durationSeconds": 1.5, "inline": True}, "", None),
 )
-def test_a_config_is_refused_at_its_place(type_id: str, config: dict[str, Any], pointer: str, rule: str) -> None:
+def test_a_config_is_taken_or_refused_at_its_place(type_id: str, config: Any, pointer: str, rule: str | None) -> None:
     found = check_config(TYPES[type_id].declaration, config, "/config")
-    assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
-
-
-@pytest.mark.parametrize("config", [{"kind": "image"}, {"kind": "audio", "durationSeconds": 1.5, "inline": True}])
-def test_a_config_is_taken(config: dict[str, Any]) -> None:
-    assert check_config(TYPES[TYPE].declaration, config, "/config") == []
+    assert [(each.pointer, each.rule) for each in found] == ([(f"/config{pointer}", rule)] if rule else [])
 
 
 def emits(config: dict[str, Any], **inputs: Any) -> dict[str, Any]:

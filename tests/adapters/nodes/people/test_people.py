@@ -10,9 +10,11 @@ from tests.adapters.nodes.fake_context import (
     EvaluatingScope,
     FakeContext,
     FakeScope,
+    final_failure,
     node_call,
     run_node,
 )
+from tests.harness.cases import each_case
 from weftwork.adapters.nodes.people import gates
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.adapters.nodes.people.gates import MAX_DESCRIPTION, MAX_TITLE
@@ -106,20 +108,14 @@ def test_an_approval_completes_the_node() -> None:
     assert decided(quorum) == Completed({**plain, "decidedBy": "bob", "votes": votes})
 
 
-def test_what_was_edited_takes_the_place_of_what_was_asked() -> None:
+def test_what_was_edited_takes_its_place_and_a_wish_for_something_better_is_no_approval() -> None:
     for edited in ({"a": 2}, None):
         found = decided(answer("edit-accept", editedArtifactData=edited), {"artifactData": {"a": 1}})
-        assert found == Completed(
-            {"action": "edit-accept", "approved": True, "decidedBy": "ada", "artifactData": edited}
-        )
-
-
-def test_a_wish_for_something_better_completes_the_node_without_approval() -> None:
-    better = {"scope": "whole", "text": "shorter"}
-    found = decided(answer("refine", refineFeedback=better), {"artifactData": 1})
-    assert found == Completed(
-        {"action": "refine", "approved": False, "decidedBy": "ada", "refineFeedback": better, "artifactData": 1}
-    )
+        done = {"action": "edit-accept", "approved": True, "decidedBy": "ada"}
+        assert found == Completed({**done, "artifactData": edited})
+    better = {"refineFeedback": {"scope": "whole", "text": "shorter"}}
+    found = decided(answer("refine", **better), {"artifactData": 1})
+    assert found == Completed({"action": "refine", "approved": False, "decidedBy": "ada", **better, "artifactData": 1})
 
 
 @pytest.mark.rule("node-06")
@@ -139,9 +135,7 @@ def test_a_wish_for_something_better_completes_the_node_without_approval() -> No
 def test_a_rejection_fails_the_node_for_good(
     resolution: Resolution, details: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = decided(resolution)
-    assert isinstance(found, Failed)
-    assert (found.code, found.details, found.retryable) == ("interrupt_rejected", details, False)
+    assert final_failure(decided(resolution)) == ("interrupt_rejected", details)
     monkeypatch.setattr(gates, "rejection_failure", lambda resolution: None)
     if resolution.timed_out:
         with pytest.raises(TypeError):
@@ -156,10 +150,8 @@ LATE = {"node": Resolution(reason=TIMEOUT_REASON, kind="clarification")}
 
 
 def failure(config: dict[str, Any], questions: Any = None, **more: Any) -> tuple[str, Any]:
-    found = run_node(CLARIFY, node_call(config, {"questions": questions} if questions is not None else {}, **more))
-    assert isinstance(found, Failed)
-    assert not found.retryable
-    return found.code, found.details
+    inputs = {"questions": questions} if questions is not None else {}
+    return final_failure(run_node(CLARIFY, node_call(config, inputs, **more)))
 
 
 def test_the_questions_are_asked_as_they_stand() -> None:
@@ -170,24 +162,19 @@ def test_the_questions_are_asked_as_they_stand() -> None:
     )
 
 
-def test_a_question_is_a_template_and_never_empty() -> None:
+def test_a_question_is_a_template_and_never_empty_and_one_of_a_port_is_taken_as_it_is() -> None:
     questions = [{"id": "a", "question": "To {{ports.to}}?"}, {"id": "b", "question": "{{ports.none}}"}]
     found = run_node(CLARIFY, node_call({"questions": questions}, {"to": "Ada", "none": ""}, EvaluatingScope()))
     assert isinstance(found, Suspended)
     assert [each["question"] for each in found.interrupt.data["questions"]] == ["To Ada?", "b"]
-
-
-def test_a_port_wins_and_is_taken_as_it_is() -> None:
     mine = [{"id": "z", "question": "{{no template}}"}]
     found = run_node(CLARIFY, node_call({"questions": ASKED}, {"questions": mine}, iteration=1))
     assert found == Suspended(Interrupt("clarification", "node:1", {"questions": mine}))
-
-
-def test_answers_come_out_by_id() -> None:
     answers = {"a": "x", "b": 1}
     resolution = Resolution({"answers": answers, "locale": "de"}, by="key_1", kind="clarification")
     found = run_node(CLARIFY, node_call({"questions": ASKED}, scope=EvaluatingScope(), answers={"node": resolution}))
     assert found == Completed({"answers": answers})
+    assert failure({}) == ("node_input_missing", None)
 
 
 def test_when_the_time_is_up_the_defaults_count_or_the_node_fails() -> None:
@@ -208,10 +195,6 @@ def test_defaults_that_do_not_answer_the_questions_of_a_port_are_not_taken(monke
     monkeypatch.setattr("weftwork.adapters.nodes.people.gates.check_answers", lambda *arguments: [])
     with pytest.raises(AssertionError):
         failure(config, ASKED, answers=LATE)
-
-
-def test_without_questions_there_is_nothing_to_ask() -> None:
-    assert failure({}) == ("node_input_missing", None)
 
 
 TALK = "core.conversationGate"
@@ -279,32 +262,30 @@ def test_each_turn_waits_for_its_answer() -> None:
     assert found.outputs["outcome"] == "c"
 
 
-def test_prompts_alone_say_how_many_turns_there_are() -> None:
+def test_prompts_a_condition_or_the_time_end_it() -> None:
     found, asked = talk({"prompts": ["a", "b"], "mockAutoResume": True})
     assert isinstance(found, Completed)
     assert [each.data["prompt"] for each in asked if each.kind == "conversation.exchange"] == ["a", "b"]
-
-
-def test_a_condition_on_the_answer_ends_it() -> None:
+    found, _ = talk({"mockAutoResume": True, "turnCount": 3})
+    assert isinstance(found, Completed)
+    assert [each["answer"] for each in found.outputs["turns"]] == [MOCK_ANSWER] * 3
     config = {"turnCount": 9, "endWhen": "answer == 'enough' || turn >= 3.0"}
     for answers in (("more", "enough"), ("a", "b", "c")):
         found, asked = talk(config, *answers)
         assert isinstance(found, Completed)
         assert len(found.outputs["turns"]) == len(answers)
         assert asked[-1].data["reason"] == "goal-reached"
-
-
-def test_time_that_is_up_closes_it_and_fails_the_node() -> None:
     found, asked = talk({"turnCount": 3, "timeoutMs": 1}, "a", Resolution(reason=TIMEOUT_REASON))
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("interrupt_timeout", False)
+    assert final_failure(found)[0] == "interrupt_timeout"
     assert [each.kind.rpartition(".")[2] for each in asked] == ["start", "exchange", "exchange", "close"]
     assert asked[-1].data["reason"] == "timeout"
 
 
-@pytest.mark.parametrize(
-    ("config", "closed"),
-    [({"endWhen": "answer.x"}, True), ({"prompt": "{{answer.x}}"}, True), ({"title": "{{ports.x}}"}, False)],
+@each_case(
+    "config, closed",
+    ({"endWhen": "answer.x"}, True),
+    ({"prompt": "{{answer.x}}"}, True),
+    ({"title": "{{ports.x}}"}, False),
 )
 def test_an_expression_at_fault_fails_the_node_and_leaves_nothing_open(config: dict[str, Any], closed: bool) -> None:
     found, asked = talk(config, "a")
@@ -313,12 +294,6 @@ def test_an_expression_at_fault_fails_the_node_and_leaves_nothing_open(config: d
     kinds = [each.kind for each in asked]
     assert kinds[-1:] == (["conversation.close"] if closed else [])
     assert not closed or asked[-1].data["reason"] == "failed"
-
-
-def test_the_host_answers_itself_where_the_author_says_so() -> None:
-    found, _ = talk({"mockAutoResume": True, "turnCount": 3})
-    assert isinstance(found, Completed)
-    assert [each["answer"] for each in found.outputs["turns"]] == [MOCK_ANSWER] * 3
 
 
 def test_each_round_of_a_loop_is_another_conversation() -> None:

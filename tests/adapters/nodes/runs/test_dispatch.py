@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES
 from tests.adapters.nodes.runs.fake_runs import UNKNOWN, DispatchCall, workers
+from tests.harness.cases import each_case
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, EmitEvent, Failed, StartChild, Suspended
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
@@ -96,7 +97,7 @@ def test_what_one_worker_gives_the_next_one_gets() -> None:
 
 
 @pytest.mark.rule("orch-09")
-@pytest.mark.parametrize("status", ["failed", "cancelled"])
+@each_case("status", "failed", "cancelled")
 def test_a_worker_that_does_not_complete_fails_the_node_and_is_not_harvested(status: str) -> None:
     one = DispatchCall(workers("a", "b", "c"), {"outputMapping": {"mine": "theirs"}})
     one.call()
@@ -123,7 +124,7 @@ def test_what_a_worker_hides_fails_the_node() -> None:
     assert one.variables == {}
 
 
-@pytest.mark.parametrize("config", [{}, PARALLEL])
+@each_case("config", {}, PARALLEL)
 def test_an_unknown_worker_fails_the_node(config: dict[str, Any]) -> None:
     one = DispatchCall(workers(UNKNOWN), config)
     one.call()
@@ -178,7 +179,7 @@ def asked(dispatch: DispatchCall) -> Interrupt:
 
 
 @pytest.mark.rule("orch-06")
-@pytest.mark.parametrize("config", [{}, PARALLEL])
+@each_case("config", {}, PARALLEL)
 def test_a_decision_below_the_floor_waits_for_a_person(config: dict[str, Any]) -> None:
     decision = workers("a", "b", confidence=0.3)
     one = DispatchCall(decision, config)
@@ -219,9 +220,12 @@ def test_at_the_floor_and_without_a_word_nobody_is_asked(monkeypatch: pytest.Mon
 
 
 @pytest.mark.rule("orch-10")
-@pytest.mark.parametrize(
-    ("routing", "conversation", "talks"),
-    [("auto", True, True), ("auto", False, False), ("clarification", True, False), ("conversation", True, True)],
+@each_case(
+    "routing, conversation, talks",
+    ("auto", True, True),
+    ("auto", False, False),
+    ("clarification", True, False),
+    ("conversation", True, True),
 )
 def test_a_question_goes_to_a_person(routing: str, conversation: bool, talks: bool) -> None:
     one = DispatchCall({"kind": "ask-user", "prompt": "Which?"}, {"askUserRouting": routing}, conversation)
@@ -293,9 +297,11 @@ def test_of_all_the_first_in_their_order_that_failed_counts() -> None:
 
 
 @pytest.mark.rule("orch-07")
-@pytest.mark.parametrize(
-    ("mode", "decides"),
-    [({"joinMode": "quorum", "quorum": 2}, 2), ({"joinMode": "first"}, 1), ({"joinMode": "race"}, 1)],
+@each_case(
+    "mode, decides",
+    ({"joinMode": "quorum", "quorum": 2}, 2),
+    ({"joinMode": "first"}, 1),
+    ({"joinMode": "race"}, 1),
 )
 def test_those_that_are_not_needed_are_cancelled_and_waited_for(mode: dict[str, Any], decides: int) -> None:
     one = DispatchCall(workers(*"abcde"), {**PARALLEL, **mode, "maxParallel": 4, "outputMapping": {"found": "x"}})
@@ -339,26 +345,24 @@ def test_a_race_is_over_with_its_first_end() -> None:
 
 
 @pytest.mark.rule("orch-07")
-@pytest.mark.parametrize(
-    ("config", "ends", "tail"),
-    [
-        ({"joinMode": "race"}, [(1, "failed")], ["child.cancelled a", "child.failed b"]),
-        (
-            {"joinMode": "quorum", "quorum": 3},
-            [(1, "failed")],
-            ["child.cancelled a", "child.failed b"],
-        ),
-        (
-            {"joinMode": "first", "outputMapping": {"mine": "pin"}},
-            [(1, "completed")],
-            ["child.cancelled a", "child.completed b"],
-        ),
-        (
-            {"joinMode": "wait-all"},
-            [(1, "completed")],
-            ["child.cancelled a", "child.completed b", f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"],
-        ),
-    ],
+@each_case(
+    "config, ends, tail",
+    ({"joinMode": "race"}, [(1, "failed")], ["child.cancelled a", "child.failed b"]),
+    (
+        {"joinMode": "quorum", "quorum": 3},
+        [(1, "failed")],
+        ["child.cancelled a", "child.failed b"],
+    ),
+    (
+        {"joinMode": "first", "outputMapping": {"mine": "pin"}},
+        [(1, "completed")],
+        ["child.cancelled a", "child.completed b"],
+    ),
+    (
+        {"joinMode": "wait-all"},
+        [(1, "completed")],
+        ["child.cancelled a", "child.completed b", f"dispatch.began {UNKNOWN}", f"dispatch.failed {UNKNOWN}"],
+    ),
 )
 def test_a_node_that_fails_waits_for_the_others_as_well(
     config: dict[str, Any], ends: list[tuple[int, str]], tail: list[str]

@@ -4,13 +4,13 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import BROKEN_SOURCE, FakeScope
 from tests.adapters.nodes.runs.fake_runs import ChildRunContext
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case
+from tests.harness.definitions import for_all
 from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, SetVariable
 
@@ -60,33 +60,31 @@ def test_outputs_that_are_kept_back_are_left_out() -> None:
 
 
 @pytest.mark.rule("kin-14")
-@pytest.mark.parametrize(
-    ("status", "error", "answer"),
-    [
-        (
-            "failed",
-            FAILED,
-            Failed(
-                "child_run_failed",
-                "The child run run-child failed with bolts_missing.",
-                {
-                    "childRunId": "run-child",
-                    "childStatus": "failed",
-                    "error": {"code": "bolts_missing", "message": "There are no bolts."},
-                },
-            ),
+@each_case(
+    "status, error, answer",
+    (
+        "failed",
+        FAILED,
+        Failed(
+            "child_run_failed",
+            "The child run run-child failed with bolts_missing.",
+            {
+                "childRunId": "run-child",
+                "childStatus": "failed",
+                "error": {"code": "bolts_missing", "message": "There are no bolts."},
+            },
         ),
-        (
-            "cancelled",
-            None,
-            Failed(
-                "child_run_cancelled",
-                "The child run run-child was cancelled.",
-                {"childRunId": "run-child", "childStatus": "cancelled"},
-                retryable=False,
-            ),
+    ),
+    (
+        "cancelled",
+        None,
+        Failed(
+            "child_run_cancelled",
+            "The child run run-child was cancelled.",
+            {"childRunId": "run-child", "childStatus": "cancelled"},
+            retryable=False,
         ),
-    ],
+    ),
 )
 def test_a_child_that_ends_badly_fails_the_node_or_is_absorbed(status: str, error: Any, answer: Failed) -> None:
     for config in ({}, {"onChildFailure": "fail-parent"}, {"onChildFailure": "absorb"}):
@@ -97,7 +95,7 @@ def test_a_child_that_ends_badly_fails_the_node_or_is_absorbed(status: str, erro
         assert kin.call() == (Completed(answer.details or {}) if absorbed else answer)
 
 
-@pytest.mark.parametrize("absorb", [False, True])
+@each_case("absorb", False, True)
 def test_what_is_hidden_in_the_child_is_not_taken_over(absorb: bool) -> None:
     kin = family(outputMapping={"x": "r", "y": "secret"}, **({"onChildFailure": "absorb"} if absorb else {}))
     kin.call()
@@ -158,13 +156,11 @@ def test_each_child_is_given_its_item() -> None:
         assert {child.header.workflow_id for child in kin.started.values()} == {"child"}
 
 
-@pytest.mark.parametrize(
-    ("body", "ended", "result"),
-    [
-        ({"output": "r"}, {"variables": {"r": [7]}}, [7]),
-        ({"output": "r"}, {"variables": {}}, None),
-        ({}, {"outputs": {"last": {"output": 7}}}, {"last": {"output": 7}}),
-    ],
+@each_case(
+    "body, ended, result",
+    ({"output": "r"}, {"variables": {"r": [7]}}, [7]),
+    ({"output": "r"}, {"variables": {}}, None),
+    ({}, {"outputs": {"last": {"output": 7}}}, {"last": {"output": 7}}),
 )
 def test_a_result_is_a_variable_of_the_child_or_its_outputs(body: Any, ended: Any, result: Any) -> None:
     kin = map_context(["x"], **body)
@@ -195,9 +191,7 @@ def test_a_child_that_was_cancelled_is_not_tried_again() -> None:
     assert kin.call() == Failed("map_item_failed", "The child run run-0 was cancelled.", details, retryable=False)
 
 
-@pytest.mark.parametrize(
-    ("body", "ended"), [({"output": "r"}, {"hidden": ("r",)}), ({}, {"outputs": None, "hidden": ("r",)})]
-)
+@each_case("body, ended", ({"output": "r"}, {"hidden": ("r",)}), ({}, {"outputs": None, "hidden": ("r",)}))
 def test_a_result_that_the_child_keeps_hidden_fails_the_map(body: Any, ended: Any) -> None:
     kin = map_context(["a"], **body)
     kin.call()
@@ -259,8 +253,7 @@ def lives(count: int) -> None:
 
 
 @pytest.mark.rule("kin-13")
-@settings(max_examples=example_count(200), deadline=None)
-@given(st.integers(0, 2**32))
+@for_all(100, st.integers(0, 2**32), full=4_000)
 def test_results_are_those_of_the_items_whatever_ends_first(seed: int) -> None:
     lived(random.Random(seed))
 

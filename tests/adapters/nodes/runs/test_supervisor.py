@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, node_call, run_node
 from tests.adapters.nodes.runs.fake_runs import UNKNOWN, DispatchCall, DispatchContext, workers
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case, fails_without
+from tests.harness.definitions import for_all
 from weftwork.adapters.nodes.runs import dispatch
 from weftwork.adapters.nodes.runs.dispatch import DispatchWorkers
 from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, Suspended
@@ -73,7 +73,7 @@ def asked(*arguments: Any, **members: Any) -> Interrupt:
 
 
 @pytest.mark.rule("orch-02")
-@pytest.mark.parametrize("member", ["plan", "mockDispatchPlan", "mockDecisions"])
+@each_case("member", "plan", "mockDispatchPlan", "mockDecisions")
 def test_a_plan_has_a_decision_for_each_tick_and_then_it_is_over(member: str) -> None:
     plan = [WORK, ASK, END]
     assert [decided({member: plan}, number=number) for number in range(3)] == plan
@@ -106,19 +106,17 @@ def test_who_decides_is_the_agent_of_the_node_or_the_host() -> None:
 
 
 @pytest.mark.rule("orch-01")
-@pytest.mark.parametrize(
-    ("decision", "pointer"),
-    [
-        ({"kind": "dance"}, "/kind"),
-        ({"kind": "next-worker"}, ""),
-        ({"kind": "next-worker", "nextWorkerIds": []}, "/nextWorkerIds"),
-        ({"kind": "next-worker", "nextWorkerIds": [1]}, "/nextWorkerIds/0"),
-        ({"kind": "ask-user", "prompt": ""}, "/prompt"),
-        ({"kind": "terminate", "prompt": "x"}, "/prompt"),
-        ({"kind": "terminate", "confidence": 1.1}, "/confidence"),
-        ("terminate", ""),
-        (None, ""),
-    ],
+@each_case(
+    "decision, pointer",
+    ({"kind": "dance"}, "/kind"),
+    ({"kind": "next-worker"}, ""),
+    ({"kind": "next-worker", "nextWorkerIds": []}, "/nextWorkerIds"),
+    ({"kind": "next-worker", "nextWorkerIds": [1]}, "/nextWorkerIds/0"),
+    ({"kind": "ask-user", "prompt": ""}, "/prompt"),
+    ({"kind": "terminate", "prompt": "x"}, "/prompt"),
+    ({"kind": "terminate", "confidence": 1.1}, "/confidence"),
+    ("terminate", ""),
+    (None, ""),
 )
 def test_what_is_no_decision_fails_the_node(decision: Any, pointer: str) -> None:
     found, said = tick({}, {"decision": decision})
@@ -172,8 +170,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.rule("orch-03")
-@settings(max_examples=example_count(300), deadline=None)
-@given(JSON)
+@for_all(150, JSON, full=6_000)
 def test_an_answer_that_is_taken_is_a_decision_or_a_refusal(answer: Any) -> None:
     if check_value(orchestration.ratification_schema(), answer, "") == []:
         found = orchestration.ratified_decision(answer, WORK)
@@ -342,8 +339,7 @@ def check(one: DispatchCall) -> None:
 
 
 @pytest.mark.rule("orch-07")
-@settings(max_examples=example_count(300), deadline=None)
-@given(dispatches(), st.data())
+@for_all(150, dispatches(), st.data(), full=6_000)
 def test_every_order_of_ends_is_told_once_and_decides_as_its_mode_says(one: DispatchCall, data: st.DataObject) -> None:
     play(one, data)
     check(one)
@@ -364,45 +360,28 @@ def play_out(config: dict[str, Any], *ends: tuple[int, str], at_once: bool = Fal
     check(one)
 
 
-def test_a_join_that_is_judged_otherwise_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = {"joinMode": "wait-all", "maxParallel": 2}
-    ends = ((0, "completed"), (1, "failed"))
-    play_out(config, *ends)
-    monkeypatch.setattr(dispatch, "join_outcome", lambda _, quorum, total, ends: join_outcome("first", 1, total, ends))
-    with pytest.raises(AssertionError):
-        play_out(config, *ends)
+def judged_as_first(_: str, quorum: int, total: int, ends: Any) -> Any:
+    return join_outcome("first", 1, total, ends)
 
 
-@pytest.mark.parametrize(
-    ("mode", "ends"),
-    [
-        ("race", ((1, "failed"), (0, "completed"))),
-        ("race", ((1, "completed"), (0, "failed"))),
-        ("first", ((1, "completed"), (0, "completed"))),
-    ],
+def judged_by_place(mode: Any, quorum: int, total: int, ends: Any) -> Any:
+    return join_outcome(mode, quorum, total, sorted(ends))
+
+
+DONE, FAILED = "completed", "failed"
+
+
+@each_case(
+    "guard, config, ends, at_once",
+    ((dispatch, "join_outcome", judged_as_first), {"joinMode": "wait-all"}, ((0, DONE), (1, FAILED)), False),
+    ((dispatch, "join_outcome", judged_by_place), {"joinMode": "race"}, ((1, FAILED), (0, DONE)), True),
+    ((dispatch, "join_outcome", judged_by_place), {"joinMode": "race"}, ((1, DONE), (0, FAILED)), True),
+    ((dispatch, "join_outcome", judged_by_place), {"joinMode": "first"}, ((1, DONE), (0, DONE)), True),
+    ((dispatch, "min", lambda *_: 2, False), {"joinMode": "wait-all", "maxParallel": 1}, ((0, DONE), (1, DONE)), False),
+    ((DispatchWorkers, "_cancel_open", lambda *_: None), {"joinMode": "first"}, ((1, DONE), (0, "cancelled")), False),
+    ((DispatchWorkers, "_cancel_open", lambda *_: None), {"joinMode": "race"}, ((1, FAILED), (0, "cancelled")), False),
 )
-def test_a_join_that_does_not_go_by_who_ended_first_is_seen(
-    mode: str, ends: tuple[tuple[int, str], ...], monkeypatch: pytest.MonkeyPatch
+def test_a_dispatch_that_judges_starts_or_leaves_behind_otherwise_is_seen(
+    guard: Any, config: dict[str, Any], ends: tuple[tuple[int, str], ...], at_once: bool
 ) -> None:
-    play_out({"joinMode": mode}, *ends, at_once=True)
-    by_place = "join_outcome", lambda mode, quorum, total, ends: join_outcome(mode, quorum, total, sorted(ends))
-    monkeypatch.setattr(dispatch, *by_place)
-    with pytest.raises(AssertionError):
-        play_out({"joinMode": mode}, *ends, at_once=True)
-
-
-def test_a_dispatch_that_starts_too_many_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = {"joinMode": "wait-all", "maxParallel": 1}
-    ends = ((0, "completed"), (1, "completed"))
-    play_out(config, *ends)
-    monkeypatch.setattr(dispatch, "min", lambda *_: 2, raising=False)
-    with pytest.raises(AssertionError):
-        play_out(config, *ends)
-
-
-@pytest.mark.parametrize(("mode", "status"), [("first", "completed"), ("race", "failed")])
-def test_losers_that_are_left_behind_are_seen(mode: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    play_out({"joinMode": mode}, (1, status), (0, "cancelled"))
-    monkeypatch.setattr(DispatchWorkers, "_cancel_open", lambda self, reason: None)
-    with pytest.raises(AssertionError):
-        play_out({"joinMode": mode}, (1, status), (0, "cancelled"))
+    fails_without(*guard)(play_out)(config, *ends, at_once=at_once)
