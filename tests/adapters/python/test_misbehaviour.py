@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
+from tests.harness.cases import each_case
 from tests.live import start_host, write_workflows
 from weftwork.adapters.python import loopwatch, node_tasks
 from weftwork.adapters.python.calls.invocation import Invocation
@@ -84,7 +86,7 @@ def test_a_step_that_raises_it_fails_and_is_recorded(
     assert result.error.code == "step_failed"
 
 
-@pytest.mark.parametrize("way", ["itself", "a future"])
+@each_case("way", "itself", "a future")
 def test_a_node_that_cancels_itself_has_failed(way: str) -> None:
     @weftwork.node("acme.gives-up")
     async def gives_up(ctx: weftwork.Context) -> None:
@@ -122,9 +124,7 @@ def test_a_context_of_another_call_is_a_mistake() -> None:
 
     stage = FakeNodeHost()
     assert stage.run(keeps) == Completed({})
-    found = stage.run(keeps)
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("node_misused", False)
+    assert final_failure(stage.run(keeps))[0] == "node_misused"
 
 
 @weftwork.node("acme.spawns")
@@ -151,7 +151,7 @@ async def spawns(ctx: weftwork.Context, way: str) -> str:
     return "survived"
 
 
-@pytest.mark.parametrize("way", ["node", "step", "cancelled"])
+@each_case("way", "node", "step", "cancelled")
 def test_a_task_of_a_node_does_not_end_the_process(way: str) -> None:
     assert run_node(spawns, inputs={"way": way}).outputs == {"output": "survived"}
 
@@ -388,24 +388,23 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize("function", CALLED, ids=lambda each: each.__name__)
-async def test_nothing_of_a_call_stays(function: Any) -> None:
-    async def story() -> None:
-        stage = FakeNodeHost()
-        await stage.enter(function)
+async def test_nothing_of_a_call_stays() -> None:
+    async def story(function: Any) -> None:
+        await FakeNodeHost().enter(function)
         for _ in range(500):
             if seen[-1]() is None:
                 return
             # The thread may still be on its way back.
             await asyncio.sleep(0.01)
-        raise AssertionError("something holds on to the call")
+        raise AssertionError(f"something holds on to the call of {function.__name__}")
 
     # Lines of the log are kept by whoever runs the tests, with what was raised.
     logging.disable()
     gc.collect()
     gc.disable()
     try:
-        await story()
+        for function in CALLED:
+            await story(function)
     finally:
         gc.enable()
         logging.disable(logging.NOTSET)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
+from tests.harness.cases import each_case
 from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run
@@ -21,7 +23,6 @@ from weftwork.adapters.python.calls.steps import Steps
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import to_node_type
 from weftwork.adapters.python.threads import ThreadPool
-from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.run.events import EXTERNAL_CONTENT
 from weftwork.protocol.run.header import version_error
 from weftwork.testing import run_workflow
@@ -328,30 +329,28 @@ def test_the_proof_goes_red_without_the_guard(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.rule("ver-02")
-@pytest.mark.parametrize(
-    ("change_id", "least", "most", "pinned", "code"),
-    [
-        ("c", 1, 2, None, None),
-        ("c", -1, -1, -1, None),
-        ("c", 1, 2, 1, None),
-        ("c", 1, 2, 0, "version_out_of_range"),
-        ("c", 1, 2, 3, "version_out_of_range"),
-        ("c", -2, 1, None, "validation_error"),
-        ("c", 2, 1, None, "validation_error"),
-        ("c", True, 2, None, "validation_error"),
-        ("c", 1, 2.0, None, "validation_error"),
-        ("c", "1", 2, None, "validation_error"),
-        ("c", 1, 2**53, None, "validation_error"),
-        ("", 1, 2, None, "validation_error"),
-        ("c" * 257, 1, 2, None, "validation_error"),
-    ],
+@each_case(
+    "change_id, least, most, pinned, code",
+    ("c", 1, 2, None, None),
+    ("c", -1, -1, -1, None),
+    ("c", 1, 2, 1, None),
+    ("c", 1, 2, 0, "version_out_of_range"),
+    ("c", 1, 2, 3, "version_out_of_range"),
+    ("c", -2, 1, None, "validation_error"),
+    ("c", 2, 1, None, "validation_error"),
+    ("c", True, 2, None, "validation_error"),
+    ("c", 1, 2.0, None, "validation_error"),
+    ("c", "1", 2, None, "validation_error"),
+    ("c", 1, 2**53, None, "validation_error"),
+    ("", 1, 2, None, "validation_error"),
+    ("c" * 257, 1, 2, None, "validation_error"),
 )
 def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
     found = version_error(change_id, least, most, pinned)
     assert (found and found[0]) == code
 
 
-@pytest.mark.parametrize("change_id", ["a\0", "a\ud800", b"xy", ["x"], None])
+@each_case("change_id", "a\0", "a\ud800", b"xy", ["x"], None)
 def test_the_id_of_a_change_is_text_that_can_be_stored(change_id: Any) -> None:
     @weftwork.node("acme.changed")
     async def changed(ctx: weftwork.Context) -> int:
@@ -363,13 +362,11 @@ def test_the_id_of_a_change_is_text_that_can_be_stored(change_id: Any) -> None:
 
     for function in (changed, changed_plain):
         stage = FakeNodeHost()
-        found = stage.run(function)
-        assert isinstance(found, Failed)
-        assert (found.code, found.retryable) == ("node_misused", False)
+        assert final_failure(stage.run(function))[0] == "node_misused"
         assert stage.versions == {}
 
 
-@pytest.mark.parametrize("effect", ["once", "pure"])
+@each_case("effect", "once", "pure")
 def test_a_once_node_is_not_tried_again_because_a_step_of_it_was_not_done(effect: Any) -> None:
     paid: list[int] = []
 

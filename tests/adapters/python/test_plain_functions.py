@@ -9,6 +9,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import each_case
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -142,7 +143,7 @@ def test_blocking_calls_on_the_loop_are_refused(caplog: pytest.LogCaptureFixture
     assert "would block the event loop" in caplog.text
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+@each_case("error", SystemExit(3), KeyboardInterrupt())
 def test_no_thread_ends_the_process(error: BaseException) -> None:
     @weftwork.node("acme.exit")
     def leave(ctx: weftwork.PlainContext, step: bool = False) -> None:

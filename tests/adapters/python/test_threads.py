@@ -135,7 +135,6 @@ async def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -
 async def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not guarded:
         monkeypatch.setattr(ThreadPool, "check_capacity", lambda self: None)
-
     threads, gate, refused = ThreadPool(2, 3), Gate(), 0
     for _ in range(6):
         inside = gate.inside
@@ -305,7 +304,6 @@ async def leave(stage: FakeNodeHost, left: Left, function: Any) -> None:
 
 async def test_a_function_left_behind_can_do_nothing_more() -> None:
     stage, left = FakeNodeHost(outbound=Out()), Left()
-
     await leave(stage, left, left.node(*CALLS))
     assert stage.tools.threads.abandoned == 1
     left.go.set()
@@ -321,7 +319,6 @@ async def test_without_the_guard_it_could(monkeypatch: pytest.MonkeyPatch) -> No
     for guard in ("check", "check_not_stopping"):
         monkeypatch.setattr(CallState, guard, lambda self: None)
     stage, left = FakeNodeHost(), Left()
-
     await leave(stage, left, left.node(CALLS[2], CALLS[4]))
     left.go.set()
     assert await asyncio.to_thread(left.over.wait, BOUND)

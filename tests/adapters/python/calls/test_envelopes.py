@@ -10,6 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import each_case
 from weftwork.adapters.python.node_tasks import TaskPath
 from weftwork.protocol.limits import Limits
 from weftwork.testing import Crash, FakeModel, crash_everywhere, run_node, run_workflow
@@ -46,7 +47,7 @@ def ticket_plain(ctx: weftwork.PlainContext) -> Any:
     return ctx.generate_envelope("vendor.acme.ticket", system="You write tickets.")
 
 
-@pytest.mark.parametrize("function", [ticket, ticket_plain])
+@each_case("function", ticket, ticket_plain)
 def test_an_envelope_comes_with_all_that_is_known_of_it(function: Any) -> None:
     model = FakeModel([MADE])
     result = run_node(function, model=model, kinds=[TICKET])

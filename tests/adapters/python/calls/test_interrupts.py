@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.calls.asking_nodes import (
     DATA,
     TIMED_OUT,
@@ -22,6 +23,7 @@ from tests.adapters.python.calls.asking_nodes import (
     requested_interrupt,
 )
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import each_case
 from weftwork.adapters.python.calls import interrupts
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, Suspended
@@ -50,7 +52,7 @@ def test_a_question_waits_for_its_answer() -> None:
     assert isinstance(stage.run(ask, visit=3), Suspended)
 
 
-@pytest.mark.parametrize("key", ["weftwork.effect-unknown", "choice"])
+@each_case("key", "weftwork.effect-unknown", "choice")
 def test_the_kinds_of_the_host_are_its_own(key: str) -> None:
     @weftwork.node("acme.forges")
     async def forges(ctx: weftwork.Context) -> None:
@@ -114,47 +116,21 @@ def test_a_question_beside_a_step_waits_for_the_step() -> None:
     assert stage.recorded == {"slow": True}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ({"key": "a:b"}, "The key of a question"),
-        ({"key": ""}, "The key of a question"),
-        ({"key": "a", "kind": "advice"}, "needs one of the kinds approval, clarification"),
-        ({"key": "a", "data": object()}, "is not JSON"),
-        ({"key": "a", "custom_kind": ""}, "A custom kind"),
-    ],
-)
-def test_questions_that_cannot_be_asked(arguments: dict[str, Any], why: str) -> None:
-    @weftwork.node("acme.wrong")
-    async def wrong(ctx: weftwork.Context) -> None:
-        await ctx.interrupt(**arguments)
-
-    found = FakeNodeHost().run(wrong)
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("node_misused", False)
-    assert why in found.message
-
-
 def test_a_once_node_asks_nobody() -> None:
     @weftwork.node("acme.fire", effect="once")
     async def fire(ctx: weftwork.Context) -> None:
         await ctx.interrupt("ask")
 
     found = FakeNodeHost().run(fire)
-    assert isinstance(found, Failed)
-    assert found.code == "node_misused"
-    assert "put its effect into a step" in found.message
+    assert final_failure(found)[0] == "node_misused"
+    assert "put its effect into a step" in str(found)
 
 
 DAY = 86_400_000
 
 
-def test_there_is_data_for_every_kind() -> None:
-    assert DATA.keys() == INTERRUPT_KINDS.keys()
-
-
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("kind", [kind for kind in INTERRUPT_KINDS if kind not in NON_BLOCKING_KINDS])
+@each_case("plain", False, True)
+@each_case("kind", *[kind for kind in INTERRUPT_KINDS if kind not in NON_BLOCKING_KINDS])
 def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
     schema = {"type": "object"}
     found = requested_interrupt(
@@ -166,15 +142,15 @@ def test_every_kind_can_be_asked(kind: str, plain: bool) -> None:
     assert answer_received(interrupt(kind), answer, plain) == answer
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("kind", sorted(NON_BLOCKING_KINDS))
+@each_case("plain", False, True)
+@each_case("kind", *sorted(NON_BLOCKING_KINDS))
 def test_what_nobody_answers_passes_at_once(kind: str, plain: bool) -> None:
     stage = FakeNodeHost()
     assert stage.run(asking_node(interrupt(kind), plain)) == Completed({"got": None})
     assert stage.passing_interrupts == [Interrupt(kind, "n:0:k", DATA[kind])]
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_an_approval_in_short(plain: bool) -> None:
     short = {"artifactId": "n:0:k", "artifactType": "value", "title": "Pay it?", "actions": ["accept", "reject"]}
     assert requested_interrupt(approve(), plain) == Interrupt("approval", "n:0:k", short)
@@ -206,8 +182,8 @@ def test_an_approval_in_short(plain: bool) -> None:
     assert requested_interrupt(whole, plain) == Interrupt("approval", "n:0:k", data, None, 1_500, (1_000,))
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("action", ["accept", "reject", "refine"])
+@each_case("plain", False, True)
+@each_case("action", "accept", "reject", "refine")
 def test_an_approval_gives_its_decision_and_a_rejection_is_one(action: str, plain: bool) -> None:
     decision = {"action": action, "decidedBy": "ann", "comment": "so"}
     assert answer_received(approve(), Resolution(decision, "rejected"), plain) == decision
@@ -218,23 +194,18 @@ def test_an_approval_gives_its_decision_and_a_rejection_is_one(action: str, plai
     }
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_a_quorum_that_cannot_be_reached_any_more_says_so(plain: bool) -> None:
+@each_case("plain", False, True)
+def test_an_approval_that_cannot_come_any_more_is_rejected_and_says_why(plain: bool) -> None:
     decision = {"action": "reject", "decidedBy": "ann"}
-    found = answer_received(
-        approve(), Resolution(decision, "rejected", "quorum-not-reached", votes={"ann": "reject"}), plain
-    )
-    assert found == {**decision, "reason": "quorum-not-reached", "votes": {"ann": "reject"}}
-
-
-@pytest.mark.parametrize("plain", [False, True])
-def test_an_approval_that_nobody_gave_is_rejected(plain: bool) -> None:
+    unreached = Resolution(decision, "rejected", "quorum-not-reached", votes={"ann": "reject"})
+    reason = {"reason": "quorum-not-reached", "votes": {"ann": "reject"}}
+    assert answer_received(approve(), unreached, plain) == {**decision, **reason}
     rejected = {"action": "reject", "decidedBy": None, "reason": "timeout"}
-    assert answer_received(approve(timeout=1), TIMED_OUT, plain) == rejected
-    assert answer_received(interrupt("approval", timeout=1), TIMED_OUT, plain) == rejected
+    for ask in (approve(timeout=1), interrupt("approval", timeout=1)):
+        assert answer_received(ask, TIMED_OUT, plain) == rejected
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_several_questions_in_one_form(plain: bool) -> None:
     def ask(ctx: Any) -> Any:
         return ctx.clarify("k", {"size": "How large?", "colour": "Which?"}, context_type="order")
@@ -246,7 +217,6 @@ def test_several_questions_in_one_form(plain: bool) -> None:
         "size": 3,
         "colour": "red",
     }
-
     listed = [{"id": "size", "question": "How large?", "schema": {"type": "integer"}}]
     assert requested_interrupt(lambda ctx: ctx.clarify("k", listed), plain).data == {"questions": listed}
     assert answer_received(lambda ctx: ctx.clarify("k", listed, timeout=1, default={"size": 1}), TIMED_OUT, plain) == {
@@ -254,7 +224,7 @@ def test_several_questions_in_one_form(plain: bool) -> None:
     }
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_an_event_from_outside(plain: bool) -> None:
     def ask(ctx: Any) -> Any:
         return ctx.wait_for_event("k", "order.paid", {"order": 7}, timeout=60, resume_schema={"type": "object"})
@@ -264,29 +234,27 @@ def test_an_event_from_outside(plain: bool) -> None:
     assert answer_received(ask, {"order": 7, "by": "card"}, plain) == {"order": 7, "by": "card"}
 
 
-UNTIMED = [
+@each_case("plain", False, True)
+@each_case(
+    "ask",
     interrupt("custom", timeout=1),
     interrupt("low-confidence", timeout=1),
     interrupt("conversation.exchange", timeout=1),
     lambda ctx: ctx.clarify("k", {"a": "A?"}, timeout=1),
     lambda ctx: ctx.wait_for_event("k", "paid", {}, timeout=1),
-]
-
-
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("ask", UNTIMED)
+)
 def test_without_a_default_the_end_of_the_time_is_an_error(ask: InterruptCall, plain: bool) -> None:
     message = "Nobody answered the question k in time."
     assert outcome_of(ask, TIMED_OUT, plain) == Failed("interrupt_timeout", message, retryable=False)
 
 
-@pytest.mark.parametrize("default", [None, 0, "none", {"a": 1}])
+@each_case("default", None, 0, "none", {"a": 1})
 def test_a_default_stands_for_the_answer_that_did_not_come(default: Any) -> None:
     assert answer_received(interrupt("custom", timeout=1, default=default), TIMED_OUT) == default
     assert answer_received(interrupt("custom", timeout=1, default=default), "came") == "came"
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_an_author_may_catch_the_end_of_the_time(plain: bool) -> None:
     @weftwork.node("acme.patient")
     async def patient(ctx: weftwork.Context) -> str:
@@ -313,6 +281,9 @@ def test_times_are_rounded_up() -> None:
     assert (found.timeout_ms, found.remind_after_ms) == (1, (2_001,))
 
 
+NO_TIMES = (float("nan"), float("inf"), True, "1")
+
+
 def test_a_plain_function_that_waits_holds_no_thread() -> None:
     threads = ThreadPool(1, 1)
     stage = FakeNodeHost(threads)
@@ -328,12 +299,11 @@ def test_both_contexts_ask_alike() -> None:
         assert both[0] == both[1]
 
 
-REFUSED: list[tuple[InterruptCall, str]] = [
+@each_case("plain", False, True)
+@each_case(
+    "ask, why",
     (interrupt("custom", timeout=0), "timeout of the question k takes seconds or a timedelta, more than 0 and up to"),
-    (interrupt("custom", timeout=float("nan")), "timeout of the question k takes seconds"),
-    (interrupt("custom", timeout=float("inf")), "timeout of the question k takes seconds"),
-    (interrupt("custom", timeout=True), "timeout of the question k takes seconds"),
-    (interrupt("custom", timeout="1"), "timeout of the question k takes seconds"),
+    *((interrupt("custom", timeout=wrong), "timeout of the question k takes seconds") for wrong in NO_TIMES),
     (interrupt("custom", timeout=timedelta(days=9999)), "up to 3,660 days"),
     (interrupt("custom", remind_after=[-1]), "remind_after of the question k takes seconds"),
     (interrupt("custom", remind_after=None), "remind_after of the question k takes numbers of seconds"),
@@ -347,6 +317,11 @@ REFUSED: list[tuple[InterruptCall, str]] = [
     (interrupt("conversation.start", timeout=1), "Nobody answers a conversation.start"),
     (interrupt("conversation.close", default=None), "Nobody answers a conversation.close"),
     (interrupt("conversation.close", resume_schema={}), "Nobody answers a conversation.close"),
+    (lambda ctx: ctx.interrupt("a:b"), "The key of a question"),
+    (lambda ctx: ctx.interrupt(""), "The key of a question"),
+    (lambda ctx: ctx.interrupt("k", object()), "is not JSON"),
+    (lambda ctx: ctx.interrupt("k", custom_kind=""), "A custom kind"),
+    (lambda ctx: ctx.interrupt("k", kind="advice"), "needs one of the kinds approval, clarification"),
     (lambda ctx: ctx.interrupt("k", kind=None), "needs one of the kinds"),
     (lambda ctx: ctx.interrupt("k", "text", kind="approval"), "kind, approval: /data must be of type object"),
     (lambda ctx: ctx.interrupt("k", {}, kind="low-confidence"), "kind, low-confidence: /data"),
@@ -365,19 +340,14 @@ REFUSED: list[tuple[InterruptCall, str]] = [
     (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?", "schema": {"type": 1}}]), "/data/questions/0/schema"),
     (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?"}] * 2), "must not repeat an id"),
     (lambda ctx: ctx.wait_for_event("k", "paid", 7), "/data/correlation must be of type object"),
-]
-
-
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize(("ask", "why"), REFUSED)
+)
 def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: InterruptCall, why: str, plain: bool) -> None:
     found = FakeNodeHost().run(asking_node(ask, plain))
-    assert isinstance(found, Failed), found
-    assert (found.code, found.retryable) == ("node_misused", False)
-    assert why in found.message
+    assert final_failure(found)[0] == "node_misused"
+    assert why in str(found)
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_what_the_host_does_not_ask_fails_the_node(plain: bool) -> None:
     stage = FakeNodeHost()
     stage.refused_kinds.add("conversation.exchange")
@@ -392,7 +362,7 @@ def test_without_the_check_it_would_be_asked(monkeypatch: pytest.MonkeyPatch, pl
     assert requested_interrupt(approve(actions=["agree"]), plain).data["actions"] == ["agree"]
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
     @weftwork.node("acme.mixes")
     async def mixes(ctx: weftwork.Context) -> Any:
@@ -428,18 +398,17 @@ def test_asked_again_in_the_same_entry_a_question_has_its_answer() -> None:
     assert stage.run(doubts) == Completed({"output": ["yes", "yes"]})
 
 
-@pytest.mark.parametrize("name", ["interrupt", "approve", "clarify", "wait_for_event"])
-def test_a_question_that_is_not_awaited_is_seen(name: str) -> None:
-    rest: dict[str, Any] = {
-        "interrupt": (),
-        "approve": ("Pay it?",),
-        "clarify": ({"a": "A?"},),
-        "wait_for_event": ("paid", {}),
-    }
-
+@each_case(
+    "name, rest",
+    ("interrupt", ()),
+    ("approve", ("Pay it?",)),
+    ("clarify", ({"a": "A?"},)),
+    ("wait_for_event", ("paid", {})),
+)
+def test_a_question_that_is_not_awaited_is_seen(name: str, rest: tuple[Any, ...]) -> None:
     @weftwork.node("acme.forgets")
     async def forgets(ctx: weftwork.Context) -> int:
-        call = getattr(ctx, name)("k", *rest[name])
+        call = getattr(ctx, name)("k", *rest)
         assert isinstance(call, Coroutine)
         return await ctx.step("after", lambda: 1)
 

@@ -13,6 +13,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.calls.media_nodes import PDF, PNG, WAV, media_error, run_media_node
+from tests.harness.cases import each_case
 from weftwork.adapters.python.calls import media
 from weftwork.adapters.python.declaration import signature
 from weftwork.adapters.python.declaration import signature as media_port
@@ -25,15 +26,13 @@ NOBODYS = media_ref("ab" * 32)
 
 
 @pytest.mark.rule("media-65")
-@pytest.mark.parametrize(
-    ("kind", "data", "more", "told"),
-    [
-        ("image", PNG, {"alt": "A dot", "mime_type": "image/png"}, {"mimeType": "image/png", "alt": "A dot"}),
-        ("image", bytearray(PNG), {}, {"mimeType": "image/png"}),
-        ("audio", WAV, {"duration_seconds": 1.5}, {"mimeType": "audio/wav", "durationSeconds": 1.5}),
-        ("file", memoryview(PDF), {"name": "report.pdf"}, {"mimeType": "application/pdf", "name": "report.pdf"}),
-        ("file", PNG, {"mime_type": "text/html"}, {"mimeType": "application/octet-stream"}),
-    ],
+@each_case(
+    "kind, data, more, told",
+    ("image", PNG, {"alt": "A dot", "mime_type": "image/png"}, {"mimeType": "image/png", "alt": "A dot"}),
+    ("image", bytearray(PNG), {}, {"mimeType": "image/png"}),
+    ("audio", WAV, {"duration_seconds": 1.5}, {"mimeType": "audio/wav", "durationSeconds": 1.5}),
+    ("file", memoryview(PDF), {"name": "report.pdf"}, {"mimeType": "application/pdf", "name": "report.pdf"}),
+    ("file", PNG, {"mime_type": "text/html"}, {"mimeType": "application/octet-stream"}),
 )
 def test_what_is_sent_is_shown(kind: str, data: Any, more: dict[str, Any], told: dict[str, Any]) -> None:
     result, (got,) = run_media_node(lambda ctx: getattr(ctx, f"emit_{kind}")(data, **more))
@@ -77,7 +76,7 @@ def test_a_port_can_bring_media_and_a_node_can_give_them() -> None:
     assert result.outputs["mediaRef"] == Asset(PNG + b"!").media_ref
 
 
-@pytest.mark.parametrize("form", [lambda asset: asset.media_ref, dict, lambda asset: weftwork.Media(asset.media_ref)])
+@each_case("form", lambda asset: asset.media_ref, dict, lambda asset: weftwork.Media(asset.media_ref))
 def test_an_asset_is_shown_by_whatever_names_it(form: Callable[[Asset], Any]) -> None:
     asset = Asset(PNG)
 
@@ -119,7 +118,7 @@ def test_reading_makes_the_node_untrusted() -> None:
 
 
 @pytest.mark.rule("media-66")
-@pytest.mark.parametrize("ref", [NOBODYS, {"mediaRef": NOBODYS}, {"url": "x"}, "no reference", 7, None])
+@each_case("ref", NOBODYS, {"mediaRef": NOBODYS}, {"url": "x"}, "no reference", 7, None)
 def test_what_is_not_there_and_what_is_no_reference_are_not_found(ref: Any) -> None:
     assert media_error(lambda ctx: ctx.read_media(ref)) == ("media_not_found", [])
 
@@ -137,15 +136,17 @@ def test_a_foreign_asset_is_not_shown() -> None:
     assert media_error(lambda ctx: ctx.emit_image(NOBODYS)) == ("media_not_found", [])
 
 
-@pytest.mark.parametrize("data", ["a text", "https://example.com/a.png", 7, None, ["a"], {"mediaRef": "x"}, {}])
+@each_case("data", "a text", "https://example.com/a.png", 7, None, ["a"], {"mediaRef": "x"}, {})
 def test_what_is_no_source_is_a_mistake_in_the_code(data: Any) -> None:
     assert media_error(lambda ctx: ctx.emit_image(data)) == ("node_misused", [])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "more",
-    [{"alt": 7}, {"title": None}, {"name": "a\0b"}, {"mime_type": b"x"}, {"duration_seconds": -1}]
-    + [{"duration_seconds": value} for value in (float("nan"), float("inf"), "1", True)],
+    *(
+        [{"alt": 7}, {"title": None}, {"name": "a\0b"}, {"mime_type": b"x"}, {"duration_seconds": -1}]
+        + [{"duration_seconds": value} for value in (float("nan"), float("inf"), "1", True)]
+    ),
 )
 def test_what_is_said_of_it_has_its_types(more: dict[str, Any]) -> None:
     assert media_error(lambda ctx: ctx.emit_audio(WAV, **more)) == ("node_misused", [])
@@ -213,19 +214,17 @@ def told(annotation: Any, value: Any) -> Any:
     return got[0]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value", "made"),
-    [
-        (weftwork.Media, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
-        (weftwork.Media | None, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
-        (weftwork.Media | None, None, None),
-        (list[weftwork.Media], [PHOTO.media_ref, {"mediaRef": NOBODYS}], [PHOTO.media_ref, NOBODYS]),
-        (list[weftwork.Media] | None, [PHOTO.media_ref], [PHOTO.media_ref]),
-        (dict[str, weftwork.Media], {"a": PHOTO.media_ref}, {"a": weftwork.Media(PHOTO.media_ref)}),
-        (weftwork.Media | str, PHOTO.media_ref, PHOTO.media_ref),
-        (str, PHOTO.media_ref, PHOTO.media_ref),
-        (weftwork.Media, {"mediaRef": PHOTO.media_ref}, weftwork.Media(PHOTO.media_ref)),
-    ],
+@each_case(
+    "annotation, value, made",
+    (weftwork.Media, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
+    (weftwork.Media | None, PHOTO.media_ref, weftwork.Media(PHOTO.media_ref)),
+    (weftwork.Media | None, None, None),
+    (list[weftwork.Media], [PHOTO.media_ref, {"mediaRef": NOBODYS}], [PHOTO.media_ref, NOBODYS]),
+    (list[weftwork.Media] | None, [PHOTO.media_ref], [PHOTO.media_ref]),
+    (dict[str, weftwork.Media], {"a": PHOTO.media_ref}, {"a": weftwork.Media(PHOTO.media_ref)}),
+    (weftwork.Media | str, PHOTO.media_ref, PHOTO.media_ref),
+    (str, PHOTO.media_ref, PHOTO.media_ref),
+    (weftwork.Media, {"mediaRef": PHOTO.media_ref}, weftwork.Media(PHOTO.media_ref)),
 )
 def test_a_port_of_media_takes_a_name(annotation: Any, value: Any, made: Any) -> None:
     if isinstance(made, list):
@@ -252,7 +251,7 @@ def test_a_named_photo_is_read_and_shown() -> None:
     assert {(part.modality, part.media_type) for each in parts for part in each} == {("image", "image/png")}
 
 
-@pytest.mark.parametrize("value", ["weftwork-asset:1", "https://example.com/a.png", "", 7, [PHOTO.media_ref]])
+@each_case("value", "weftwork-asset:1", "https://example.com/a.png", "", 7, [PHOTO.media_ref])
 def test_what_is_no_name_does_not_fit_the_port(value: Any) -> None:
     @weftwork.node("acme.takes")
     async def takes(ctx: weftwork.Context, photo: weftwork.Media) -> None: ...
@@ -277,14 +276,14 @@ class Letter(TypedDict):
     photo: weftwork.Media
 
 
-@pytest.mark.parametrize("kind", [Order, Letter, int, list[int], tuple[int, str], dict[str, Any], Any, None])
+@each_case("kind", Order, Letter, int, list[int], tuple[int, str], dict[str, Any], Any, None)
 def test_other_annotations_are_as_they_were(kind: Any) -> None:
     assert media_port.accept_media_refs(kind) is kind
 
 
 @pytest.mark.rule("media-65")
-@pytest.mark.parametrize("data", [b"", bytearray(), memoryview(b"")])
-@pytest.mark.parametrize("kind", ["image", "audio", "file"])
+@each_case("data", b"", bytearray(), memoryview(b""))
+@each_case("kind", "image", "audio", "file")
 def test_no_bytes_are_nothing_to_show(kind: str, data: Any) -> None:
     assert media_error(lambda ctx: getattr(ctx, f"emit_{kind}")(data)) == ("node_misused", [])
 
@@ -296,15 +295,13 @@ def test_an_empty_file_is_nothing_to_show() -> None:
         assert media_error(lambda ctx: ctx.emit_file(path)) == ("node_misused", [])
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (5, "an object of type int"),
-        (None, "an object of type NoneType"),
-        ("a.png", "a text"),
-        ({}, "an object that has none"),
-        (b"", "no bytes"),
-    ],
+@each_case(
+    "data, words",
+    (5, "an object of type int"),
+    (None, "an object of type NoneType"),
+    ("a.png", "a text"),
+    ({}, "an object that has none"),
+    (b"", "no bytes"),
 )
 def test_the_message_says_what_was_given(data: Any, words: str) -> None:
     @weftwork.node("acme.does")

@@ -11,6 +11,7 @@ import pytest
 import weftwork
 from tests.adapters.python.calls.media_nodes import PNG, WAV
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import each_case
 from tests.live import Host, start_host, until, write_workflows
 from weftwork.adapters.python.calls.model_calls import ModelCalls
 from weftwork.testing import Asset, Crash, RunResult, crash_everywhere, run_workflow
@@ -106,7 +107,7 @@ async def not_awaited(ctx: weftwork.Context) -> None:
 
 
 @pytest.mark.rule("media-65")
-@pytest.mark.parametrize("function", [beside_a_question, not_awaited])
+@each_case("function", beside_a_question, not_awaited)
 def test_an_emission_beside_a_question_is_not_made_twice(function: Any) -> None:
     for result in crashes(function):
         assert result.status == "completed"

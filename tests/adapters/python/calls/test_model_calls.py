@@ -10,6 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import each_case, fails_without
 from weftwork.ports.models import Message
 from weftwork.testing import Crash, FakeModel, ManualClock, run_node, run_workflow
 from weftwork.testing.result import NodeResult
@@ -64,22 +65,20 @@ def test_an_answer_tells_all_about_itself() -> None:
     assert (request.messages, request.system) == ((Message("user", "Greet Ada."),), "You greet people.")
 
 
-@pytest.mark.parametrize(
-    ("prompt", "messages", "expected"),
-    [
-        (None, "Hello", [("user", "Hello")]),
-        (None, [{"role": "user", "content": "Hello"}], [("user", "Hello")]),
-        (
-            "And now?",
-            ({"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}),
-            [("user", "1"), ("assistant", "2"), ("user", "And now?")],
-        ),
-        (
-            None,
-            [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
-            [("user", "a\nb")],
-        ),
-    ],
+@each_case(
+    "prompt, messages, expected",
+    (None, "Hello", [("user", "Hello")]),
+    (None, [{"role": "user", "content": "Hello"}], [("user", "Hello")]),
+    (
+        "And now?",
+        ({"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}),
+        [("user", "1"), ("assistant", "2"), ("user", "And now?")],
+    ),
+    (
+        None,
+        [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
+        [("user", "a\nb")],
+    ),
 )
 def test_a_conversation_is_sent_as_it_stands(prompt: Any, messages: Any, expected: list[tuple[str, str]]) -> None:
     result, model, _ = asked(prompt, messages=messages)
@@ -100,14 +99,12 @@ def test_an_answer_that_is_cut_short_says_so() -> None:
     assert got[0].finish_reason == "length"
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        (SCHEMA, {"article": "chair", "amount": 2}),
-        (Order, Order("chair", 2)),
-        (Bill, Bill("chair", 2)),
-        (Parcel, {"article": "chair", "amount": 2}),
-    ],
+@each_case(
+    "schema, expected",
+    (SCHEMA, {"article": "chair", "amount": 2}),
+    (Order, Order("chair", 2)),
+    (Bill, Bill("chair", 2)),
+    (Parcel, {"article": "chair", "amount": 2}),
 )
 def test_a_value_comes_in_the_type_that_was_asked_for(schema: Any, expected: Any) -> None:
     result, model, got = asked("Read it.", schema=schema, answers=['{"article": "chair"}', ORDER])
@@ -126,7 +123,7 @@ def test_a_value_of_the_schema_that_the_type_does_not_take_is_a_failure() -> Non
     assert (result.error.code, got) == ("envelope_invalid", [])
 
 
-@pytest.mark.parametrize(("stream", "chunks"), [(False, 0), (True, 2)])
+@each_case("stream, chunks", (False, 0), (True, 2))
 def test_pieces_are_shown_if_the_author_says_so(stream: bool, chunks: int) -> None:
     result, _, _ = asked("Greet Ada.", stream=stream)
     kinds = [event.type for event in result.events]
@@ -221,59 +218,48 @@ def refused(name: str, *arguments: Any, plain: bool = False, **named: Any) -> st
     return error.message
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ({}, "takes a prompt, or messages"),
-        ({"messages": []}, "takes a prompt, or messages"),
-        ({"prompt": 7}, "takes prompt as a text, and not as an object of type int"),
-        ({"prompt": "a\ud800"}, "without NUL and lone surrogates"),
-        ({"prompt": "x", "system": None}, "takes system as a text"),
-        ({"messages": {"role": "user", "content": "x"}}, "a list of objects with role and content"),
-        ({"messages": ["x"]}, "the message 0 is no object with role and content"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "one of the roles user, assistant, system"),
-        ({"messages": [{"role": "user", "content": 1}]}, "the message 0 needs a text"),
-        ({"messages": [{"role": "user", "content": ["x"]}]}, "the message 0 needs a text"),
-        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "the message 0 needs a text"),
-        ({"prompt": "x", "messages": [{"role": "user", "content": "x"}] * 1000}, "up to 1,000 messages"),
-        ({"prompt": "x", "provider": ""}, "takes provider as a text"),
-        ({"prompt": "x", "model": 1}, "takes model as a text"),
-        ({"prompt": "x", "temperature": 2.1}, "temperature as a number from 0 to 2"),
-        ({"prompt": "x", "temperature": float("nan")}, "temperature as a number from 0 to 2"),
-        ({"prompt": "x", "temperature": True}, "temperature as a number from 0 to 2"),
-        ({"prompt": "x", "max_tokens": 0}, "max_tokens as an integer from 1 to 10,000,000"),
-        ({"prompt": "x", "max_tokens": 1.5}, "max_tokens as an integer from 1 to 10,000,000"),
-        ({"prompt": "x", "stop": [""]}, "stop as up to 16 texts"),
-        ({"prompt": "x", "stop": 3}, "stop as up to 16 texts"),
-        ({"prompt": "x", "schema": 7}, "A schema is a JSON Schema, or a struct"),
-        ({"prompt": "x", "schema": {"type": object()}}, "The schema is not JSON"),
-        ({"prompt": "x", "schema": {"type": "thing"}}, "The schema cannot be used"),
-        ({"prompt": "x", "schema": {"$ref": "https://example.com/x"}}, "The schema cannot be used"),
-        ({"prompt": "x", "schema": {"type": "object"}, "stream": True}, "cannot stream what is to fit a schema"),
-    ],
+@each_case("plain", False, True)
+@each_case(
+    "named, said",
+    ({}, "takes a prompt, or messages"),
+    ({"messages": []}, "takes a prompt, or messages"),
+    ({"prompt": 7}, "takes prompt as a text, and not as an object of type int"),
+    ({"prompt": "a\ud800"}, "without NUL and lone surrogates"),
+    ({"prompt": "x", "system": None}, "takes system as a text"),
+    ({"messages": {"role": "user", "content": "x"}}, "a list of objects with role and content"),
+    ({"messages": ["x"]}, "the message 0 is no object with role and content"),
+    ({"messages": [{"role": "tool", "content": "x"}]}, "one of the roles user, assistant, system"),
+    ({"messages": [{"role": "user", "content": 1}]}, "the message 0 needs a text"),
+    ({"messages": [{"role": "user", "content": ["x"]}]}, "the message 0 needs a text"),
+    ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "the message 0 needs a text"),
+    ({"prompt": "x", "messages": [{"role": "user", "content": "x"}] * 1000}, "up to 1,000 messages"),
+    ({"prompt": "x", "provider": ""}, "takes provider as a text"),
+    ({"prompt": "x", "model": 1}, "takes model as a text"),
+    ({"prompt": "x", "temperature": 2.1}, "temperature as a number from 0 to 2"),
+    ({"prompt": "x", "temperature": float("nan")}, "temperature as a number from 0 to 2"),
+    ({"prompt": "x", "temperature": True}, "temperature as a number from 0 to 2"),
+    ({"prompt": "x", "max_tokens": 0}, "max_tokens as an integer from 1 to 10,000,000"),
+    ({"prompt": "x", "max_tokens": 1.5}, "max_tokens as an integer from 1 to 10,000,000"),
+    ({"prompt": "x", "stop": [""]}, "stop as up to 16 texts"),
+    ({"prompt": "x", "stop": 3}, "stop as up to 16 texts"),
+    ({"prompt": "x", "schema": 7}, "A schema is a JSON Schema, or a struct"),
+    ({"prompt": "x", "schema": {"type": object()}}, "The schema is not JSON"),
+    ({"prompt": "x", "schema": {"type": "thing"}}, "The schema cannot be used"),
+    ({"prompt": "x", "schema": {"$ref": "https://example.com/x"}}, "The schema cannot be used"),
+    ({"prompt": "x", "schema": {"type": "object"}, "stream": True}, "cannot stream what is to fit a schema"),
 )
 def test_a_call_that_cannot_work_says_why(named: dict[str, Any], said: str, plain: bool) -> None:
     assert said in refused("call_ai", plain=plain, **named)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((7, "x"), "takes a kind of envelope"),
-        (("", "x"), "takes a kind of envelope"),
-        (("vendor.acme.plan",), "takes a prompt, messages, or a text as system"),
-    ],
-)
-def test_an_envelope_that_cannot_be_wanted_says_why(arguments: tuple[Any, ...], said: str) -> None:
-    assert said in refused("generate_envelope", *arguments)
-
-
-def test_only_json_can_be_quoted() -> None:
+def test_an_envelope_that_cannot_be_wanted_says_why_and_only_json_can_be_quoted() -> None:
+    for arguments in ((7, "x"), ("", "x")):
+        assert "takes a kind of envelope" in refused("generate_envelope", *arguments)
+    assert "takes a prompt, messages, or a text as system" in refused("generate_envelope", "vendor.acme.plan")
     assert "ctx.quote takes what is JSON" in refused("quote", object(), plain=True)
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@each_case("plain", False, True)
 def test_a_step_cannot_ask_a_model(plain: bool) -> None:
     @weftwork.node("acme.asks")
     async def asks(ctx: weftwork.Context) -> Any:
@@ -323,15 +309,13 @@ def kinds(result: Any) -> list[str]:
     return [event.type for event in result.events]
 
 
-@pytest.mark.parametrize(
-    ("answer", "schema", "code", "retryable"),
-    [
-        (FAULT, None, "provider_quota_exhausted", True),
-        (REFUSAL, None, "envelope_refusal", False),
-        (REFUSAL, Ordered, "envelope_refusal", False),
-        ("[]", Ordered, "envelope_invalid", True),
-        ({"content": '{"art', "stopReason": "max_tokens"}, Ordered, "envelope_truncation_unrecoverable", False),
-    ],
+@each_case(
+    "answer, schema, code, retryable",
+    (FAULT, None, "provider_quota_exhausted", True),
+    (REFUSAL, None, "envelope_refusal", False),
+    (REFUSAL, Ordered, "envelope_refusal", False),
+    ("[]", Ordered, "envelope_invalid", True),
+    ({"content": '{"art', "stopReason": "max_tokens"}, Ordered, "envelope_truncation_unrecoverable", False),
 )
 def test_a_failure_has_the_code_of_its_cause(answer: Any, schema: Any, code: str, retryable: bool) -> None:
     caught: list[weftwork.NodeError] = []
@@ -375,8 +359,8 @@ async def catches(ctx: weftwork.Context, then: str = "return") -> str:
     return "no failure"
 
 
-@pytest.mark.parametrize("then", ["return", "ask", "fail", "raise"])
-@pytest.mark.parametrize("crash", [None, "node.suspended", "node.completed", "node.failed"])
+@each_case("then", "return", "ask", "fail", "raise")
+@each_case("crash", None, "node.suspended", "node.completed", "node.failed")
 def test_a_failure_that_is_caught_is_told_once(then: str, crash: str | None) -> None:
     ends = {"return": ["node.completed"], "ask": ["node.suspended", "node.completed"]}.get(then, ["node.failed"])
     if crash not in (None, *ends):
@@ -392,12 +376,16 @@ def test_a_failure_that_is_caught_is_told_once(then: str, crash: str | None) -> 
         assert [kind for kind in found if kind in TOLD] == TOLD
 
 
-def test_without_that_it_would_not_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.node_runner._with_pending_effects", lambda _, outcome: outcome)
-    with pytest.raises(AssertionError):
-        test_a_failure_that_is_caught_is_told_once("return", None)
+@fails_without("weftwork.adapters.python.node_runner._with_pending_effects", lambda _, outcome: outcome)
+def test_a_failure_that_is_caught_and_returned_is_told() -> None:
+    assert [kind for kind in kinds(run_node(catches, model=lambda _: "[]")) if kind in TOLD] == TOLD
 
 
+async def unrecorded(self: Any, request: Any, along: Any) -> Any:
+    return await self._calls.host.generate(request, along)
+
+
+@fails_without("weftwork.adapters.python.calls.model_calls._CallContext.generate", unrecorded)
 def test_a_node_goes_the_same_way_again_after_a_failure_it_caught() -> None:
     """Another provider is asked in place of one that failed; when the node comes back from a question, the one that
     failed then is not asked again, though it would answer now."""
@@ -417,15 +405,7 @@ def test_a_node_goes_the_same_way_again_after_a_failure_it_caught() -> None:
     assert [request.provider for request in model.requests] == ["first", "second"]
 
 
-def test_a_failure_that_is_not_recorded_would_change_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unnamed(self: Any, request: Any, along: Any) -> Any:
-        return await self._calls.host.generate(request, along)
-
-    monkeypatch.setattr("weftwork.adapters.python.calls.model_calls._CallContext.generate", unnamed)
-    with pytest.raises(AssertionError):
-        test_a_node_goes_the_same_way_again_after_a_failure_it_caught()
-
-
+@fails_without("weftwork.adapters.python.calls.call_state.CallState.cancel_host_tasks", lambda _: None)
 def test_a_call_that_is_left_behind_ends_with_its_node() -> None:
     clock, ended = ManualClock(), list[int]()
 
@@ -459,12 +439,6 @@ def test_a_call_that_is_left_behind_ends_with_its_node() -> None:
     assert result.outputs["n"] == {"output": "provider_quota_exhausted"}
     assert clock.now() - began >= 20_000
     assert [when - began for when in ended] == [0]
-
-
-def test_without_the_cut_it_would_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.python.calls.call_state.CallState.cancel_host_tasks", lambda _: None)
-    with pytest.raises(AssertionError):
-        test_a_call_that_is_left_behind_ends_with_its_node()
 
 
 def test_a_new_attempt_asks_anew() -> None:

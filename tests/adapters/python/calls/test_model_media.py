@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.models import ModelMediaPart, ModelRequest
@@ -50,7 +51,7 @@ def test_a_function_shows_media_in_every_form() -> None:
     assert [message.role for message in model.requests[2].messages] == ["assistant", "user"]
 
 
-@pytest.mark.parametrize("media", ["text", b"bytes", 7, [object()], [{"data": {1}}], [{"data": 1.5}]])
+@each_case("media", "text", b"bytes", 7, [object()], [{"data": {1}}], [{"data": 1.5}])
 def test_what_is_no_part_is_a_mistake_of_the_author(media: Any) -> None:
     @weftwork.node("acme.looks")
     async def looks(ctx: weftwork.Context) -> None:
@@ -136,7 +137,7 @@ def test_if_replays_looked_too_the_picture_would_have_to_stay(monkeypatch: pytes
 
 
 @pytest.mark.rule("media-44")
-@pytest.mark.parametrize(("size", "code"), [(4 * 2**20, None), (10 * 2**20 + 1, "media_too_large")])
+@each_case("size, code", (4 * 2**20, None), (10 * 2**20 + 1, "media_too_large"))
 def test_bytes_of_a_part_have_no_bound_but_that_of_parts(size: int, code: str | None) -> None:
     @weftwork.node("acme.looks")
     async def looks(ctx: weftwork.Context) -> str:

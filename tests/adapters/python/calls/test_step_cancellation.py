@@ -11,6 +11,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import each_case
 from tests.testing.definitions import sequence
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls.steps import Steps
@@ -57,8 +58,8 @@ async def _cancelled(ctx: weftwork.Context, gate: asyncio.Event) -> None:
         await task
 
 
-@pytest.mark.parametrize("way", [_timeout, _wait_for, _group, _cancelled], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("then", ["returns", "raises", "asks"])
+@each_case("way", _timeout, _wait_for, _group, _cancelled, ids=lambda each: each.__name__)
+@each_case("then", "returns", "raises", "asks")
 def test_an_author_stops_waiting_and_the_step_goes_on(way: Callable[..., Any], then: str) -> None:
     @weftwork.node("acme.hasty")
     async def hasty(ctx: weftwork.Context) -> str:

@@ -14,7 +14,9 @@ import msgspec
 import pytest
 
 import weftwork
+from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
+from tests.harness.cases import each_case
 from tests.live import Host, start_host, write_workflows
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls import steps
@@ -185,12 +187,10 @@ def test_a_result_that_does_not_fit_its_annotation() -> None:
 
     stage = FakeNodeHost()
     for _ in range(2):
-        found = stage.run(node)
-        assert isinstance(found, Failed)
-        assert (found.code, found.retryable) == ("step_result_invalid", False)
+        assert final_failure(stage.run(node))[0] == "step_result_invalid"
 
 
-@pytest.mark.parametrize("said", [None, "by bank transfer", {"number": 3}])
+@each_case("said", None, "by bank transfer", {"number": 3})
 def test_what_a_person_said_comes_back_although_it_does_not_fit(said: Any) -> None:
     async def pay() -> Receipt:
         raise AssertionError("it was paid before")
@@ -204,7 +204,7 @@ def test_what_a_person_said_comes_back_although_it_does_not_fit(said: Any) -> No
     assert stage.run(answered) == Completed({"output": [said]})
 
 
-@pytest.mark.parametrize("kind", ["async", "plain", "node"])
+@each_case("kind", "async", "plain", "node")
 def test_what_is_too_large_is_named_as_such(kind: str) -> None:
     def plain() -> Any:
         return [[0] * 1000] * (MAX_VALUE_COUNT // 1000 + 1)
@@ -216,9 +216,7 @@ def test_what_is_too_large_is_named_as_such(kind: str) -> None:
     async def large(ctx: weftwork.Context) -> Any:
         return plain() if kind == "node" else await ctx.step("a", awaited if kind == "async" else plain)
 
-    found = FakeNodeHost().run(large)
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("node_output_too_large", False)
+    assert final_failure(FakeNodeHost().run(large))[0] == "node_output_too_large"
 
 
 @pytest.mark.parametrize("kind", ["node", "step", "step of an async node"])
@@ -245,19 +243,17 @@ def test_what_a_plain_function_returns_is_gone_through_in_its_thread(
     assert threads == [False]
 
 
-@pytest.mark.parametrize("first", ["twin", "", "a\0", "a\ud800", "a" * 129, b"a", ["a"], None])
+@each_case("first", "twin", "", "a\0", "a\ud800", "a" * 129, b"a", ["a"], None)
 def test_steps_have_names_of_their_own(first: Any) -> None:
     @weftwork.node("acme.twins")
     async def twins(ctx: weftwork.Context) -> None:
         await ctx.step(first, lambda: 1)
         await ctx.step("twin", lambda: 2)
 
-    found = FakeNodeHost().run(twins)
-    assert isinstance(found, Failed)
-    assert (found.code, found.retryable) == ("node_misused", False)
+    assert final_failure(FakeNodeHost().run(twins))[0] == "node_misused"
 
 
-@pytest.mark.parametrize("what", ["step", "interrupt"])
+@each_case("what", "step", "interrupt")
 def test_nothing_that_is_recorded_stands_inside_a_step(what: str) -> None:
     @weftwork.node("acme.nested")
     async def nested(ctx: weftwork.Context) -> None:

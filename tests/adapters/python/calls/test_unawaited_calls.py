@@ -8,6 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import each_case
 from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -65,9 +66,7 @@ async def swallowed(ctx: weftwork.Context) -> Any:
         return "paid"
 
 
-@pytest.mark.parametrize(
-    "function", [truth, statement, kept, compared, last, given, swallowed], ids=lambda each: each.__name__
-)
+@each_case("function", truth, statement, kept, compared, last, given, swallowed, ids=lambda each: each.__name__)
 def test_a_question_that_nobody_awaits_says_yes_to_nothing(function: Any) -> None:
     paid.clear()
     stage = FakeNodeHost()
@@ -99,8 +98,8 @@ CALLS: dict[str, Callable[[weftwork.Context], Awaitable[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("way", ["dropped", "kept", "in a task of its own"])
+@each_case("name", *CALLS)
+@each_case("way", "dropped", "kept", "in a task of its own")
 def test_the_other_calls_want_to_be_awaited_too(name: str, way: str) -> None:
     @weftwork.node("acme.forgets")
     async def forgets(ctx: weftwork.Context) -> str:
@@ -168,9 +167,15 @@ async def _spawned(ctx: weftwork.Context) -> list[int]:
     return [0, 2, 4]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "function",
-    [_gathered, _tasks, _group, _bounded, _waited, _one_after_the_other, _spawned],
+    _gathered,
+    _tasks,
+    _group,
+    _bounded,
+    _waited,
+    _one_after_the_other,
+    _spawned,
     ids=lambda each: each.__name__,
 )
 def test_steps_may_be_awaited_in_any_way(function: Any) -> None:

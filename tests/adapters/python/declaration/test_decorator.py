@@ -12,6 +12,7 @@ import pytest
 import weftwork
 from tests.adapters.python.declaration import deferred_annotations
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import each_case
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of
 from weftwork.ports.node_outcome import Completed
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -244,7 +245,8 @@ def _default_unset(ctx: Any, value: int = msgspec.UNSET) -> None: ...  # type: i
 def _unknown(ctx: Any, value: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
-REFUSED = [
+@each_case(
+    "function, why",
     (_generator, "it yields"),
     (_async_generator, "it yields"),
     (_nothing, "the first parameter has to be the context"),
@@ -273,10 +275,7 @@ REFUSED = [
     (partial(_generator), "it is no function"),
     (Config, "it is no function"),
     (staticmethod(_nothing), "it is no function"),
-]
-
-
-@pytest.mark.parametrize(("function", "why"), REFUSED, ids=lambda each: getattr(each, "__name__", None))
+)
 def test_a_function_that_cannot_be_a_node_is_refused(function: Any, why: str) -> None:
     with pytest.raises(TypeError, match=why):
         weftwork.node("acme.test")(function)
@@ -299,12 +298,10 @@ def _marked(ctx: Any, value: Any = object()) -> None: ...  # noqa: B008
 def _struct(ctx: Any, value: Config = Config()) -> None: ...  # noqa: B008
 
 
-CONTEXTS = [
+@each_case(
+    "function",
     *(_mine, _either, _async_context, _unread_context, _object, _elsewhere, _infinite, _unset, _marked, _struct),
-]
-
-
-@pytest.mark.parametrize("function", CONTEXTS)
+)
 def test_contexts_and_defaults_that_will_do(function: Any) -> None:
     assert node_of(weftwork.node("acme.test")(function)) is not None
 
@@ -316,28 +313,26 @@ def test_a_refusal_names_file_line_and_function() -> None:
     assert str(refused.value).startswith(f"{Path(__file__)}:{line}: _stars cannot be the node 'acme.test': ")
 
 
-@pytest.mark.parametrize(
-    ("type_id", "options", "why"),
-    [
-        ("Acme.score", {}, "is no type id"),
-        ("", {}, "is no type id"),
-        ("acme score", {}, "is no type id"),
-        ("acme.score\n", {}, "is no type id"),
-        ("a" * 129, {}, "is no type id"),
-        ("core.score", {}, "are taken"),
-        ("local.score", {}, "are taken"),
-        ("score", {}, "'score' has no prefix of your own; write one such as acme.score"),
-        ("acme.score", {"version": "1"}, "is no version"),
-        ("acme.score", {"version": "01.0.0"}, "is no version"),
-        ("acme.score", {"version": "1.0.0\n"}, "is no version"),
-        ("acme.score", {"effect": "twice"}, "is no effect; there are pure, idempotent, once"),
-        ("acme.score", {"version": 1}, "is no version"),
-        ("acme.score", {"concurrency": -1}, "concurrency is 0 for no limit"),
-        ("acme.score", {"concurrency": "2"}, "concurrency is 0 for no limit"),
-        ("acme.score", {"requires": "acme.gpu"}, "requires takes a list of names"),
-        ("acme.score", {"heartbeat_timeout": "1"}, "heartbeat_timeout takes seconds"),
-        ("acme.score", {"heartbeat_timeout": 0}, "heartbeat_timeout takes seconds"),
-    ],
+@each_case(
+    "type_id, options, why",
+    ("Acme.score", {}, "is no type id"),
+    ("", {}, "is no type id"),
+    ("acme score", {}, "is no type id"),
+    ("acme.score\n", {}, "is no type id"),
+    ("a" * 129, {}, "is no type id"),
+    ("core.score", {}, "are taken"),
+    ("local.score", {}, "are taken"),
+    ("score", {}, "'score' has no prefix of your own; write one such as acme.score"),
+    ("acme.score", {"version": "1"}, "is no version"),
+    ("acme.score", {"version": "01.0.0"}, "is no version"),
+    ("acme.score", {"version": "1.0.0\n"}, "is no version"),
+    ("acme.score", {"effect": "twice"}, "is no effect; there are pure, idempotent, once"),
+    ("acme.score", {"version": 1}, "is no version"),
+    ("acme.score", {"concurrency": -1}, "concurrency is 0 for no limit"),
+    ("acme.score", {"concurrency": "2"}, "concurrency is 0 for no limit"),
+    ("acme.score", {"requires": "acme.gpu"}, "requires takes a list of names"),
+    ("acme.score", {"heartbeat_timeout": "1"}, "heartbeat_timeout takes seconds"),
+    ("acme.score", {"heartbeat_timeout": 0}, "heartbeat_timeout takes seconds"),
 )
 def test_what_the_decorator_cannot_take_is_refused(type_id: str, options: dict[str, Any], why: str) -> None:
     def score(ctx: Any) -> None: ...

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.adapters.python.test_values import jsons, kinds
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case
+from tests.harness.definitions import for_all
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.decorator import node_of
@@ -55,8 +55,7 @@ def function_of(ports: dict[str, tuple[Any, bool]]) -> Any:
     return function
 
 
-@settings(max_examples=example_count(200), deadline=None)
-@given(signatures(), st.dictionaries(st.sampled_from([*NAMES, "other"]), jsons, max_size=4))
+@for_all(100, signatures(), st.dictionaries(st.sampled_from([*NAMES, "other"]), jsons, max_size=4), full=4_000)
 def test_a_function_is_called_exactly_with_what_its_schema_takes(
     ports: dict[str, tuple[Any, bool]], inputs: dict[str, Any]
 ) -> None:
@@ -221,21 +220,19 @@ def test_a_schema_is_kept_as_it_was() -> None:
 
 
 @pytest.mark.rule("env-40")
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        ({"name": "plan"}, ValueError, "'plan' cannot be the name of a kind: it must be like vendor.acme.plan"),
-        ({"name": "media.image"}, ValueError, "it is a kind of the protocol"),
-        ({"name": "prd.create"}, ValueError, "must be like"),
-        ({"name": "vendor.weftwork.x"}, ValueError, "it is taken"),
-        ({"name": 7}, TypeError, "a kind takes its name"),
-        ({"version": 0}, ValueError, "0 is no version"),
-        ({"version": True}, ValueError, "True is no version"),
-        ({"schema": []}, TypeError, "its schema is no object"),
-        ({"schema": {"default": object()}}, TypeError, "its schema is no JSON"),
-        ({"schema": {1: {2, 3}, None: 1}}, TypeError, "its schema is no JSON"),
-        ({"schema": {"default": "\ud800"}}, TypeError, "its schema is no JSON"),
-    ],
+@each_case(
+    "given, error, said",
+    ({"name": "plan"}, ValueError, "'plan' cannot be the name of a kind: it must be like vendor.acme.plan"),
+    ({"name": "media.image"}, ValueError, "it is a kind of the protocol"),
+    ({"name": "prd.create"}, ValueError, "must be like"),
+    ({"name": "vendor.weftwork.x"}, ValueError, "it is taken"),
+    ({"name": 7}, TypeError, "a kind takes its name"),
+    ({"version": 0}, ValueError, "0 is no version"),
+    ({"version": True}, ValueError, "True is no version"),
+    ({"schema": []}, TypeError, "its schema is no object"),
+    ({"schema": {"default": object()}}, TypeError, "its schema is no JSON"),
+    ({"schema": {1: {2, 3}, None: 1}}, TypeError, "its schema is no JSON"),
+    ({"schema": {"default": "\ud800"}}, TypeError, "its schema is no JSON"),
 )
 def test_what_cannot_work_is_refused_at_once(given: dict[str, Any], error: type[Exception], said: str) -> None:
     members: Any = {"name": "vendor.acme.plan", "schema": SCHEMA, **given}
