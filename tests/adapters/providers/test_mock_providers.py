@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.providers.provider_calls import collect_answer, model_request, run
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case
+from tests.harness.definitions import example_count, for_all
 from weftwork.adapters.providers import schema_sample as sample_module
 from weftwork.adapters.providers.mock_providers import _GENERATORS, MockProvider
 from weftwork.adapters.providers.schema_sample import MAX_ITEMS, sample_value
@@ -49,9 +50,12 @@ def test_a_text_is_streamed_token_by_token() -> None:
 
 
 @pytest.mark.rule("model-13")
-@pytest.mark.parametrize(
-    ("finish", "reason"),
-    [("stop", "stop"), ("length", "length"), ("tool_calls", "tool-call"), ("content_filter", "content-filter")],
+@each_case(
+    "finish, reason",
+    ("stop", "stop"),
+    ("length", "length"),
+    ("tool_calls", "tool-call"),
+    ("content_filter", "content-filter"),
 )
 async def test_a_stream_ends_as_it_is_told(finish: str, reason: str) -> None:
     assert (await collect_answer(mock("stream-text", finishReason=finish), model_request()))[1].reason == reason
@@ -74,12 +78,10 @@ async def test_tools_are_called() -> None:
 
 
 @pytest.mark.rule("model-13")
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ({}, ("provider_unavailable", "The mock provider has failed.", False)),
-        ({"code": "rate_limited", "message": "Slowly.", "retryable": True}, ("rate_limited", "Slowly.", True)),
-    ],
+@each_case(
+    "config, said",
+    ({}, ("provider_unavailable", "The mock provider has failed.", False)),
+    ({"code": "rate_limited", "message": "Slowly.", "retryable": True}, ("rate_limited", "Slowly.", True)),
 )
 async def test_an_error_is_a_fault(config: dict[str, Any], said: tuple[str, str, bool]) -> None:
     with pytest.raises(ProviderFault) as caught:
@@ -98,14 +100,12 @@ def test_usage_alone_has_no_text() -> None:
 
 
 @pytest.mark.rule("model-13")
-@pytest.mark.parametrize(
-    ("name", "config", "waits"),
-    [
-        ("stream-text", {"tokens": ["a", "b", "c"], "delayMsPerToken": 5000}, [5000] * 3),
-        ("tool-calls", {"toolCalls": [{"name": "a"}, {"name": "b"}], "delayMsPerToken": 7}, [7] * 2),
-        ("error", {"failAfterMs": 30}, [30]),
-        ("stream-text", {"tokens": ["a"]}, []),
-    ],
+@each_case(
+    "name, config, waits",
+    ("stream-text", {"tokens": ["a", "b", "c"], "delayMsPerToken": 5000}, [5000] * 3),
+    ("tool-calls", {"toolCalls": [{"name": "a"}, {"name": "b"}], "delayMsPerToken": 7}, [7] * 2),
+    ("error", {"failAfterMs": 30}, [30]),
+    ("stream-text", {"tokens": ["a"]}, []),
 )
 async def test_delays_are_those_of_the_clock(name: str, config: dict[str, Any], waits: list[int]) -> None:
     clock = ManualClock()
@@ -140,7 +140,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.rule("model-16")
-@pytest.mark.parametrize(("name", "config", "pointer"), BAD)
+@each_case("name, config, pointer", *BAD)
 def test_a_config_that_cannot_be_played_is_refused(name: str, config: dict[str, Any], pointer: str) -> None:
     with pytest.raises(ClientFault) as caught:
         check_mock_provider({"mockProvider": {"id": name, "config": config}}, "test")
@@ -150,7 +150,7 @@ def test_a_config_that_cannot_be_played_is_refused(name: str, config: dict[str, 
 
 
 @pytest.mark.rule("model-16")
-@pytest.mark.parametrize("name", MOCK_PROVIDERS)
+@each_case("name", *MOCK_PROVIDERS)
 def test_a_config_may_be_left_out_and_may_hold_more(name: str) -> None:
     check_mock_provider({"mockProvider": {"id": name}}, "test")
     check_mock_provider({"mockProvider": {"id": name, "config": {"x-more": 1, "delayMsPerToken": 5.0}}}, "test")
@@ -201,8 +201,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(SCHEMAS)
+@for_all(150, SCHEMAS, full=6_000)
 def test_a_sample_fits_its_schema_and_is_the_same_again(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"Word": {"type": "string", "minLength": 3}}}
     if not check_caller_schema(whole, ""):
@@ -210,23 +209,21 @@ def test_a_sample_fits_its_schema_and_is_the_same_again(schema: dict[str, Any]) 
         assert sample_value(whole) == sample_value(whole)
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"default": [1], "type": "string"}, [1]),
-        ({"examples": ["x", "y"]}, "x"),
-        ({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00Z"),
-        ({"required": ["a"]}, {"a": "scripted"}),
-        (
-            {"type": "array", "prefixItems": [{"type": "boolean"}], "items": {"type": "integer"}, "minItems": 2},
-            [True, 0],
-        ),
-        (
-            {"allOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"required": ["b"]}], "required": ["c"]},
-            {"a": 1, "b": "scripted", "c": "scripted"},
-        ),
-        ({"$ref": "#/$defs/gone"}, "scripted"),
-    ],
+@each_case(
+    "schema, value",
+    ({"default": [1], "type": "string"}, [1]),
+    ({"examples": ["x", "y"]}, "x"),
+    ({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00Z"),
+    ({"required": ["a"]}, {"a": "scripted"}),
+    (
+        {"type": "array", "prefixItems": [{"type": "boolean"}], "items": {"type": "integer"}, "minItems": 2},
+        [True, 0],
+    ),
+    (
+        {"allOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"required": ["b"]}], "required": ["c"]},
+        {"a": 1, "b": "scripted", "c": "scripted"},
+    ),
+    ({"$ref": "#/$defs/gone"}, "scripted"),
 )
 def test_a_sample_takes_what_the_schema_names(schema: dict[str, Any], value: Any) -> None:
     assert sample_value(schema) == value
@@ -265,6 +262,6 @@ def test_a_schema_cannot_make_a_sample_grow() -> None:
         ),
     )
 )
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, full=4_000), deadline=None)
 def test_what_is_no_schema_does_no_harm(written: Any) -> None:
     sample_value({"type": "object", "required": ["a"], "properties": {"a": written}})

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.providers.provider_calls import generate_text, model_request, run
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.providers.mock_providers import MockProvider
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
@@ -46,8 +47,8 @@ PROVIDERS: dict[str, Callable[[], ModelProvider]] = {
 }
 
 
-@pytest.mark.parametrize("check", suite.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", PROVIDERS)
+@each_case("check", *suite.CHECKS, ids=lambda check: check.__name__)
+@each_case("name", *PROVIDERS)
 def test_the_provider_keeps_its_promises(name: str, check: suite.Check) -> None:
     suite.prove(PROVIDERS[name](), suite.question(), check)
 
@@ -190,13 +191,11 @@ def test_every_check_has_been_shown_to_fail() -> None:
     assert {row[1] for row in marks[0].args[1]} == set(suite.CHECKS)
 
 
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [
-        (Settings(), ("scripted",)),
-        (Settings(test_seams=True), ("scripted", "mock")),
-        (Settings(conformance=True), ("scripted", "mock")),
-    ],
+@each_case(
+    "settings, names",
+    (Settings(), ("scripted",)),
+    (Settings(test_seams=True), ("scripted", "mock")),
+    (Settings(conformance=True), ("scripted", "mock")),
 )
 def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str, ...]) -> None:
     models, _ = build_providers(settings, ManualClock())
@@ -250,19 +249,17 @@ NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 
 
 
 @pytest.mark.rule("model-17")
-@pytest.mark.parametrize(
-    ("configurable", "config", "choice"),
-    [
-        ({}, {}, ModelSelection()),
-        ({}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
-        ({"model": "m", "temperature": 0, "maxTokens": 9.0}, NODE, ModelSelection("acme", "m", 0, 9)),
-        ({"ai.model": "a", "model": "m"}, NODE, ModelSelection("acme", "a", 0.5, 50)),
-        ({"ai": {"model": "a"}, "model": "m"}, {}, ModelSelection("", "a")),
-        ({"ai.provider": "other"}, NODE, ModelSelection("other", "", 0.5, 50)),
-        ({"ai": {"provider": "other", "model": "o"}}, NODE, ModelSelection("other", "o", 0.5, 50)),
-        ({"ai.provider": "acme"}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
-        ({"ai.provider": "other"}, {"model": "acme-1"}, ModelSelection("other")),
-    ],
+@each_case(
+    "configurable, config, choice",
+    ({}, {}, ModelSelection()),
+    ({}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+    ({"model": "m", "temperature": 0, "maxTokens": 9.0}, NODE, ModelSelection("acme", "m", 0, 9)),
+    ({"ai.model": "a", "model": "m"}, NODE, ModelSelection("acme", "a", 0.5, 50)),
+    ({"ai": {"model": "a"}, "model": "m"}, {}, ModelSelection("", "a")),
+    ({"ai.provider": "other"}, NODE, ModelSelection("other", "", 0.5, 50)),
+    ({"ai": {"provider": "other", "model": "o"}}, NODE, ModelSelection("other", "o", 0.5, 50)),
+    ({"ai.provider": "acme"}, NODE, ModelSelection("acme", "acme-1", 0.5, 50)),
+    ({"ai.provider": "other"}, {"model": "acme-1"}, ModelSelection("other")),
 )
 def test_the_run_wins_over_the_node(
     configurable: dict[str, Any], config: dict[str, Any], choice: ModelSelection
@@ -271,7 +268,7 @@ def test_the_run_wins_over_the_node(
 
 
 @pytest.mark.rule("model-17")
-@settings(max_examples=example_count(100), deadline=None)
+@settings(max_examples=example_count(50, full=2_000), deadline=None)
 @given(
     st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),
     st.fixed_dictionaries({}, optional={"provider": st.sampled_from("ab"), "model": st.sampled_from("mn")}),
@@ -284,7 +281,9 @@ def test_both_spellings_choose_the_same(asked: dict[str, str], config: dict[str,
     assert select_model(flat, config).provider == asked.get("provider", config.get("provider", ""))
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
+@pytest.mark.rule("model-18")
+@each_case(
+    "configurable, pointer",
     ({"ai.provider": "gone"}, "/configurable/ai.provider"),
     ({"ai": {"provider": "gone"}}, "/configurable/ai/provider"),
     ({"ai": {"provider": "mock"}, "ai.provider": "scripted"}, "/configurable/ai.provider"),
@@ -294,11 +293,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"ai.model": None}, "/configurable/ai.model"),
     ({"ai": []}, "/configurable/ai"),
     ({"ai.credentialRef": {}}, "/configurable/ai.credentialRef"),
-]
-
-
-@pytest.mark.rule("model-18")
-@pytest.mark.parametrize(("configurable", "pointer"), BAD)
+)
 def test_what_is_not_offered_is_refused_and_pointed_at(configurable: dict[str, Any], pointer: str) -> None:
     with pytest.raises(ClientFault) as caught:
         check_selection(configurable, ("scripted", "mock"))
@@ -306,27 +301,23 @@ def test_what_is_not_offered_is_refused_and_pointed_at(configurable: dict[str, A
 
 
 @pytest.mark.rule("model-18")
-@pytest.mark.parametrize(
+@each_case(
     "configurable",
-    [
-        {},
-        {"ai.provider": "scripted"},
-        {"ai": {"provider": "mock", "model": "m", "more": 1}},
-        {"ai": {"provider": "mock"}, "ai.provider": "mock"},
-        {"acme.provider": "gone", "aiProvider": 1},
-    ],
+    {},
+    {"ai.provider": "scripted"},
+    {"ai": {"provider": "mock", "model": "m", "more": 1}},
+    {"ai": {"provider": "mock"}, "ai.provider": "mock"},
+    {"acme.provider": "gone", "aiProvider": 1},
 )
 def test_what_is_offered_may_be_asked_for(configurable: dict[str, Any]) -> None:
     check_selection(configurable, ("scripted", "mock"))
 
 
 @pytest.mark.rule("model-18")
-@pytest.mark.parametrize(
-    ("configurable", "details"),
-    [
-        ({"ai.credentialRef": "cred-1"}, None),
-        ({"ai": {"credentialRef": "cred-1", "provider": "mock"}}, {"provider": "mock"}),
-    ],
+@each_case(
+    "configurable, details",
+    ({"ai.credentialRef": "cred-1"}, None),
+    ({"ai": {"credentialRef": "cred-1", "provider": "mock"}}, {"provider": "mock"}),
 )
 def test_a_credential_is_for_those_that_take_one(configurable: dict[str, Any], details: Any) -> None:
     with pytest.raises(ClientFault) as caught:

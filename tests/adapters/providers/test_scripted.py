@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.providers.provider_calls import collect_answer, generate_text, model_request, run
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case
+from tests.harness.definitions import for_all
 from weftwork.adapters.providers.mock_providers import MockProvider
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.script import Script, ScriptEntry, ScriptError, parse_entry, read_script
@@ -48,25 +48,23 @@ def scripted(*program: Any) -> ScriptedProvider:
 
 
 @pytest.mark.rule("model-11")
-@pytest.mark.parametrize(
-    ("written", "reason", "detail", "refusal", "category"),
-    [
-        ({}, "stop", "end_turn", None, None),
-        ({"stopReason": "stop_sequence"}, "stop", "stop_sequence", None, None),
-        ({"stopReason": "max_tokens"}, "length", "max_tokens", None, None),
-        ({"stopReason": "length"}, "length", "length", None, None),
-        ({"stopReason": "tool_use"}, "tool-call", "tool_use", None, None),
-        ({"stopReason": "brownout"}, "other", "brownout", None, None),
-        (
-            {"stopReason": "safety", "refusalText": "No.", "safetyCategory": "harm"},
-            "content-filter",
-            "safety",
-            "No.",
-            "harm",
-        ),
-        ({"mode": "refusal", "refusalReason": "Never."}, "content-filter", "refusal", "Never.", None),
-        ({"mode": "refusal"}, "content-filter", "refusal", None, None),
-    ],
+@each_case(
+    "written, reason, detail, refusal, category",
+    ({}, "stop", "end_turn", None, None),
+    ({"stopReason": "stop_sequence"}, "stop", "stop_sequence", None, None),
+    ({"stopReason": "max_tokens"}, "length", "max_tokens", None, None),
+    ({"stopReason": "length"}, "length", "length", None, None),
+    ({"stopReason": "tool_use"}, "tool-call", "tool_use", None, None),
+    ({"stopReason": "brownout"}, "other", "brownout", None, None),
+    (
+        {"stopReason": "safety", "refusalText": "No.", "safetyCategory": "harm"},
+        "content-filter",
+        "safety",
+        "No.",
+        "harm",
+    ),
+    ({"mode": "refusal", "refusalReason": "Never."}, "content-filter", "refusal", "Never.", None),
+    ({"mode": "refusal"}, "content-filter", "refusal", None, None),
 )
 async def test_the_end_of_an_answer_is_the_programmed_one(
     written: dict[str, Any], reason: str, detail: str, refusal: str | None, category: str | None
@@ -99,22 +97,20 @@ async def test_an_envelope_is_answered_as_its_text() -> None:
     assert msgspec.json.decode(said) == {"type": "error", "payload": {"a": 1}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "written",
-    [
-        {"content": "a", "chunks": ["b"]},
-        {"content": 1},
-        {"contnet": "a"},
-        {"delayMsPerToken": 5001},
-        {"delayMsPerToken": -1},
-        {"inputTokens": -1},
-        {"outputTokens": 1.5},
-        {"mode": "envelope"},
-        {"mode": "song"},
-        {"fault": {}},
-        ["a"],
-        None,
-    ],
+    {"content": "a", "chunks": ["b"]},
+    {"content": 1},
+    {"contnet": "a"},
+    {"delayMsPerToken": 5001},
+    {"delayMsPerToken": -1},
+    {"inputTokens": -1},
+    {"outputTokens": 1.5},
+    {"mode": "envelope"},
+    {"mode": "song"},
+    {"fault": {}},
+    ["a"],
+    None,
 )
 def test_an_entry_that_says_nothing_clear_is_refused_and_changes_nothing(written: Any) -> None:
     programs = ScriptedPrograms()
@@ -156,42 +152,32 @@ async def test_a_call_takes_its_entry_when_it_starts() -> None:
     await second.aclose()
 
 
-async def test_delays_are_those_of_the_clock() -> None:
+async def test_delays_are_those_of_the_clock_and_cancelling_leaves_no_sleeper() -> None:
     clock = ManualClock()
-    provider = ScriptedProvider(
-        clock, ScriptedPrograms(Script(default=ScriptEntry(content="a b", delay_ms_per_token=5000)))
-    )
-    task = asyncio.create_task(collect_answer(provider, model_request()))
-    for _ in range(2):
+    entry = ScriptEntry(content="a b", delay_ms_per_token=5000)
+    provider = ScriptedProvider(clock, ScriptedPrograms(Script(default=entry)))
+
+    async def sleeps() -> None:
         while clock.next_wake is None:
             await asyncio.sleep(0)
+
+    task = asyncio.create_task(collect_answer(provider, model_request()))
+    for _ in range(2):
+        await sleeps()
         assert not task.done()
         assert clock.next_wake == clock.now() + 5000
         clock.advance(5000)
         await asyncio.sleep(0)
     assert [delta.text for delta in (await task)[0]] == ["a", " b"]
-
-
-async def test_cancelling_leaves_no_sleeper() -> None:
-    clock = ManualClock()
-    task = asyncio.create_task(
-        collect_answer(
-            ScriptedProvider(
-                clock, ScriptedPrograms(Script(default=ScriptEntry("end_turn", "a", delay_ms_per_token=9)))
-            ),
-            model_request(),
-        )
-    )
-    while clock.next_wake is None:
-        await asyncio.sleep(0)
+    task = asyncio.create_task(collect_answer(provider, model_request()))
+    await sleeps()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert clock.next_wake is None
 
 
-@settings(max_examples=example_count(300), deadline=None)
-@given(st.text())
+@for_all(150, st.text(), full=6_000)
 def test_pieces_together_are_the_text(text: str) -> None:
     parts = split_words(text)
     assert "".join(parts) == text
@@ -199,12 +185,8 @@ def test_pieces_together_are_the_text(text: str) -> None:
     assert len(parts) == max(len(text.split()), bool(text))
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ä" * 4, 2)])
-def test_tokens_are_an_estimate_by_bytes(text: str, count: int) -> None:
-    assert estimate_tokens(text) == count
-
-
-def test_an_entry_may_be_a_plain_text() -> None:
+def test_tokens_are_an_estimate_by_bytes_and_a_plain_text_is_an_entry() -> None:
+    assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "ä" * 4)] == [0, 1, 1, 2, 2]
     assert parse_entry("hello") == ScriptEntry(content="hello")
 
 
@@ -366,7 +348,7 @@ def test_what_a_host_takes_is_what_any_provider_takes() -> None:
     assert ProviderRegistry(ManualClock(), []).input_modalities == frozenset()
 
 
-@pytest.mark.parametrize("name", MOCK_CONFIGS)
+@each_case("name", *MOCK_CONFIGS)
 def test_mocks_take_text_alone(name: str) -> None:
     assert MockProvider(ManualClock(), name, {}).modalities("") == frozenset()
 
@@ -392,36 +374,23 @@ def test_a_script_can_say_what_it_was_shown() -> None:
 
 def test_without_a_script_it_tells_what_was_shown() -> None:
     told = "(scripted) No model is connected to this host."
-    request, _ = showing("What is it?")
-    assert (
-        run(generate_text(ScriptedProvider(ManualClock()), request))
-        == f"{told} You said: What is it? You showed: image/png (7 bytes)."
-    )
-    request, _ = showing()
-    assert run(generate_text(ScriptedProvider(ManualClock()), request)) == f"{told} You showed: image/png (7 bytes)."
+    provider = ScriptedProvider(ManualClock())
+    for texts, said in ((("What is it?",), "You said: What is it? "), ((), "")):
+        assert run(generate_text(provider, showing(*texts)[0])) == f"{told} {said}You showed: image/png (7 bytes)."
 
 
 async def test_an_entry_makes_media_before_its_end() -> None:
-    made = {
-        "kind": "image",
-        "base64": base64.b64encode(PICTURE).decode(),
-        "mediaType": "image/png",
-        "alt": "a",
-        "name": "n",
-    }
+    made = {"kind": "image", "base64": base64.b64encode(PICTURE).decode(), "mediaType": "image/png"}
+    media = [{**made, "alt": "a", "name": "n"}, {"kind": "file", "base64": ""}]
     programs = ScriptedPrograms()
-    assert (
-        programs.program("live:acme", "ask", [{"content": "Here.", "media": [made, {"kind": "file", "base64": ""}]}])
-        == 1
-    )
-
+    assert programs.program("live:acme", "ask", [{"content": "Here.", "media": media}]) == 1
     items = [item async for item in ScriptedProvider(ManualClock(), programs).generate(showing()[0])]
     assert items[-3:-1] == [GeneratedMedia("image", PICTURE, "image/png", "a", "n"), GeneratedMedia("file", b"")]
     assert isinstance(items[-1], AnswerEnd)
 
 
-@pytest.mark.parametrize(
-    "media", [[{"kind": "video", "base64": ""}], [{"kind": "image"}], [{"kind": "image", "base64": "!"}], ["x"], {}]
+@each_case(
+    "media", [{"kind": "video", "base64": ""}], [{"kind": "image"}], [{"kind": "image", "base64": "!"}], ["x"], {}
 )
 def test_media_that_cannot_be_made_are_refused(media: Any) -> None:
     with pytest.raises(Exception, match=r"Expected|Invalid|missing"):
