@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import answer, parse, parse_form
@@ -19,7 +18,8 @@ from tests.adapters.http.page.sample_questions import (
     clarification,
     interrupt_document,
 )
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case
+from tests.harness.definitions import for_all
 from weftwork.adapters.http.page import form_answer
 from weftwork.adapters.http.page.form_plan import is_malformed, plan_for
 from weftwork.adapters.http.page.pages import render_question
@@ -30,20 +30,18 @@ from weftwork.protocol.people.interrupt_validation import normalize_answer
 from weftwork.protocol.run.interrupts import InterruptState
 
 
-@pytest.mark.parametrize(
-    ("action", "filled", "value"),
-    [
-        ("accept", {}, {"action": "accept"}),
-        ("accept", {"comment": "Good.\nGo."}, {"action": "accept", "comment": "Good.\nGo."}),
-        ("reject", {"comment": "No", "refine": "x", "ask": "y"}, {"action": "reject", "comment": "No"}),
-        (
-            "refine",
-            {"refine": "Shorter", "comment": "x"},
-            {"action": "refine", "refineFeedback": {"scope": "whole", "text": "Shorter"}},
-        ),
-        ("edit-accept", {"edit": '{"a": [1]}'}, {"action": "edit-accept", "editedArtifactData": {"a": [1]}}),
-        ("ask", {"ask": "Why?", "edit": "{"}, {"action": "ask", "question": "Why?"}),
-    ],
+@each_case(
+    "action, filled, value",
+    ("accept", {}, {"action": "accept"}),
+    ("accept", {"comment": "Good.\nGo."}, {"action": "accept", "comment": "Good.\nGo."}),
+    ("reject", {"comment": "No", "refine": "x", "ask": "y"}, {"action": "reject", "comment": "No"}),
+    (
+        "refine",
+        {"refine": "Shorter", "comment": "x"},
+        {"action": "refine", "refineFeedback": {"scope": "whole", "text": "Shorter"}},
+    ),
+    ("edit-accept", {"edit": '{"a": [1]}'}, {"action": "edit-accept", "editedArtifactData": {"a": [1]}}),
+    ("ask", {"ask": "Why?", "edit": "{"}, {"action": "ask", "question": "Why?"}),
 )
 def test_only_the_fields_of_the_pressed_button_count(action: str, filled: dict[str, str], value: Any) -> None:
     question = approval()
@@ -62,7 +60,7 @@ def test_a_text_is_edited_as_a_text() -> None:
     assert answer(question, form, "edit-accept")["editedArtifactData"] == '{"not": "json"'
 
 
-@pytest.mark.parametrize("actions", [["accept"], ["reject", "ask"], ["refine"], ["edit-accept"]])
+@each_case("actions", ["accept"], ["reject", "ask"], ["refine"], ["edit-accept"])
 def test_there_is_a_button_for_each_allowed_action(actions: list[str]) -> None:
     tree = parse(render_question(approval(actions), "token"))
     assert sorted(each.get("value") for each in tree.named("button")) == sorted(actions)
@@ -84,7 +82,7 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@each_case("name", *ANSWERS)
 def test_an_answer_of_each_kind_is_one_that_the_run_takes(name: str) -> None:
     question, (action, filled, value) = KINDS[name], ANSWERS[name]
     form = parse_form(question)
@@ -139,26 +137,6 @@ def test_empty_means_null_where_null_is_allowed() -> None:
     assert answer(question, parse_form(question)) == {"answers": {"q": None}}
 
 
-WRONG: list[tuple[str, str, str]] = [
-    ("f0", "", "/resumeValue/answers/why"),
-    ("f0", " \n ", "/resumeValue/answers/why"),
-    ("f3", "2", "/resumeValue/answers/class"),
-    ("f3", "first", "/resumeValue/answers/class"),
-    ("f3", "00", "/resumeValue/answers/class"),
-    ("f4", "0", "/resumeValue/answers/seats"),
-    ("f4", "1.5", "/resumeValue/answers/seats"),
-    ("f4", "٣", "/resumeValue/answers/seats"),
-    ("f4", "1" * 500, "/resumeValue/answers/seats"),
-    ("f5", "7", "/resumeValue/answers/extras"),
-    ("f8", "de-123", "/resumeValue/answers/code"),
-    ("f9", "1e999", "/resumeValue/answers/weight"),
-    ("f9", "nan", "/resumeValue/answers/weight"),
-    ("f10", "{", "/resumeValue/answers/rest"),
-    ("f10", "[]", "/resumeValue/answers/rest"),
-    ("f10", '{"a": 1, "a": 2}', "/resumeValue/answers/rest"),
-]
-
-
 def trip() -> dict[str, list[str]]:
     texts = ["Work", "2026-04-01", "ann@example.org", "1", "2", "0", "1", "3", "DE-123", "7.5", "{}"]
     return {f"f{place}": [text] for place, text in enumerate(texts)}
@@ -186,7 +164,25 @@ def test_a_whole_form() -> None:
     }
 
 
-@pytest.mark.parametrize(("field", "text", "pointer"), WRONG)
+@each_case(
+    "field, text, pointer",
+    ("f0", "", "/resumeValue/answers/why"),
+    ("f0", " \n ", "/resumeValue/answers/why"),
+    ("f3", "2", "/resumeValue/answers/class"),
+    ("f3", "first", "/resumeValue/answers/class"),
+    ("f3", "00", "/resumeValue/answers/class"),
+    ("f4", "0", "/resumeValue/answers/seats"),
+    ("f4", "1.5", "/resumeValue/answers/seats"),
+    ("f4", "٣", "/resumeValue/answers/seats"),
+    ("f4", "1" * 500, "/resumeValue/answers/seats"),
+    ("f5", "7", "/resumeValue/answers/extras"),
+    ("f8", "de-123", "/resumeValue/answers/code"),
+    ("f9", "1e999", "/resumeValue/answers/weight"),
+    ("f9", "nan", "/resumeValue/answers/weight"),
+    ("f10", "{", "/resumeValue/answers/rest"),
+    ("f10", "[]", "/resumeValue/answers/rest"),
+    ("f10", '{"a": 1, "a": 2}', "/resumeValue/answers/rest"),
+)
 def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None:
     with pytest.raises(ClientFault) as refused:
         form_answer.resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
@@ -203,21 +199,19 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
     assert [each["field"] for each in details["violations"]] == ["f0", "f4"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sent",
-    [
-        [("action", "maybe")],
-        [("action", "accept"), ("action", "reject")],
-        [("action", "accept"), ("action", "accept")],
-        [("comment", "no button")],
-        [("action", "accept"), ("comment", "a"), ("comment", "b")],
-        [("action", "accept"), ("voter", "somebody else")],
-        [("action", "accept"), ("override", "true"), ("reason", "because")],
-        [("action", "refine"), ("refine", "")],
-        [("action", "edit-accept"), ("edit", "{not json")],
-        [("action", "ask"), ("ask", " ")],
-        [("action", "accept"), ("comment", "x" * 10_001)],
-    ],
+    [("action", "maybe")],
+    [("action", "accept"), ("action", "reject")],
+    [("action", "accept"), ("action", "accept")],
+    [("comment", "no button")],
+    [("action", "accept"), ("comment", "a"), ("comment", "b")],
+    [("action", "accept"), ("voter", "somebody else")],
+    [("action", "accept"), ("override", "true"), ("reason", "because")],
+    [("action", "refine"), ("refine", "")],
+    [("action", "edit-accept"), ("edit", "{not json")],
+    [("action", "ask"), ("ask", " ")],
+    [("action", "accept"), ("comment", "x" * 10_001)],
 )
 def test_what_the_page_does_not_send_is_refused(sent: list[tuple[str, str]]) -> None:
     with pytest.raises(ClientFault) as refused:
@@ -225,9 +219,7 @@ def test_what_the_page_does_not_send_is_refused(sent: list[tuple[str, str]]) -> 
     assert refused.value.code == "validation_error"
 
 
-@pytest.mark.parametrize(
-    "question", [{**approval(), "intent": "inspect"}, approval(profile="openwop-interrupt-auth-required")]
-)
+@each_case("question", {**approval(), "intent": "inspect"}, approval(profile="openwop-interrupt-auth-required"))
 def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None:
     tree = parse(render_question(question, "token"))
     assert tree.named("form", "button") == []
@@ -236,16 +228,14 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     assert refused.value.code == "forbidden"
 
 
-@pytest.mark.parametrize(
-    ("sent", "value"),
-    [
-        ([("action", "ratify")], {"kind": "terminate"}),
-        ([("action", "reject")], {"action": "reject"}),
-        (
-            [("action", "edit"), ("edit", '{"kind": "terminate", "reason": "no"}')],
-            {"kind": "terminate", "reason": "no"},
-        ),
-    ],
+@each_case(
+    "sent, value",
+    ([("action", "ratify")], {"kind": "terminate"}),
+    ([("action", "reject")], {"action": "reject"}),
+    (
+        [("action", "edit"), ("edit", '{"kind": "terminate", "reason": "no"}')],
+        {"kind": "terminate", "reason": "no"},
+    ),
 )
 def test_the_decision_of_a_supervisor_can_be_refused(sent: list[tuple[str, str]], value: Any) -> None:
     assert form_answer.resume_value(KINDS["decision of a supervisor"], sent) == value
@@ -312,14 +302,12 @@ def refused(body: bytes) -> bool:
     return code is not None
 
 
-@given(pairs=PAIRS, way=st.sampled_from([quote, quote_plus]))
-@settings(max_examples=example_count(200), deadline=None)
+@for_all(100, pairs=PAIRS, way=st.sampled_from([quote, quote_plus]), full=4_000)
 def test_what_is_encoded_comes_back(pairs: list[tuple[str, str]], way: object) -> None:
     assert form_answer.decode_form(urlencode(pairs, quote_via=way).encode()) == pairs  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-@given(body=st.binary(max_size=200) | st.text("a=&%+0fFé;\n", max_size=60).map(str.encode))
-@settings(max_examples=example_count(500), deadline=None)
+@for_all(250, body=st.binary(max_size=200) | st.text("a=&%+0fFé;\n", max_size=60).map(str.encode), full=10_000)
 def test_any_body_is_read_or_refused(body: bytes) -> None:
     refused(body)
 
@@ -333,45 +321,41 @@ def test_the_order_and_repetitions_are_kept() -> None:
     assert form_answer.decode_form(b"") == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
-    [
-        b"a",
-        b"&",
-        b"a=1&",
-        b"=1",
-        b"a=1&&b=2",
-        b"a=%",
-        b"a=%4",
-        b"a=%zz",
-        b"a=%ff",
-        b"a=%c0%80",
-        b"a=%ed%a0%80",
-        b"a=%f4%90%80%80",
-        b"a=%00",
-        b"%00=a",
-        b"a=\xc3\xa9",
-        b"a=1 2",
-        b"a=1\n",
-        b'a="x"',
-        b"%ff=a",
-        b'{"resumeValue": 1}',
-        b"--boundary\r\ncontent-disposition: form-data",
-    ],
+    b"a",
+    b"&",
+    b"a=1&",
+    b"=1",
+    b"a=1&&b=2",
+    b"a=%",
+    b"a=%4",
+    b"a=%zz",
+    b"a=%ff",
+    b"a=%c0%80",
+    b"a=%ed%a0%80",
+    b"a=%f4%90%80%80",
+    b"a=%00",
+    b"%00=a",
+    b"a=\xc3\xa9",
+    b"a=1 2",
+    b"a=1\n",
+    b'a="x"',
+    b"%ff=a",
+    b'{"resumeValue": 1}',
+    b"--boundary\r\ncontent-disposition: form-data",
 )
 def test_what_is_no_form_is_refused(body: bytes) -> None:
     assert refused(body)
 
 
-@pytest.mark.parametrize(
-    ("fits", "too_much"),
-    [
-        (b"&".join([b"a=1"] * form_answer.MAX_FIELDS), b"&".join([b"a=1"] * (form_answer.MAX_FIELDS + 1))),
-        (b"a" * form_answer.MAX_NAME + b"=1", b"a" * (form_answer.MAX_NAME + 1) + b"=1"),
-        (b"a=" + b"x" * form_answer.MAX_VALUE, b"a=" + b"x" * (form_answer.MAX_VALUE + 1)),
-        (b"a=" + b"%F0%9F%99%82" * form_answer.MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (form_answer.MAX_VALUE + 1)),
-        (b"a=1", b"a=1&" + b"b" * form_answer.MAX_FORM_BYTES),
-    ],
+@each_case(
+    "fits, too_much",
+    (b"&".join([b"a=1"] * form_answer.MAX_FIELDS), b"&".join([b"a=1"] * (form_answer.MAX_FIELDS + 1))),
+    (b"a" * form_answer.MAX_NAME + b"=1", b"a" * (form_answer.MAX_NAME + 1) + b"=1"),
+    (b"a=" + b"x" * form_answer.MAX_VALUE, b"a=" + b"x" * (form_answer.MAX_VALUE + 1)),
+    (b"a=" + b"%F0%9F%99%82" * form_answer.MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (form_answer.MAX_VALUE + 1)),
+    (b"a=1", b"a=1&" + b"b" * form_answer.MAX_FORM_BYTES),
 )
 def test_bounds(fits: bytes, too_much: bytes) -> None:
     assert not refused(fits)
@@ -437,8 +421,7 @@ def schema_and_value(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
             return {}, draw(JSON)
 
 
-@given(drawn=st.lists(schema_and_value(), min_size=1, max_size=6))
-@settings(max_examples=example_count(200), deadline=None)
+@for_all(100, drawn=st.lists(schema_and_value(), min_size=1, max_size=6), full=4_000)
 def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any], Any]]) -> None:
     question = clarification(*((f"q/{place}~", f"Question {place}", schema) for place, (schema, _) in enumerate(drawn)))
     assert not is_malformed(question)
@@ -452,8 +435,9 @@ def test_what_is_filled_in_is_what_the_run_gets(drawn: list[tuple[dict[str, Any]
         assert check_value(schema, found[f"q/{place}~"], "") == []
 
 
-@given(drawn=st.lists(schema_and_value(), min_size=1, max_size=5), optional=st.sets(st.integers(0, 4)))
-@settings(max_examples=example_count(100), deadline=None)
+@for_all(
+    50, drawn=st.lists(schema_and_value(), min_size=1, max_size=5), optional=st.sets(st.integers(0, 4)), full=2_000
+)
 def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any], Any]], optional: set[int]) -> None:
     properties = {f"m{place}": schema for place, (schema, _) in enumerate(drawn)}
     required = [f"m{place}" for place in range(len(drawn)) if place not in optional]
@@ -469,8 +453,7 @@ def test_an_object_is_asked_for_member_by_member(drawn: list[tuple[dict[str, Any
     assert check_value(schema, answer(question, form), "") == []
 
 
-@given(value=JSON | TEXT)
-@settings(max_examples=example_count(200), deadline=None)
+@for_all(100, value=JSON | TEXT, full=4_000)
 def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None:
     question = approval(artifactData=value)
     form = parse_form(question)
@@ -479,9 +462,7 @@ def test_what_is_edited_and_left_as_it_is_comes_back_exactly(value: Any) -> None
     assert exact(answer(question, form, "edit-accept")["editedArtifactData"]) == exact(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["a\u202eb", "\ufeffx", "tab\there", "\u2028", "\r\n", "a\r\nb", "  ", "\n\nx\n", "\U000e0041"]
-)
+@each_case("text", "a\u202eb", "\ufeffx", "tab\there", "\u2028", "\r\n", "a\r\nb", "  ", "\n\nx\n", "\U000e0041")
 def test_hidden_characters_survive_an_edit(text: str) -> None:
     question = approval(artifactData=text)
     assert answer(question, parse_form(question), "edit-accept")["editedArtifactData"] == text

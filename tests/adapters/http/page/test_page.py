@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import Element, parse, shape
@@ -27,7 +26,8 @@ from tests.adapters.http.page.sample_questions import (
     with_text,
     with_text_everywhere,
 )
-from tests.harness.definitions import example_count
+from tests.harness.cases import each_case, fails_without
+from tests.harness.definitions import for_all
 from tests.live import Host, open_in_process
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel, flow, interrupt_node, register
@@ -86,16 +86,17 @@ def test_the_corpus_is_large() -> None:
     assert sum(len(text_paths(question)) for question in KINDS.values()) >= 200
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("payload", [*POLYGLOTS, PAYLOADS[0]])
-def test_each_place_takes_text_only(name: str, payload: str) -> None:
-    for place in text_paths(KINDS[name]):
-        tree = check(render(with_text(KINDS[name], place, payload)))
-        assert shape(tree) == shape(check(render(with_text(KINDS[name], place, stand_in(payload))))), place
+@each_case("name", *KINDS)
+def test_each_place_takes_text_only(name: str) -> None:
+    """Of the short proof, each place takes one of the texts."""
+    payloads = [*POLYGLOTS, PAYLOADS[0]]
+    for number, place in enumerate(text_paths(KINDS[name])):
+        for payload in payloads if FULL else [payloads[number % len(payloads)]]:
+            tree = check(render(with_text(KINDS[name], place, payload)))
+            assert shape(tree) == shape(check(render(with_text(KINDS[name], place, stand_in(payload))))), place
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", KINDS)
+@each_case("name", *KINDS)
 def test_all_places_take_text_only(name: str) -> None:
     """Of the short proof, each kind takes its share of the texts."""
     step = 1 if FULL else 8
@@ -104,7 +105,7 @@ def test_all_places_take_text_only(name: str) -> None:
         assert shape(tree) == shape(check(render(with_text_everywhere(KINDS[name], stand_in(payload))))), payload
 
 
-@pytest.mark.parametrize("payload", [*PAYLOADS, *POLYGLOTS])
+@each_case("payload", *PAYLOADS[:: 1 if FULL else 4], *POLYGLOTS)
 def test_other_pages_take_text_only(payload: str) -> None:
     for document in (
         pages.render_done(payload, with_text_everywhere(KINDS["approval"], payload)),
@@ -119,8 +120,7 @@ def test_other_pages_take_text_only(payload: str) -> None:
         check(document)
 
 
-@given(text=st.text())
-@settings(max_examples=example_count(300), deadline=None)
+@for_all(300, text=st.text())
 def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: str) -> None:
     escaped = markup.escape(text)
     assert not set(escaped) & set("<>\"'`")
@@ -152,7 +152,7 @@ def test_one_character_that_is_not_escaped_is_seen(monkeypatch: pytest.MonkeyPat
         test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown()
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each_case("payload", *PAYLOADS[:: 1 if FULL else 4])
 def test_what_a_question_says_can_be_read(payload: str) -> None:
     for question, place in (
         (KINDS["approval"], ("data", "title")),
@@ -251,7 +251,7 @@ def test_the_other_headers() -> None:
     assert CONTENT_TYPE == b"text/html; charset=utf-8"
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_case("name", *PAGES)
 def test_the_policy_lets_the_sheet_in(name: str) -> None:
     assert sheet_fits(PAGES[name])
 
@@ -290,8 +290,8 @@ TEXTS = (
 LINES = "edge/card edge/said accent/ground accent/card accent/said stop/wrong go/ground go/card".split()
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize(("pair", "least"), [*((pair, 4.5) for pair in TEXTS), *((pair, 3.0) for pair in LINES)])
+@each_case("dark", False, True)
+@each_case("pair, least", *((pair, 4.5) for pair in TEXTS), *((pair, 3.0) for pair in LINES))
 def test_colours_stand_out_as_wcag_asks(pair: str, least: float, dark: bool) -> None:
     one, other = (colours(dark)[name] for name in pair.split("/"))
     assert contrast(one, other) >= least, round(contrast(one, other), 2)
@@ -323,8 +323,8 @@ def members(*schemas: dict[str, Any]) -> dict[str, Any]:
     return interrupt_document("custom", {"customKind": "c"}, resumeSchema={"type": "object", "properties": properties})
 
 
-@pytest.mark.parametrize("made", [questions, members])
-@pytest.mark.parametrize("listing", [WORDS, NUMBERS])
+@each_case("made", questions, members)
+@each_case("listing", WORDS, NUMBERS)
 def test_a_form_lists_so_many_options_and_the_rest_is_written(made: Any, listing: list[list[Any]]) -> None:
     question = made(*({"enum": each} for each in listing))
     assert MAX_FORM_OPTIONS - LONG < listed(question) <= MAX_FORM_OPTIONS
@@ -351,7 +351,7 @@ def test_without_the_bound_there_would_be_more(monkeypatch: pytest.MonkeyPatch) 
         test_several_of_a_list_count_as_well()
 
 
-@pytest.mark.parametrize(("listing", "text"), [(WORDS, "19-4"), (NUMBERS, "23")])
+@each_case("listing, text", (WORDS, "19-4"), (NUMBERS, "23"))
 def test_what_is_written_is_still_held_to_the_list(listing: list[list[Any]], text: str) -> None:
     question = questions(*({"enum": each} for each in listing))
     fields = plan_for(question).buttons[0].fields
@@ -395,7 +395,8 @@ def forbidden(*_: Any) -> Any:
     raise AssertionError("a schema was checked")
 
 
-@pytest.mark.parametrize(("action", "said"), [("accept", "approved"), ("reject", "rejected")])
+@each_case("action, said", ("accept", "approved"), ("reject", "rejected"))
+@fails_without("weftwork.adapters.http.page.question_view.has_voted", lambda *_: False)
 def test_who_has_voted_is_told_so(action: str, said: str) -> None:
     tree = parse(pages.render_question({**quorum(), "voted": action}, "token"))
     assert f"You have {said}. Sending again changes your vote." in tree.text
@@ -403,15 +404,7 @@ def test_who_has_voted_is_told_so(action: str, said: str) -> None:
     assert [each.get("value") for each in tree.named("button")] == ["accept", "reject"]
 
 
-def test_without_the_look_at_the_vote_it_would_be_asked_as_if_nothing_had_happened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("weftwork.adapters.http.page.question_view.has_voted", lambda *_: False)
-    with pytest.raises(AssertionError):
-        test_who_has_voted_is_told_so("accept", "approved")
-
-
-@pytest.mark.parametrize("kind", [*KINDS])
+@each_case("kind", *KINDS)
 def test_it_says_who_asks_and_as_whom_one_answers(kind: str) -> None:
     text = parse(pages.render_question({**KINDS[kind], "for": "Ada <b>"}, "token")).text
     assert "Asked by: sales · ask" in text

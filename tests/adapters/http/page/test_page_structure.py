@@ -15,6 +15,7 @@ from tests.adapters.http.page.sample_questions import (
     interrupt_document,
     quorum,
 )
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_answer import decode_form, resume_value
@@ -90,7 +91,7 @@ def faults(tree: Element) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_case("name", *PAGES)
 def test_the_page_can_be_used_by_everybody(name: str) -> None:
     tree = parse(PAGES[name])
     assert faults(tree) == []
@@ -102,14 +103,12 @@ def test_the_page_can_be_used_by_everybody(name: str) -> None:
     assert len(tree.named("main")) == len(tree.named("title")) == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b' for="comment"', b""),
-        (b'id="refine"', b'id="comment"'),
-        (b"<h1>", b"<h2>"),
-        (b'<span>Comment</span> <span class="must">(optional)</span>', b""),
-    ],
+@each_case(
+    "before, after",
+    (b' for="comment"', b""),
+    (b'id="refine"', b'id="comment"'),
+    (b"<h1>", b"<h2>"),
+    (b'<span>Comment</span> <span class="must">(optional)</span>', b""),
 )
 def test_a_page_that_cannot_be_used_is_seen(before: bytes, after: bytes) -> None:
     document = PAGES["approval"]
@@ -119,7 +118,7 @@ def test_a_page_that_cannot_be_used_is_seen(before: bytes, after: bytes) -> None
 
 
 @given(kind=st.sampled_from([*KINDS]), path=st.sampled_from(["data", "resumeSchema", "kind", "votes"]), value=ANYTHING)
-@settings(max_examples=example_count(300), deadline=None)
+@settings(max_examples=example_count(150, full=6_000), deadline=None)
 def test_a_question_of_any_shape_has_a_page(kind: str, path: str, value: Any) -> None:
     question = {**KINDS[kind], path: value}
     assert faults(parse(pages.render_question(question, "token"))) == []
@@ -128,7 +127,7 @@ def test_a_question_of_any_shape_has_a_page(kind: str, path: str, value: Any) ->
 
 
 @given(schema=st.dictionaries(st.sampled_from(KEYWORDS), ANYTHING, max_size=6), sent=st.text(max_size=5))
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, full=4_000), deadline=None)
 def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str) -> None:
     """Those of the rows in the store were checked; the page does not rely on it."""
     for question in (
@@ -143,14 +142,14 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
 
 
 @given(question=st.dictionaries(st.sampled_from(["kind", "data", "intent", "dueAt", "expiresAt", "votes"]), ANYTHING))
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, full=4_000), deadline=None)
 def test_anything_has_a_page(question: dict[str, Any]) -> None:
     assert faults(parse(pages.render_question(question, "token"))) == []
     pages.render_done("running", question)
 
 
 @given(kind=st.sampled_from([*KINDS]), sent=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=5))
-@settings(max_examples=example_count(200), deadline=None)
+@settings(max_examples=example_count(100, full=4_000), deadline=None)
 def test_a_form_of_any_content_is_an_answer_or_refused(kind: str, sent: list[tuple[str, str]]) -> None:
     question = KINDS[kind]
     names = [field.get("name") for field in parse(PAGES[kind]).named("input", "textarea", "select", "button")]
@@ -239,17 +238,15 @@ def test_enter_in_a_field_never_decides() -> None:
         assert parse(pages.render_question(question, "token")).named("input", "select") == []
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("validation_error", "the link is still good"),
-        ("interrupt_already_resolved", "has its answer"),
-        ("interrupt_gone", "was cancelled"),
-        ("interrupt_not_found", "ask for a new one"),
-        ("forbidden", "made for you"),
-        ("internal_error", "not known"),
-        ("conflict", "This did not work"),
-    ],
+@each_case(
+    "code, words",
+    ("validation_error", "the link is still good"),
+    ("interrupt_already_resolved", "has its answer"),
+    ("interrupt_gone", "was cancelled"),
+    ("interrupt_not_found", "ask for a new one"),
+    ("forbidden", "made for you"),
+    ("internal_error", "not known"),
+    ("conflict", "This did not work"),
 )
 def test_a_refusal_says_what_to_do_next(code: str, words: str) -> None:
     assert words in parse(pages.render_refusal(ClientFault(code, "Because."))).text
@@ -259,7 +256,7 @@ def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:
     assert set(ADVICE_BY_CODE) <= set(ERRORS)
 
 
-@pytest.mark.parametrize("status", ["running", "completed", "waiting-approval", "Something else."])
+@each_case("status", "running", "completed", "waiting-approval", "Something else.")
 def test_an_answer_is_confirmed(status: str) -> None:
     text = parse(pages.render_done(status, None)).text
     assert "Your answer was recorded" in text
