@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, InProcessHost, delays, open_in_process
 from tests.live.assets import NO_TOKEN, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
@@ -59,20 +60,18 @@ def test_a_tenant_sees_its_own_newest_first(host: Host) -> None:
 
 
 @pytest.mark.rule("media-36")
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [
-        ("limit=0", "limit"),
-        ("limit=201", "limit"),
-        ("cursor=", "cursor"),
-        ("cursor=" + "a" * 64, "cursor"),
-        ("cursor=1." + "A" * 64, "cursor"),
-        ("cursor=1." + "a" * 65, "cursor"),
-        ("cursor=-1." + "a" * 64, "cursor"),
-        ("cursor=" + "1" * 16 + "." + "a" * 64, "cursor"),
-        ("runId=a%2Fb", "runId"),
-        ("runId=", "runId"),
-    ],
+@each_case(
+    "query, parameter",
+    ("limit=0", "limit"),
+    ("limit=201", "limit"),
+    ("cursor=", "cursor"),
+    ("cursor=" + "a" * 64, "cursor"),
+    ("cursor=1." + "A" * 64, "cursor"),
+    ("cursor=1." + "a" * 65, "cursor"),
+    ("cursor=-1." + "a" * 64, "cursor"),
+    ("cursor=" + "1" * 16 + "." + "a" * 64, "cursor"),
+    ("runId=a%2Fb", "runId"),
+    ("runId=", "runId"),
 )
 def test_a_parameter_that_is_none_is_named(host: Host, query: str, parameter: str) -> None:
     answer = host.call("GET", f"{UPLOADS}?{query}")
@@ -199,7 +198,6 @@ async def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
 @pytest.mark.rule("media-30")
 async def test_every_token_that_opens_nothing_is_told_the_same() -> None:
     """Signed by the host or not: expired, of another tenant, of bytes that are not there, of another purpose."""
-
     async with open_in_process(FLOW) as inside:
         assets = inside.host.assets
         ref = (await made_in(inside, "one"))["mediaRef"]

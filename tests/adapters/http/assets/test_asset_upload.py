@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import KEY, Answer, Host, in_thread, open_in_process, open_listening, until
 from tests.live.assets import PNG, UPLOADS, fetch, list_assets, path_of, post_asset, upload_asset
 from weftwork.adapters.http.message import Request
@@ -77,7 +78,7 @@ def test_an_empty_body_is_refused(host: Host) -> None:
 
 
 @pytest.mark.rule("media-33")
-@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", "aes128gcm"])
+@each_case("encoding", "gzip", "br", "identity, gzip", "aes128gcm")
 def test_a_packed_body_is_refused(host: Host, encoding: str) -> None:
     data = os.urandom(100)
     refused(post_asset(host, data, Content_Encoding=encoding), 415, "unsupported_media_type")
@@ -96,7 +97,7 @@ def test_bytes_that_are_as_promised_are_kept(host: Host) -> None:
 
 
 @pytest.mark.rule("media-34")
-@pytest.mark.parametrize("way", ["query", "header", "one of two", "the other of two"])
+@each_case("way", "query", "header", "one of two", "the other of two")
 def test_bytes_that_are_not_are_not(host: Host, way: str) -> None:
     data = os.urandom(300_000)
     good, bad = hashlib.sha256(data).hexdigest(), hashlib.sha256(b"").hexdigest()
@@ -109,19 +110,19 @@ def test_bytes_that_are_not_are_not(host: Host, way: str) -> None:
 
 
 @pytest.mark.rule("media-34")
-@pytest.mark.parametrize(
-    "given", ["sha-256", "sha-256=", "sha-256=::", "sha-256=:AAAA:", "sha-256=:*:", "x,", "sha-256=abc"]
-)
+@each_case("given", "sha-256", "sha-256=", "sha-256=::", "sha-256=:AAAA:", "sha-256=:*:", "x,", "sha-256=abc")
 def test_a_digest_that_is_none_is_refused(host: Host, given: str) -> None:
     assert (
         refused(post_asset(host, b"x", Content_Digest=given), 400, "validation_error")["parameter"] == "Content-Digest"
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [("?sha256=", "sha256"), ("?sha256=" + "A" * 64, "sha256"), ("?sha256=" + "a" * 63, "sha256")]
-    + [(f"?days={days}", "days") for days in ("0", "3651", "-1", "x", "1.5", "")],
+@each_case(
+    "query, parameter",
+    *(
+        [("?sha256=", "sha256"), ("?sha256=" + "A" * 64, "sha256"), ("?sha256=" + "a" * 63, "sha256")]
+        + [(f"?days={days}", "days") for days in ("0", "3651", "-1", "x", "1.5", "")]
+    ),
 )
 def test_a_parameter_out_of_range_is_named(host: Host, query: str, parameter: str) -> None:
     assert refused(post_asset(host, b"x", query), 400, "validation_error")["parameter"] == parameter
@@ -139,7 +140,7 @@ NAMES: dict[str, str] = {
 
 
 @pytest.mark.rule("media-32", "media-33")
-@pytest.mark.parametrize("given", NAMES)
+@each_case("given", *NAMES)
 def test_a_name_is_made_harmless(host: Host, given: str) -> None:
     made = upload_asset(host, PNG, f"?name={given.replace(' ', '%20')}", Content_Type="image/png")
     assert made["name"] == NAMES[given]
@@ -156,7 +157,7 @@ def test_a_name_is_made_harmless(host: Host, given: str) -> None:
     assert b"\x00" not in shown
 
 
-@pytest.mark.parametrize("given", ["", "%00", "...", "%2F", "%0A"])
+@each_case("given", "", "%00", "...", "%2F", "%0A")
 def test_a_name_of_which_nothing_is_left_is_none(host: Host, given: str) -> None:
     assert "name" not in upload_asset(host, PNG, f"?name={given}")
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import Answer, Host
 from tests.live.assets import GUARDS, NO_TOKEN, PNG, SAMPLES, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
@@ -92,7 +93,7 @@ UNREAD = (
 
 
 @pytest.mark.rule("media-30", "media-32")
-@pytest.mark.parametrize("asked", WANTED)
+@each_case("asked", *WANTED)
 def test_a_range_is_a_part(host: Host, url: str, asked: str) -> None:
     start, stop = WANTED[asked]
     answer = fetch(host, url, Range=asked)
@@ -103,7 +104,7 @@ def test_a_range_is_a_part(host: Host, url: str, asked: str) -> None:
 
 
 @pytest.mark.rule("media-30", "media-32")
-@pytest.mark.parametrize("asked", BEYOND)
+@each_case("asked", *BEYOND)
 def test_a_range_behind_the_end_is_told_the_size(host: Host, url: str, asked: str) -> None:
     answer = fetch(host, url, Range=asked)
     assert (answer.status, answer.body) == (416, b"")
@@ -114,7 +115,7 @@ def test_a_range_behind_the_end_is_told_the_size(host: Host, url: str, asked: st
 
 
 @pytest.mark.rule("media-30")
-@pytest.mark.parametrize("asked", UNREAD)
+@each_case("asked", *UNREAD)
 def test_what_is_no_single_range_gets_all(host: Host, url: str, asked: str) -> None:
     answer = fetch(host, url, Range=asked)
     assert (answer.status, answer.body) == (200, DATA)
@@ -122,7 +123,7 @@ def test_what_is_no_single_range_gets_all(host: Host, url: str, asked: str) -> N
 
 
 @pytest.mark.rule("media-30", "media-32")
-@pytest.mark.parametrize("tags", [TAG, "*", f"W/{TAG}", f'"other", {TAG}', f'{TAG}, "other"'])
+@each_case("tags", TAG, "*", f"W/{TAG}", f'"other", {TAG}', f'{TAG}, "other"')
 def test_who_has_it_already_is_told_so(host: Host, url: str, tags: str) -> None:
     for more in ({}, {"Range": "bytes=0-1"}, {"Range": f"bytes={SIZE}-"}):
         answer = fetch(host, url, If_None_Match=tags, **more)
@@ -131,7 +132,7 @@ def test_who_has_it_already_is_told_so(host: Host, url: str, tags: str) -> None:
         described(answer)
 
 
-@pytest.mark.parametrize("tags", ['"other"', "", TAG.strip('"'), f'"x{TAG[1:]}', TAG.upper()])
+@each_case("tags", '"other"', "", TAG.strip('"'), f'"x{TAG[1:]}', TAG.upper())
 def test_who_has_something_else_gets_it(host: Host, url: str, tags: str) -> None:
     assert fetch(host, url, If_None_Match=tags).body == DATA
 
@@ -159,7 +160,9 @@ def test_whatever_is_answered_there_is_guarded(host: Host, url: str) -> None:
         guarded(answer)
 
 
-TYPES: list[tuple[bytes, str, str, bool]] = [
+@pytest.mark.rule("media-32")
+@each_case(
+    "data, said, served, inline",
     (PNG, "image/png", "image/png", True),
     (PNG, "", "image/png", True),
     (PNG, "text/html", "application/octet-stream", False),
@@ -170,11 +173,7 @@ TYPES: list[tuple[bytes, str, str, bool]] = [
     (b"%PDF-1.7\n%\xe2\xe3", "application/pdf", "application/pdf", False),
     (b"alert(1)", "text/javascript", "text/plain", False),
     (b"\x00\x01\x02\x03", "image/png", "application/octet-stream", False),
-]
-
-
-@pytest.mark.rule("media-32")
-@pytest.mark.parametrize(("data", "said", "served", "inline"), TYPES)
+)
 def test_only_what_cannot_run_is_shown_in_place(host: Host, data: bytes, said: str, served: str, inline: bool) -> None:
     made = upload_asset(host, data, **({"Content_Type": said} if said else {}))
     assert made["mimeType"] == served

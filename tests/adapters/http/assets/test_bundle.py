@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from tests import live
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import assets
 from tests.live.fixtures import host_fixture
@@ -61,7 +62,7 @@ def finished(host: live.Host, workflow_id: str, **members: Any) -> str:
 
 
 @pytest.mark.rule("bundle-01")
-@pytest.mark.parametrize("flow", ["conformance-noop", "conformance-multi-node", "conformance-failure"])
+@each_case("flow", "conformance-noop", "conformance-multi-node", "conformance-failure")
 def test_a_bundle_has_what_polling_gives(host: live.Host, flow: str) -> None:
     run_id = finished(host, flow)
     answer = host.call("GET", f"/v1/runs/{run_id}/debug-bundle")

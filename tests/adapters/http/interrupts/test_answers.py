@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
 from tests.live.steering import (
@@ -81,7 +82,7 @@ def test_an_answer_lets_the_run_go_on(host: Host) -> None:
     assert resolved["resolvedBy"] == shown["owner"]["principal"]
 
 
-@pytest.mark.parametrize("value", [None, False, 0, -0.5, "", "é\u2028", [], {}, {"resumeValue": {}}, [[None]]])
+@each_case("value", None, False, 0, -0.5, "", "é\u2028", [], {}, {"resumeValue": {}}, [[None]])
 def test_any_value_is_an_answer(host: Host, value: Any) -> None:
     run_id = host.create(register(host, CHAIN))
     assert answer_over_http(host, run_id, "ask", value).status == 200
@@ -161,20 +162,18 @@ def test_an_answer_that_comes_too_late_is_told_why(host: Host) -> None:
 
 
 @pytest.mark.rule("int-06")
-@pytest.mark.parametrize(
+@each_case(
     "body",
-    [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b'"yes"',
-        b'{"resumeValue":1,"locale":"de"}',
-        b'{"resumevalue":1}',
-        b'{"resumeValue":1,"resumeValue":2}',
-        b'{"resumeValue":NaN}',
-        b'{"resumeValue":}',
-    ],
+    b"",
+    b"{}",
+    b"[]",
+    b"null",
+    b'"yes"',
+    b'{"resumeValue":1,"locale":"de"}',
+    b'{"resumevalue":1}',
+    b'{"resumeValue":1,"resumeValue":2}',
+    b'{"resumeValue":NaN}',
+    b'{"resumeValue":}',
 )
 def test_an_answer_that_is_none_leaves_the_question_open(host: Host, body: bytes) -> None:
     run_id = host.create(register(host, CHAIN))
@@ -279,29 +278,27 @@ def test_a_question_outlives_the_host(tmp_path: Path) -> None:
         assert [each["resumeValue"] for each in payloads(host, answered, "interrupt.resolved")] == ["before"]
 
 
-@pytest.mark.parametrize(
-    ("accept", "page"),
-    [
-        (None, False),
-        ("", False),
-        ("*/*", False),
-        ("application/json", False),
-        ("text/html", True),
-        ("TEXT/HTML", True),
-        ("text/html;charset=utf-8", True),
-        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
-        ("application/json, text/html", True),
-        ("application/json;q=0.9,text/html", True),
-        ("application/json,text/html;q=0.9", False),
-        ("text/html;q=0", False),
-        ("text/html;q=0.000", False),
-        ("text/html;q=1.000", True),
-        ("text/html;q=2", False),
-        ("text/html;q=x", False),
-        ("text/html;q=", False),
-        ("text/htm", False),
-        (",,;;,text/html", True),
-    ],
+@each_case(
+    "accept, page",
+    (None, False),
+    ("", False),
+    ("*/*", False),
+    ("application/json", False),
+    ("text/html", True),
+    ("TEXT/HTML", True),
+    ("text/html;charset=utf-8", True),
+    ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", True),
+    ("application/json, text/html", True),
+    ("application/json;q=0.9,text/html", True),
+    ("application/json,text/html;q=0.9", False),
+    ("text/html;q=0", False),
+    ("text/html;q=0.000", False),
+    ("text/html;q=1.000", True),
+    ("text/html;q=2", False),
+    ("text/html;q=x", False),
+    ("text/html;q=", False),
+    ("text/htm", False),
+    (",,;;,text/html", True),
 )
 def test_a_page_is_for_those_who_prefer_it(accept: str | None, page: bool) -> None:
     assert prefers_html(accept) is page

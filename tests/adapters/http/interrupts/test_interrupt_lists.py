@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
 from tests.live.steering import answer_over_http, cancel, error_code, events, flow, interrupt_node, payloads, register
@@ -147,25 +148,23 @@ def test_the_inbox_of_others_is_another(crowd: Any) -> None:
     assert inbox(host, OTHER_KEY, cursor=cursor) == {"interrupts": []}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "query",
-    [
-        "kind=maybe",
-        "kind=conversation.start",
-        "kind=",
-        "limit=0",
-        "limit=201",
-        "limit=x",
-        "dueBefore=tomorrow",
-        "dueBefore=2026-13-01T00:00:00Z",
-        "dueBefore=1767225600000",
-        "cursor=",
-        "cursor=%21",
-        "workflowId=a%2Fb",
-        "runId=",
-        "nodeId=",
-        f"nodeId={'n' * 129}",
-    ],
+    "kind=maybe",
+    "kind=conversation.start",
+    "kind=",
+    "limit=0",
+    "limit=201",
+    "limit=x",
+    "dueBefore=tomorrow",
+    "dueBefore=2026-13-01T00:00:00Z",
+    "dueBefore=1767225600000",
+    "cursor=",
+    "cursor=%21",
+    "workflowId=a%2Fb",
+    "runId=",
+    "nodeId=",
+    f"nodeId={'n' * 129}",
 )
 def test_a_question_that_makes_no_sense_is_refused(host: Host, query: str) -> None:
     refused = host.call("GET", f"/v1/host/weftwork/interrupts?{query}")
@@ -265,20 +264,18 @@ def test_a_link_lasts_as_long_as_the_question_and_can_be_made_shorter(host: Host
     assert 0 <= read - (parse_iso(asked["requestedAt"]) or 0) - 1_800_000 < 60_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     "document",
-    [
-        [],
-        {"for": ""},
-        {"for": 1},
-        {"for": "a\nb"},
-        {"for": "x" * 101},
-        {"intent": "admin"},
-        {"expiresInSeconds": 0},
-        {"expiresInSeconds": 1.5},
-        {"expiresInSeconds": "60"},
-        {"more": 1},
-    ],
+    [],
+    {"for": ""},
+    {"for": 1},
+    {"for": "a\nb"},
+    {"for": "x" * 101},
+    {"intent": "admin"},
+    {"expiresInSeconds": 0},
+    {"expiresInSeconds": 1.5},
+    {"expiresInSeconds": "60"},
+    {"more": 1},
 )
 def test_a_link_that_makes_no_sense_is_refused(host: Host, document: Any) -> None:
     run_id = host.create(register(host, PLAIN))
@@ -335,7 +332,7 @@ def test_a_link_for_somebody_speaks_for_nobody_else(host: Host) -> None:
 
 
 @pytest.mark.rule("appr-03")
-@pytest.mark.parametrize("document", [{}, {"for": "eve"}, {"for": "Ada"}, {"for": "eve", "intent": "resolve"}])
+@each_case("document", {}, {"for": "eve"}, {"for": "Ada"}, {"for": "eve", "intent": "resolve"})
 def test_a_gate_that_names_its_approvers_has_links_for_them_only(host: Host, document: dict[str, str]) -> None:
     run_id = host.create(register(host, NAMED))
     refused = create_link(host, run_id, document)
@@ -449,7 +446,7 @@ def test_a_browser_is_shown_a_page_and_its_form_answers(host: Host) -> None:
     assert (lost.status, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
 
 
-@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/{run}/interrupts/gate", "/v1/runs/{run}/approvals/gate"])
+@each_case("path", "/v1/runs", "/v1/runs/{run}/interrupts/gate", "/v1/runs/{run}/approvals/gate")
 def test_a_form_is_taken_nowhere_else(host: Host, path: str) -> None:
     run_id = host.create(register(host, PLAIN))
     refused = host.call("POST", path.replace("{run}", run_id), body=b"action=accept", headers=FORM)

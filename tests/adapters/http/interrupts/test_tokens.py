@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, until
 from tests.live.steering import answer_over_http, await_status, cancel, error_code, flow, interrupt_node, register
@@ -219,7 +220,7 @@ def test_an_answer_may_be_sent_again_under_its_key(host: Host) -> None:
 
 
 @pytest.mark.rule("int-06")
-@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"resumeValue":1,"x":2}', b'{"resumeValue":NaN}'])
+@each_case("body", b"", b"{}", b"[]", b'{"resumeValue":1,"x":2}', b'{"resumeValue":NaN}')
 def test_an_answer_that_is_none_leaves_the_question_open(host: Host, body: bytes) -> None:
     run_id = host.create(register(host, ASKS))
     token = token_of(host, run_id)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_in_process, start_host
 from tests.live.operation_calls import CALLS, UNKNOWN_ID
@@ -81,15 +82,15 @@ def test_no_route_is_missing_from_the_matrix() -> None:
 
 
 @pytest.mark.rule("auth-05")
-@pytest.mark.parametrize("route", PUBLIC, ids=BY_OPERATION)
+@each_case("route", *PUBLIC, ids=BY_OPERATION)
 def test_a_public_route_asks_for_no_key(host: Host, keys: Keys, route: Route) -> None:
     for key, _ in keys.refused.values():
         assert send(host, route, key, "").status == CALLS[route.operation_id].found
 
 
 @pytest.mark.rule("auth-02", "auth-05")
-@pytest.mark.parametrize("kind", ["no key", "garbage", "revoked", "expired"])
-@pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
+@each_case("kind", "no key", "garbage", "revoked", "expired")
+@each_case("route", *PRIVATE, ids=BY_OPERATION)
 def test_a_bad_key_learns_nothing(host: Host, keys: Keys, existing: dict[str, str], route: Route, kind: str) -> None:
     key, code = keys.refused[kind]
     for accept in ("application/json", "text/event-stream"):
@@ -101,7 +102,7 @@ def test_a_bad_key_learns_nothing(host: Host, keys: Keys, existing: dict[str, st
 
 
 @pytest.mark.rule("auth-01", "auth-04")
-@pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
+@each_case("route", *PRIVATE, ids=BY_OPERATION)
 def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, str], route: Route) -> None:
     assert route.scope is not None
     poor = keys.without[route.scope]
@@ -116,8 +117,8 @@ def test_a_missing_scope_is_named(host: Host, keys: Keys, existing: dict[str, st
 
 
 @pytest.mark.rule("auth-03")
-@pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY], ids=["another tenant", "a test key"])
-@pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
+@each_case("key", OTHER_KEY, TEST_KEY)
+@each_case("route", *PRIVATE, ids=BY_OPERATION)
 def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str], route: Route, key: str) -> None:
     call = CALLS[route.operation_id]
     for accept in ("application/json", "text/event-stream"):
@@ -133,7 +134,7 @@ def test_what_belongs_to_others_is_not_there(host: Host, existing: dict[str, str
     assert host.snapshot(existing["run"])["status"] == "running"
 
 
-@pytest.mark.parametrize("route", PRIVATE, ids=BY_OPERATION)
+@each_case("route", *PRIVATE, ids=BY_OPERATION)
 def test_the_owner_is_served(host: Host, route: Route) -> None:
     run_id = host.create(register(host, MADE))
     host.log(run_id)
@@ -146,9 +147,7 @@ def test_the_owner_is_served(host: Host, route: Route) -> None:
 
 
 @pytest.mark.rule("auth-02")
-@pytest.mark.parametrize(
-    "value", ["", "Bearer", "Bearer ", KEY, f"Basic {KEY}", f"Bearer {KEY}x", f"Bearer {KEY} {KEY}"]
-)
+@each_case("value", "", "Bearer", "Bearer ", KEY, f"Basic {KEY}", f"Bearer {KEY}x", f"Bearer {KEY} {KEY}")
 def test_a_header_that_is_no_bearer_key_is_refused(host: Host, value: str) -> None:
     answer = host.call("GET", "/v1/runs", key=None, headers={"Authorization": value})
     assert (answer.status, answer.document["error"]) == (401, "unauthenticated")
@@ -159,14 +158,14 @@ def test_the_word_bearer_is_read_in_any_case(host: Host) -> None:
 
 
 @pytest.mark.rule("auth-05", "wire-03")
-@pytest.mark.parametrize(
+@each_case(
     "path",
-    """
+    *"""
     /v1 /v1/ /v1/nothing /v1/runs/ /v1/runs/x/y /v1/runs/x/events/ /v1/runs:bulk-delete /v1/runs/x:halt
     /v1/runs/x: /v1/runs/x:y:z /v1/runs/x/cancel:now /v1/host/sample/nothing /v1//runs /v1/interrupts /v1/interrupts/a/b
     """.split(),
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD"])
+@each_case("method", "GET", "POST", "PUT", "DELETE", "HEAD")
 def test_an_unknown_path_is_first_a_question_of_the_key(host: Host, method: str, path: str) -> None:
     assert host.call(method, path, key=None).status == 401
     assert host.call(method, path, key="wrong").status == 401
@@ -176,8 +175,8 @@ def test_an_unknown_path_is_first_a_question_of_the_key(host: Host, method: str,
 
 
 @pytest.mark.rule("wire-02")
-@pytest.mark.parametrize("path", UNOFFERED_PATHS)
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+@each_case("path", *UNOFFERED_PATHS)
+@each_case("method", "GET", "POST", "PUT", "DELETE")
 def test_an_optional_surface_that_is_not_offered_says_so(host: Host, path: str, method: str) -> None:
     filled = "/".join("some%2Fid" if part.startswith("{") else part for part in path.split("/"))
     assert host.call(method, filled, key=None).status == 401
@@ -186,7 +185,7 @@ def test_an_optional_surface_that_is_not_offered_says_so(host: Host, path: str, 
 
 
 @pytest.mark.rule("wire-01")
-@pytest.mark.parametrize("name", sorted(UNVERSIONED_NAMES))
+@each_case("name", *sorted(UNVERSIONED_NAMES))
 def test_a_path_without_its_version_is_told_so(host: Host, name: str) -> None:
     for path in (f"/{name}", f"/{name}/x", f"/{name}:verb", f"/{name}/x/y?z=1"):
         for key in (None, KEY):
@@ -195,9 +194,7 @@ def test_a_path_without_its_version_is_told_so(host: Host, name: str) -> None:
 
 
 @pytest.mark.rule("wire-01")
-@pytest.mark.parametrize(
-    "path", ["/", "/favicon.ico", "/v2/runs", "/V1/runs", "/v1x", "/run", "//runs", "/.well-known"]
-)
+@each_case("path", "/", "/favicon.ico", "/v2/runs", "/V1/runs", "/v1x", "/run", "//runs", "/.well-known")
 def test_any_other_path_is_not_found(host: Host, path: str) -> None:
     for key in (None, KEY):
         answer = host.call("GET", path, key=key)
@@ -205,7 +202,7 @@ def test_any_other_path_is_not_found(host: Host, path: str) -> None:
 
 
 @pytest.mark.rule("err-02")
-@pytest.mark.parametrize("route", ROUTES, ids=BY_OPERATION)
+@each_case("route", *ROUTES, ids=BY_OPERATION)
 def test_a_wrong_method_is_told_the_right_ones(host: Host, route: Route) -> None:
     path = filled(route.path, UNKNOWN_ID)
     allowed = {other.method for other in ROUTES if other.path == route.path}

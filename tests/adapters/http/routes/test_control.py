@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, in_thread, open_in_process, open_listening, until
 from tests.live.listening_host import until as eventually
@@ -145,7 +146,7 @@ def test_a_paused_run_is_told_apart(host: Host) -> None:
 
 
 @pytest.mark.rule("run-12", "run-13")
-@pytest.mark.parametrize("steer", [pause, resume])
+@each_case("steer", pause, resume)
 def test_a_run_that_has_ended_is_neither_paused_nor_resumed(host: Host, steer: Any) -> None:
     completed, failed, cancelled = (
         host.create("conformance-noop"),
@@ -173,19 +174,17 @@ def test_only_a_paused_run_is_resumed(host: Host) -> None:
     cancel(host, run_id)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "document",
-    [
-        [],
-        "now",
-        {"drainPolicy": "now"},
-        {"drainPolicy": None},
-        {"drainPolicy": ["immediate"]},
-        {"reason": 1},
-        {"reason": "x" * 513},
-        {"force": True},
-        {"DrainPolicy": "immediate"},
-    ],
+    [],
+    "now",
+    {"drainPolicy": "now"},
+    {"drainPolicy": None},
+    {"drainPolicy": ["immediate"]},
+    {"reason": 1},
+    {"reason": "x" * 513},
+    {"force": True},
+    {"DrainPolicy": "immediate"},
 )
 def test_a_pause_that_is_none_changes_nothing(host: Host, document: Any) -> None:
     run_id = host.create(LONG)
@@ -203,7 +202,7 @@ def test_a_pause_that_is_none_changes_nothing(host: Host, document: Any) -> None
 
 
 @pytest.mark.rule("auth-03", "auth-05")
-@pytest.mark.parametrize("steer", [pause, resume])
+@each_case("steer", pause, resume)
 def test_others_steer_nothing(host: Host, steer: Any) -> None:
     run_id = host.create(LONG)
     for key, body in ((None, {}), ("wrong", {}), (None, {"bad": 1}), (None, None)):
@@ -435,7 +434,7 @@ def test_too_many_at_once_are_told_how_many_may_be(host: Host) -> None:
 
 
 @pytest.mark.rule("run-09")
-@pytest.mark.parametrize("document", [{}, [], {"runIds": []}, {"runIds": [1]}, {"runIds": ["r"], "all": True}])
+@each_case("document", {}, [], {"runIds": []}, {"runIds": [1]}, {"runIds": ["r"], "all": True})
 def test_a_body_that_is_none_is_refused(host: Host, document: Any) -> None:
     refused = host.call("POST", "/v1/runs:bulk-cancel", document)
     assert (refused.status, refused.document["error"]) == (400, "validation_error")

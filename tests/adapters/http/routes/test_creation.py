@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_in_process, start_host
 from tests.live.steering import error_code, flow, payloads, register
@@ -120,7 +121,7 @@ def test_a_repeated_cancel_is_answered_word_for_word(host: Host) -> None:
 
 
 @pytest.mark.rule("idem-04")
-@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "é", "tab\there", "\x7f"])
+@each_case("key", "", " ", "a b", "x" * 256, "é", "tab\there", "\x7f")
 def test_a_key_outside_the_grammar_is_refused(host: Host, key: str) -> None:
     for path in ("/v1/runs", "/v1/runs/nowhere/cancel"):
         answer = host.call("POST", path, BODY, headers={"Idempotency-Key": key})
@@ -128,7 +129,7 @@ def test_a_key_outside_the_grammar_is_refused(host: Host, key: str) -> None:
 
 
 @pytest.mark.rule("idem-04")
-@pytest.mark.parametrize("key", ["!", "~" * 255, '"quoted"', "a:b/c%00"])
+@each_case("key", "!", "~" * 255, '"quoted"', "a:b/c%00")
 def test_a_key_inside_the_grammar_is_taken(host: Host, key: str) -> None:
     first, again = create(host, key), create(host, key)
     assert (first.status, again.body, again.headers[REPLAY]) == (201, first.body, "true")
@@ -191,7 +192,7 @@ def test_many_creates_at_once_in_one_scope_leave_one(host: Host) -> None:
 
 
 @pytest.mark.rule("dedup-01")
-@pytest.mark.parametrize("value", ["", "true", "Enforce", "enforce, enforce"])
+@each_case("value", "", "true", "Enforce", "enforce, enforce")
 def test_any_other_value_of_the_header_is_refused(host: Host, value: str) -> None:
     answer = host.call("POST", "/v1/runs", BODY, headers={"X-Dedup": value})
     assert (answer.status, answer.document["details"]["parameter"]) == (400, "X-Dedup")
@@ -212,8 +213,8 @@ def create_with(host: Host, workflow_id: str, **members: Any) -> Answer:
 
 
 @pytest.mark.rule("data-04")
-@pytest.mark.parametrize("wanted", VALUES)
-@pytest.mark.parametrize("given", [*VALUES, "null"])
+@each_case("wanted", *VALUES)
+@each_case("given", *VALUES, "null")
 def test_an_input_has_the_type_of_its_variable(host: Host, wanted: str, given: str) -> None:
     answer = create_with(host, register(host, TYPED), inputs={f"a/{wanted}": VALUES.get(given), "other": None})
     if given == wanted:
@@ -242,18 +243,16 @@ CHOOSY = flow(
 
 
 @pytest.mark.rule("opt-04")
-@pytest.mark.parametrize(
-    ("configurable", "pointer"),
-    [
-        (None, "/configurable"),
-        ({}, "/configurable"),
-        ({"tone": "loud"}, "/configurable/tone"),
-        ({"tone": "warm", "more": 1}, "/configurable"),
-        ({"tone": "warm", "deep": []}, "/configurable/deep"),
-        ({"tone": "warm", "deep": {"a/b": [1, "x"]}}, "/configurable/deep/a~1b/1"),
-        ({"tone": "warm", "recursionLimit": 6}, "/configurable/recursionLimit"),
-        ({"tone": "warm", "recursionLimit": 0}, "/configurable/recursionLimit"),
-    ],
+@each_case(
+    "configurable, pointer",
+    (None, "/configurable"),
+    ({}, "/configurable"),
+    ({"tone": "loud"}, "/configurable/tone"),
+    ({"tone": "warm", "more": 1}, "/configurable"),
+    ({"tone": "warm", "deep": []}, "/configurable/deep"),
+    ({"tone": "warm", "deep": {"a/b": [1, "x"]}}, "/configurable/deep/a~1b/1"),
+    ({"tone": "warm", "recursionLimit": 6}, "/configurable/recursionLimit"),
+    ({"tone": "warm", "recursionLimit": 0}, "/configurable/recursionLimit"),
 )
 def test_an_option_that_the_workflow_does_not_allow_is_refused(
     host: Host, configurable: dict[str, Any] | None, pointer: str
@@ -286,7 +285,7 @@ def looping(workflow_id: str, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("lim-03", "lim-04")
-@pytest.mark.parametrize("limit", [1, 2, 7])
+@each_case("limit", 1, 2, 7)
 def test_each_round_counts_for_the_recursion_limit(host: Host, limit: int) -> None:
     answer = create_with(
         host, register(host, looping("opt-loops", maxLoopbackIterations=500)), configurable={"recursionLimit": limit}

@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from tests.live import KEY, TEST_KEY, Host, InProcessHost, open_in_process, start_host
 from tests.live.envelopes import UNIVERSAL
@@ -52,7 +53,7 @@ def test_discovery_says_what_is_wired(host: Host) -> None:
 
 
 @pytest.mark.rule("disc-03")
-@pytest.mark.parametrize("path", CACHED)
+@each_case("path", *CACHED)
 def test_an_unchanged_document_is_not_sent_again(host: Host, path: str) -> None:
     first = host.call("GET", path, key=None)
     tag = first.headers["etag"]
@@ -90,7 +91,7 @@ def test_definitions_are_served_word_for_word(host: Host) -> None:
         assert schema.check("workflow-definition", served) == []
 
 
-@pytest.mark.parametrize(("path", "status"), [("/health", "ok"), ("/readiness", "ready")])
+@each_case("path, status", ("/health", "ok"), ("/readiness", "ready"))
 def test_health_and_readiness_answer_without_a_key(host: Host, path: str, status: str) -> None:
     answer = host.call("GET", path, key=None)
     assert (answer.status, answer.document) == (200, {"status": status})
@@ -139,18 +140,16 @@ def test_a_run_is_told_in_the_shapes_we_publish(host: Host) -> None:
     assert cancelled.document == {"runId": run_id, "status": "completed"}
 
 
-def test_a_tenant_in_the_body_must_be_the_one_of_the_key(host: Host) -> None:
-    answer = host.call("POST", "/v1/runs", {"workflowId": "conformance-noop", "tenantId": "other"})
-    assert (answer.status, answer.document["error"]) == (403, "forbidden")
-
-
 @pytest.mark.rule("opt-01")
-def test_a_mock_provider_is_refused_by_the_mode_of_the_key(host: Host) -> None:
-    body = {"workflowId": "conformance-noop", "configurable": {"mockProvider": {"id": "nobody"}}}
-    live = host.call("POST", "/v1/runs", body)
-    assert (live.status, live.document["error"]) == (403, "mock_provider_forbidden")
-    test = host.call("POST", "/v1/runs", body, key="hk_test_of_acme")
-    assert (test.status, test.document["error"]) == (400, "unsupported_mock_provider")
+def test_the_tenant_of_the_key_and_its_mode_are_kept(host: Host) -> None:
+    mock = {"configurable": {"mockProvider": {"id": "nobody"}}}
+    for more, key, status, code in (
+        ({"tenantId": "other"}, KEY, 403, "forbidden"),
+        (mock, KEY, 403, "mock_provider_forbidden"),
+        (mock, TEST_KEY, 400, "unsupported_mock_provider"),
+    ):
+        answer = host.call("POST", "/v1/runs", {"workflowId": "conformance-noop", **more}, key=key)
+        assert (answer.status, answer.document["error"]) == (status, code)
 
 
 @pytest.mark.rule("err-01", "err-02")
@@ -193,9 +192,13 @@ def test_an_answer_belongs_to_the_trace_of_its_caller(host: Host) -> None:
 
 
 @pytest.mark.rule("trace-01", "trace-02")
-@pytest.mark.parametrize(
+@each_case(
     "header",
-    ["", "x", f"00-{TRACE}-b7ad6b7169203331", f"ff-{TRACE}-b7ad6b7169203331-01", f"00-{'0' * 32}-b7ad6b7169203331-01"],
+    "",
+    "x",
+    f"00-{TRACE}-b7ad6b7169203331",
+    f"ff-{TRACE}-b7ad6b7169203331-01",
+    f"00-{'0' * 32}-b7ad6b7169203331-01",
 )
 def test_without_a_usable_trace_the_answer_starts_one(host: Host, header: str) -> None:
     seen = {host.call("GET", "/health", headers={"traceparent": header}).headers["traceparent"] for _ in range(2)}
@@ -221,7 +224,7 @@ KINDS = sorted(BUILTIN_KINDS.names)
 
 
 @pytest.mark.rule("env-30")
-@pytest.mark.parametrize("path", [*SERVED_SCHEMAS, *(f"envelopes/{kind}" for kind in KINDS)])
+@each_case("path", *SERVED_SCHEMAS, *(f"envelopes/{kind}" for kind in KINDS))
 def test_a_schema_is_served_to_everybody(host: Host, path: str) -> None:
     for key in (None, "wrong"):
         answer = host.call("GET", f"/schemas/{path}.schema.json", key=key)
@@ -234,7 +237,7 @@ def test_a_schema_is_served_to_everybody(host: Host, path: str) -> None:
     jsonschema_rs.meta.validate(answer.document)
 
 
-def test_a_known_schema_is_not_sent_again(host: Host) -> None:
+def test_a_known_schema_is_not_sent_again_and_only_read(host: Host) -> None:
     path = "/schemas/envelopes/error.schema.json"
     tag = host.call("GET", path, key=None).headers["etag"]
     again = host.call("GET", path, key=None, headers={"If-None-Match": tag})
@@ -243,12 +246,15 @@ def test_a_known_schema_is_not_sent_again(host: Host) -> None:
     head = host.call("HEAD", path, key=None)
     assert (head.status, head.body, head.headers["content-type"]) == (200, b"", "application/schema+json")
     assert head.headers["content-length"] == str(len(host.call("GET", path).body))
+    for each in (path, "/schemas/run-event.schema.json"):
+        answer = host.call("POST", each, {}, key=None)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.rule("env-30", "wire-01")
-@pytest.mark.parametrize(
+@each_case(
     "path",
-    """
+    *"""
     /schemas /schemas/ /schemas/envelopes /schemas/envelopes/ /schemas/error /schemas/error.schema.json
     /schemas/error-envelope /schemas/health.schema.json /schemas/envelopes/nothing.schema.json
     /schemas/envelopes/vendor.acme.plan.schema.json /schemas/envelopes/error /schemas/envelopes/error.schema.json/x
@@ -260,12 +266,6 @@ def test_what_is_no_schema_is_not_found(host: Host, path: str) -> None:
     for key in (None, "wrong"):
         answer = host.call("GET", path, key=key)
         assert (answer.status, answer.document["error"]) == (404, "not_found")
-
-
-def test_a_schema_is_only_read(host: Host) -> None:
-    for path in ("/schemas/run-event.schema.json", "/schemas/envelopes/error.schema.json"):
-        answer = host.call("POST", path, {}, key=None)
-        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.rule("env-30")
@@ -352,12 +352,8 @@ async def ran(
 def result(events: list[dict[str, Any]]) -> Any:
     """The payload that came out, or the code of the failure."""
     last = events[-1]
-    return last["payload"]["outputs"]["ask"]["payload"] if last["type"] == "run.completed" else failure(last)
-
-
-def failure(event: dict[str, Any]) -> str:
-    code: str = event["payload"]["error"]["code"]
-    return code
+    done = last["type"] == "run.completed"
+    return last["payload"]["outputs"]["ask"]["payload"] if done else last["payload"]["error"]["code"]
 
 
 @contextlib.asynccontextmanager
@@ -387,7 +383,6 @@ async def test_a_kind_of_a_file(files: str) -> None:
 @pytest.mark.rule("env-43")
 async def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
     own = {"local.plan": {"schema": STEPS}}
-
     async with told(envelope_kinds=(files,)) as inside:
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", GOOD)) == GOOD
         assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", BAD)) == "envelope_invalid"
@@ -417,7 +412,6 @@ async def test_a_kind_of_a_package_may_be_recursive(tmp_path: Path, monkeypatch:
     file = tmp_path / "vendor.acme.tree.schema.json"
     file.write_text("{}")
     monkeypatch.syspath_prepend(tmp_path)
-
     async with told(nodes=("acme_trees",), envelope_kinds=(str(file),)) as inside:
         document = wanting("vendor.acme.tree")
         deep: dict[str, Any] = {"name": "root", "below": [{"name": "a", "below": [{"name": "b"}]}]}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable
 from tests.live import (
     KEY,
@@ -87,15 +88,13 @@ def test_neither_the_log_nor_the_snapshot_knows_of_it(host: Host, ended: str) ->
 
 
 @pytest.mark.rule("fb-01", "fb-05")
-@pytest.mark.parametrize(
-    ("document", "pointer"),
-    [
-        ({"signal": {"kind": "rating"}}, "/signal"),
-        ({**FLAG, "note": "n" * (MAX_TEXT + 1)}, "/note"),
-        ({**FLAG, "target": {"nodeId": "secret-node"}}, "/target/nodeId"),
-        ({**FLAG, "target": {"eventId": "secret-event" * 20_000}}, "/target/eventId"),
-        ({**FLAG, "note": "\U0001f9f6" * MAX_TEXT, "signal": {"kind": "flag", "correction": "\x01" * 3000}}, ""),
-    ],
+@each_case(
+    "document, pointer",
+    ({"signal": {"kind": "rating"}}, "/signal"),
+    ({**FLAG, "note": "n" * (MAX_TEXT + 1)}, "/note"),
+    ({**FLAG, "target": {"nodeId": "secret-node"}}, "/target/nodeId"),
+    ({**FLAG, "target": {"eventId": "secret-event" * 20_000}}, "/target/eventId"),
+    ({**FLAG, "note": "\U0001f9f6" * MAX_TEXT, "signal": {"kind": "flag", "correction": "\x01" * 3000}}, ""),
 )
 def test_a_refusal_names_the_place_and_keeps_nothing(host: Host, document: Any, pointer: str) -> None:
     run_id = host.create("conformance-noop")
@@ -107,9 +106,11 @@ def test_a_refusal_names_the_place_and_keeps_nothing(host: Host, document: Any, 
 
 
 @pytest.mark.rule("auth-01")
-@pytest.mark.parametrize(
-    ("scope", "reads", "says"),
-    [("runs:read", True, False), ("approvals:respond", False, True), ("runs:create", False, False)],
+@each_case(
+    "scope, reads, says",
+    ("runs:read", True, False),
+    ("approvals:respond", False, True),
+    ("runs:create", False, False),
 )
 def test_saying_and_reading_need_their_own_scopes(host: Host, ended: str, scope: str, reads: bool, says: bool) -> None:
     options = ("--tenant", "acme", "--scope", scope, "--data", host.data, "--json")
@@ -287,7 +288,7 @@ def compared(host: Host, a: str, b: str) -> Any:
 
 
 @pytest.mark.rule("diff-01", "diff-02")
-@pytest.mark.parametrize("flow", FLOWS)
+@each_case("flow", *FLOWS)
 def test_two_runs_of_the_same_workflow_and_inputs_are_equal(host: Host, flow: str) -> None:
     inputs = {"payload": {"n": 1}} if flow == "conformance-identity" else {}
     a, b = finished(host, flow, inputs=inputs), finished(host, flow, inputs=inputs)
@@ -323,9 +324,7 @@ def test_a_live_run_is_compared_as_far_as_it_has_come(host: Host) -> None:
     assert compared(host, live, live)["truncated"] is False
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?against=", "?against=a%2Fb", "?against=%FF", "?other=x", f"?against={'a' * 129}"]
-)
+@each_case("query", "", "?against=", "?against=a%2Fb", "?against=%FF", "?other=x", f"?against={'a' * 129}")
 def test_the_other_run_has_to_be_named(host: Host, query: str) -> None:
     run_id = finished(host, "conformance-noop")
     answer = host.call("GET", f"/v1/runs/{run_id}:diff{query}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, start_host, write_workflows
 from tests.live.in_process_host import open_in_process
 from weftwork import app
@@ -108,7 +109,7 @@ def test_of_many_who_register_the_same_version_at_once_one_is_first(host: Host) 
 
 
 @pytest.mark.rule("idem-01", "idem-03")
-@pytest.mark.parametrize("path", ["/v1/workflows", "/v1/host/sample/workflows"])
+@each_case("path", "/v1/workflows", "/v1/host/sample/workflows")
 def test_a_key_gives_the_first_outcome_again(host: Host, path: str) -> None:
     name = f"reg-key-{len(path)}"
     first = register(host, flow(name, "1"), path=path, **{"Idempotency-Key": name})
@@ -149,7 +150,6 @@ async def test_a_gated_type_is_refused_everywhere(
     seam = "/v1/host/sample/workflows"
     kept = {"store": "sqlite", "data": str(tmp_path), "test_seams": True}
     said = {"requiredCapability": GATED_NODE_TYPES[type_id], "offendingTypeId": type_id, "nodeId": "n0"}
-
     async with open_in_process(**kept) as before:
         assert (await before.call("POST", "/v1/workflows", {**whole, "id": "old"})).status == 201
     types = {name: each for name, each in builtin_node_types().items() if name != type_id}

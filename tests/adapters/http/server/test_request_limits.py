@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import live
+from tests.harness.cases import each_case
 from tests.harness.definitions import node
 from tests.live.steering import flow, register
 from weftwork.adapters.http import message
@@ -101,20 +102,20 @@ def test_the_key_is_judged_before_the_size(host: live.Host) -> None:
     assert (status, headers["connection"]) == (401, "close")
 
 
-@pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "gzip, identity", "zstd", ""])
+@each_case("path", *POSTS)
+@each_case("encoding", "gzip", "br", "deflate", "gzip, identity", "zstd", "")
 def test_an_encoded_body_is_not_decoded(host: live.Host, path: str, encoding: str) -> None:
     headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
     refused(host.call("POST", path, body=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json"])
+@each_case("path", *POSTS)
+@each_case("kind", "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json")
 def test_another_media_type_is_refused(host: live.Host, path: str, kind: str) -> None:
     refused(host.call("POST", path, body=b"{}", headers={"Content-Type": kind}), 415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize("kind", ["application/json", "APPLICATION/JSON", "application/json ; charset=utf-8"])
+@each_case("kind", "application/json", "APPLICATION/JSON", "application/json ; charset=utf-8")
 def test_json_is_taken_with_its_parameters(host: live.Host, kind: str) -> None:
     headers = {"Content-Type": kind, "Content-Encoding": "identity"}
     body = json.dumps({"workflowId": "conformance-noop"}).encode()
@@ -151,8 +152,8 @@ EVIL: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.rule("json-01")
-@pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize("name", EVIL)
+@each_case("path", *POSTS)
+@each_case("name", *EVIL)
 def test_evil_json_is_refused_by_pointer_and_never_repeated(host: live.Host, path: str, name: str) -> None:
     body, pointer = EVIL[name]
     answer = host.call("POST", path, body=body, headers={"Content-Type": "application/json"})
@@ -194,7 +195,7 @@ INVALID: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.rule("run-07", "schema-02")
-@pytest.mark.parametrize("name", INVALID)
+@each_case("name", *INVALID)
 def test_a_run_that_cannot_be_created_is_told_why(host: live.Host, name: str) -> None:
     document, pointer = INVALID[name]
     answer = host.call(
@@ -207,7 +208,7 @@ def test_a_run_that_cannot_be_created_is_told_why(host: live.Host, name: str) ->
 JUNK = ["%FF", "&&&", "=", "a=%00", "&".join(["x=1"] * 101), "%F0%9F%A7%B6", "limit", "status[]=1", "x" * 4000]
 
 
-@pytest.mark.parametrize("query", JUNK, ids=range(len(JUNK)))
+@each_case("query", *JUNK)
 def test_junk_in_a_query_is_never_our_failure(host: live.Host, query: str) -> None:
     for route in ROUTES:
         if route.method == "GET":
@@ -223,9 +224,7 @@ def test_an_id_may_be_percent_encoded(host: live.Host) -> None:
     assert host.call("GET", "/v1/workflows/conformance%2Dnoop").document["id"] == "conformance-noop"
 
 
-@pytest.mark.parametrize(
-    "text", ["%00", "%2F", "..", "%2e%2e", "%C3%28", "%", "%zz", "x" * 129, "%F0%9F%A7%B6", "a%3Ab"]
-)
+@each_case("text", "%00", "%2F", "..", "%2e%2e", "%C3%28", "%", "%zz", "x" * 129, "%F0%9F%A7%B6", "a%3Ab")
 def test_what_cannot_be_an_id_is_not_found(host: live.Host, text: str) -> None:
     for path in (
         f"/v1/runs/{text}",
@@ -240,7 +239,7 @@ def test_what_cannot_be_an_id_is_not_found(host: live.Host, text: str) -> None:
 READS = [route for route in ROUTES if route.method == "GET" and "{token}" not in route.path]
 
 
-@pytest.mark.parametrize("route", READS, ids=lambda r: r.operation_id)
+@each_case("route", *READS, ids=lambda r: r.operation_id)
 def test_head_is_get_without_the_body(host: live.Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))
@@ -274,18 +273,16 @@ def test_a_connection_is_used_again_after_an_error(host: live.Host) -> None:
             assert (response.status, bool(response.read())) == (status, True)
 
 
-@pytest.mark.parametrize(
-    ("request_", "status"),
-    [
-        (b"HELLO\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n", 400),
-        (b"GET /v1/runs/\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-        (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404),
-        (b"GET http://elsewhere/health HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    ],
+@each_case(
+    "request_, status",
+    (b"HELLO\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nBad Header: 1\r\n\r\n", 400),
+    (b"GET /v1/runs/\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
+    (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+    (b"POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+    (b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404),
+    (b"GET http://elsewhere/health HTTP/1.1\r\nHost: x\r\n\r\n", 400),
 )
 def test_an_odd_request_gets_a_document_and_ends(host: live.Host, request_: bytes, status: int) -> None:
     connection = host.connect()
@@ -298,14 +295,12 @@ def test_an_odd_request_gets_a_document_and_ends(host: live.Host, request_: byte
 TIMES = 20
 
 
-@pytest.mark.parametrize(
-    ("size", "key", "kind", "status"),
-    [
-        (CAP * 105 // 100, live.KEY, "application/json", 413),
-        (CAP * 19 // 10, live.KEY, "application/json", 413),
-        (900_000, "wrong", "application/json", 401),
-        (900_000, live.KEY, "text/plain", 415),
-    ],
+@each_case(
+    "size, key, kind, status",
+    (CAP * 105 // 100, live.KEY, "application/json", 413),
+    (CAP * 19 // 10, live.KEY, "application/json", 413),
+    (900_000, "wrong", "application/json", 401),
+    (900_000, live.KEY, "text/plain", 415),
 )
 def test_an_ordinary_client_always_reads_why_it_was_refused(
     host: live.Host, size: int, key: str, kind: str, status: int

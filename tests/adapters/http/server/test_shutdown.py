@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from tests.harness.cases import each_case
 from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread, listening_host, open_listening, until
 from weftwork.adapters.http import app, response_writer
 from weftwork.adapters.http.server import http_server
@@ -149,7 +150,6 @@ async def test_a_client_that_stops_reading_is_let_go(
 ) -> None:
     monkeypatch.setattr(response_writer, "STALL_SECONDS", 0.2)
     caplog.set_level("INFO", "weftwork.http")
-
     async with open_listening(echoes("large", 40), {**echoes("wide", 40), "edges": []}) as served:
         run_id = await served.create("large", inputs={"text": "x" * 400_000})
         wide_id = await served.create("wide", inputs={"text": "x" * 400_000})
@@ -179,7 +179,7 @@ def broken(records: list[logging.LogRecord]) -> bool:
     return "client stopped reading, connection broken off" in [record.getMessage() for record in records]
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/runs", "/nowhere", "/health#odd"])
+@each_case("path", "/health", "/v1/runs", "/nowhere", "/health#odd")
 def test_every_answer_has_its_date(host: Any, path: str) -> None:
     raw = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nConnection: close\r\n\r\n"
     with host.connect() as connection:

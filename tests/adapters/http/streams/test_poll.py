@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import (
     KEY,
     OTHER_KEY,
@@ -211,7 +212,7 @@ async def test_a_run_without_events_has_no_snapshot_yet(monkeypatch: pytest.Monk
     assert shown[-1]["sequence"] == max(log)
 
 
-@pytest.mark.parametrize("name", ["Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID"])
+@each_case("name", "Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
 def test_a_header_that_says_two_things_is_refused(host: Any, name: str) -> None:
     values = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json", "Host": "x"}
     lines = [f"{key}: {value}" for key, value in values.items()] + ["Idempotency-Key: k", "Last-Event-ID: 1"]
@@ -230,7 +231,7 @@ def test_a_header_that_says_two_things_is_refused(host: Any, name: str) -> None:
             assert (document["error"], document["details"]["parameter"]) == ("validation_error", name)
 
 
-@pytest.mark.parametrize("upgrade", ["websocket", "h2c"])
+@each_case("upgrade", "websocket", "h2c")
 def test_an_upgrade_is_not_taken_up_and_nobody_is_bothered(host: Any, upgrade: str) -> None:
     before = host.errors
     with host.connect() as connection:
@@ -312,21 +313,12 @@ def test_a_loop_of_polls_reads_a_live_run_once_and_ends(host: Host) -> None:
 
 
 @pytest.mark.rule("poll-01")
-@pytest.mark.parametrize(
+@each_case(
     "query",
-    [
-        "lastSequence=x",
-        "lastSequence=-2",
-        "lastSequence=1.5",
-        "lastSequence=",
-        "lastSequence=9007199254740992",
-        "lastSequence=99999999999999999999",
-        "lastSequence=%F0%9F%A7%B6",
-        "since=y",
-        "timeout=0",
-        "timeout=61",
-        "timeout=soon",
-    ],
+    *"""
+    lastSequence=x lastSequence=-2 lastSequence=1.5 lastSequence= lastSequence=9007199254740992
+    lastSequence=99999999999999999999 lastSequence=%F0%9F%A7%B6 since=y timeout=0 timeout=61 timeout=soon
+    """.split(),
 )
 def test_a_parameter_out_of_its_range_is_named(host: Host, ended: str, query: str) -> None:
     answer = host.call("GET", f"/v1/runs/{ended}/events/poll?{query}")
@@ -382,20 +374,18 @@ def test_nobody_reads_a_listing_with_the_cursor_of_another(host: Host) -> None:
         assert (stolen.status, stolen.body) == (made_up.status, made_up.body) == (200, b'{"runs":[]}')
 
 
-@pytest.mark.parametrize(
-    ("query", "parameter"),
-    [
-        ("status=done", "status"),
-        ("status=", "status"),
-        ("status=completed,", "status"),
-        ("limit=0", "limit"),
-        ("limit=201", "limit"),
-        ("limit=ten", "limit"),
-        ("limit=5&limit=-5", "limit"),
-        ("cursor=", "cursor"),
-        ("cursor=%00", "cursor"),
-        ("cursor=../x", "cursor"),
-    ],
+@each_case(
+    "query, parameter",
+    ("status=done", "status"),
+    ("status=", "status"),
+    ("status=completed,", "status"),
+    ("limit=0", "limit"),
+    ("limit=201", "limit"),
+    ("limit=ten", "limit"),
+    ("limit=5&limit=-5", "limit"),
+    ("cursor=", "cursor"),
+    ("cursor=%00", "cursor"),
+    ("cursor=../x", "cursor"),
 )
 def test_a_listing_refuses_what_it_does_not_understand(host: Host, query: str, parameter: str) -> None:
     answer = host.call("GET", f"/v1/runs?{query}")

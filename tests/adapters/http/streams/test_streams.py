@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import each_case
 from tests.live import (
     CHUNKS,
     SEEDED_RUN,
@@ -42,7 +43,7 @@ def ended(host: Host) -> str:
     return run_id
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_case("mode", *MODES)
 def test_a_stream_has_its_headers_and_ends_with_the_run(host: Host, mode: str) -> None:
     stream = host.stream(host.create(QUICK_WORKFLOW), f"?streamMode={mode}")
     assert stream.status == 200
@@ -92,8 +93,8 @@ def test_two_modes_are_their_union_in_the_order_of_the_log(host: Host) -> None:
 
 
 @pytest.mark.rule("sse-11")
-@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
-@pytest.mark.parametrize("mode", ["bogus", "", "values,updates", "updates,bogus", "updates,", "VALUES"])
+@each_case("accept", "text/event-stream", "application/json")
+@each_case("mode", "bogus", "", "values,updates", "updates,bogus", "updates,", "VALUES")
 def test_a_mode_that_is_not_offered_is_refused_in_any_format(host: Host, ended: str, mode: str, accept: str) -> None:
     answer = host.call("GET", f"/v1/runs/{ended}/events?streamMode={mode}", headers={"Accept": accept})
     assert (answer.status, answer.document["error"]) == (400, "unsupported_stream_mode")
@@ -102,14 +103,14 @@ def test_a_mode_that_is_not_offered_is_refused_in_any_format(host: Host, ended: 
 
 
 @pytest.mark.rule("sse-11")
-@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
-@pytest.mark.parametrize("query", ["5001", "99999", "-1", "1.5", "", "x", "1e3", "%FF"])
+@each_case("accept", "text/event-stream", "application/json")
+@each_case("query", "5001", "99999", "-1", "1.5", "", "x", "1e3", "%FF")
 def test_a_buffer_time_out_of_range_is_refused_in_any_format(host: Host, ended: str, query: str, accept: str) -> None:
     answer = host.call("GET", f"/v1/runs/{ended}/events?bufferMs={query}", headers={"Accept": accept})
     assert (answer.status, answer.document["error"]) == (400, "validation_error")
 
 
-@pytest.mark.parametrize("last", ["abc", "-2", "1.25", "1,2", "0x1", "1 2", "٣", "9" * 17, "+1", "-1.5x"])
+@each_case("last", "abc", "-2", "1.25", "1,2", "0x1", "1 2", "٣", "9" * 17, "+1", "-1.5x")
 def test_an_id_that_no_frame_can_have_is_refused(host: Host, ended: str, last: str) -> None:
     header = last.encode().decode("latin-1")
     answer = host.call("GET", f"/v1/runs/{ended}/events", headers={"Last-Event-ID": header})
@@ -117,13 +118,13 @@ def test_an_id_that_no_frame_can_have_is_refused(host: Host, ended: str, last: s
     assert last not in answer.body.decode()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_case("mode", *MODES)
 def test_the_id_of_the_terminal_event_gives_an_empty_stream(host: Host, ended: str, mode: str) -> None:
     last = str(host.log(ended)[-1]["sequence"])
     assert host.stream(ended, f"?streamMode={mode}", last=last).finish() == b""
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_case("mode", *MODES)
 def test_an_id_beyond_the_log_of_an_ended_run_gives_an_empty_stream(host: Host, ended: str, mode: str) -> None:
     assert host.stream(ended, f"?streamMode={mode}", last="123456789").finish() == b""
 
@@ -143,8 +144,8 @@ def test_minus_one_is_the_start_and_the_query_names_a_cursor_too(host: Host, end
     assert host.stream(ended, "?lastEventId=6", last="2").finish() == host.stream(ended, last="2").finish()
 
 
-@pytest.mark.parametrize("mode", ["updates", "debug", "messages", "updates,messages"])
-@pytest.mark.parametrize("run", ["live", "over", "seeded"])
+@each_case("mode", "updates", "debug", "messages", "updates,messages")
+@each_case("run", "live", "over", "seeded")
 def test_batches_hold_what_the_plain_stream_holds(host: Host, ended: str, mode: str, run: str) -> None:
     run_id = {"live": host.create(QUICK_WORKFLOW) if run == "live" else "", "over": ended, "seeded": SEEDED_RUN}[run]
     batches = host.stream(run_id, f"?streamMode={mode}&bufferMs=100").frames()
@@ -197,7 +198,7 @@ def test_values_resumes_with_a_fresh_snapshot(host: Host, ended: str) -> None:
     assert host.stream(ended, "?streamMode=values", last="3").frames() == [only]
 
 
-@pytest.mark.parametrize("mode", ["updates", "values"])
+@each_case("mode", "updates", "values")
 def test_a_quiet_stream_is_kept_alive(host: Host, mode: str) -> None:
     run_id = host.create("conformance-cancellable", inputs={"delayMs": 30000})
     stream = host.stream(run_id, f"?streamMode={mode}")
@@ -215,17 +216,15 @@ def test_events_that_a_reader_is_not_shown_do_not_keep_it_waiting(tmp_path: Path
 
 
 @pytest.mark.rule("sse-12")
-@pytest.mark.parametrize(
-    ("accept", "is_json"),
-    [
-        ("application/json", True),
-        ("application/json, text/plain", True),
-        ("text/html, APPLICATION/JSON;q=0.9", True),
-        ("application/json, text/event-stream", False),
-        ("text/event-stream;q=0.1, application/json", False),
-        ("*/*", False),
-        ("text/html", False),
-    ],
+@each_case(
+    "accept, is_json",
+    ("application/json", True),
+    ("application/json, text/plain", True),
+    ("text/html, APPLICATION/JSON;q=0.9", True),
+    ("application/json, text/event-stream", False),
+    ("text/event-stream;q=0.1, application/json", False),
+    ("*/*", False),
+    ("text/html", False),
 )
 def test_json_is_for_those_who_accept_no_stream(host: Host, ended: str, accept: str, is_json: bool) -> None:
     answer = host.call("GET", f"/v1/runs/{ended}/events", headers={"Accept": accept})
@@ -302,7 +301,7 @@ def test_cuts_at_any_byte_leave_no_trace(host: Host, mode: str, cuts: list[int],
 
 
 @pytest.mark.rule("sse-06")
-@pytest.mark.parametrize("mode", RESUMED_MODES)
+@each_case("mode", *RESUMED_MODES)
 def test_every_id_resumes_exactly_after_it(host: Host, mode: str) -> None:
     shown = host.stream(SEEDED_RUN, f"?streamMode={mode}").frames()
     for at, frame in enumerate(shown):
