@@ -7,6 +7,7 @@ import pytest
 from tests.adapters.http.page.sample_questions import CLARIFICATION, KINDS, approval, quorum
 from tests.browser.chromium import Chromium, Tab
 from tests.browser.open_page import open_question
+from tests.harness.cases import each_case
 from tests.live import until
 
 pytestmark = pytest.mark.slow
@@ -39,13 +40,11 @@ def test_reject_with_a_comment(browser: Chromium) -> None:
         assert asker.answers == [{"action": "reject", "comment": "Too dear.\nSee § 4 — “sorry” 🙂"}]
 
 
-@pytest.mark.parametrize(
-    ("field", "action", "text", "answer"),
-    [
-        ("refine", "refine", "Shorter", {"action": "refine", "refineFeedback": {"scope": "whole", "text": "Shorter"}}),
-        ("edit", "edit-accept", '{"a": 1}', {"action": "edit-accept", "editedArtifactData": {"a": 1}}),
-        ("ask", "ask", "Why?", {"action": "ask", "question": "Why?"}),
-    ],
+@each_case(
+    "field, action, text, answer",
+    ("refine", "refine", "Shorter", {"action": "refine", "refineFeedback": {"scope": "whole", "text": "Shorter"}}),
+    ("edit", "edit-accept", '{"a": 1}', {"action": "edit-accept", "editedArtifactData": {"a": 1}}),
+    ("ask", "ask", "Why?", {"action": "ask", "question": "Why?"}),
 )
 def test_the_other_ways_to_answer_are_unfolded(
     browser: Chromium, field: str, action: str, text: str, answer: Any
@@ -58,7 +57,7 @@ def test_the_other_ways_to_answer_are_unfolded(
         assert asker.answers == [answer]
 
 
-@pytest.mark.parametrize("name", ["approval", "approval of a text", "approval of hidden characters"])
+@each_case("name", "approval", "approval of a text", "approval of hidden characters")
 def test_what_is_not_edited_comes_back_as_it_was(browser: Chromium, name: str) -> None:
     with open_question(browser, KINDS[name]) as (asker, tab):
         tab.click("details:has(#edit) > summary")

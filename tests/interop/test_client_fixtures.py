@@ -9,6 +9,7 @@ from openwop_client import CreateRunRequest, OpenwopClient, WopError, is_http_er
 from openwop_client import types as t
 from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
 
+from tests.harness.cases import each_case
 from tests.interop import test_client_agents, test_client_interrupts, test_client_models
 from tests.interop.client_calls import refused
 from tests.live import KEY, Host
@@ -306,7 +307,7 @@ def test_no_method_of_the_client_is_missing() -> None:
 
 
 @pytest.mark.rule("wire-02")
-@pytest.mark.parametrize("name", METHODS)
+@each_case("name", *METHODS)
 def test_the_client_understands_the_answer(host: Host, ended: str, name: str) -> None:
     case = cases(ended)[name]
     got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, case)
@@ -317,13 +318,13 @@ def test_the_client_understands_the_answer(host: Host, ended: str, name: str) ->
         assert got == case[2]
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in (*PUBLIC, *STREAMS)])
+@each_case("name", *[name for name in METHODS if name not in (*PUBLIC, *STREAMS)])
 def test_the_client_understands_a_refused_key(host: Host, ended: str, name: str) -> None:
     got = outcome(OpenwopClient(host.address, "wrong", timeout=60), name, cases(ended)[name])
     assert got == ("unauthenticated", 401)
 
 
-@pytest.mark.parametrize("name", [name for name in OF_RUNS if name not in STREAMS])
+@each_case("name", *[name for name in OF_RUNS if name not in STREAMS])
 def test_the_client_understands_a_run_that_is_not_there(host: Host, name: str) -> None:
     got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, cases("nowhere")[name])
     assert got in (None, GONE, UNOFFERED)
