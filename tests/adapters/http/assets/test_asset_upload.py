@@ -169,7 +169,7 @@ def post(port: int, *pieces: bytes, length: int | None = None) -> tuple[int, byt
         headers = {"Authorization": f"Bearer {KEY}"}
         if length is not None:
             headers["Content-Length"] = str(length)
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             # The host may refuse before it has read everything; its answer is there all the same.
             connection.request("POST", UPLOADS, iter(pieces), headers, encode_chunked=length is None)
         answer = connection.getresponse()
