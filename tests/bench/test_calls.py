@@ -21,7 +21,7 @@ from bench.plan import FULL, BenchError
 from bench.scenarios import SCENARIOS
 
 from bench import calls, slow_host
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import plan_of
 from weftwork.engine.run import live_run
 from weftwork.protocol.json.decoder import MAX_DOCUMENT_VALUES
@@ -55,9 +55,13 @@ def test_the_table_has_every_scenario_and_both_kinds() -> None:
     assert TABLE.read_text("utf-8") == json.dumps(table, indent=2) + "\n"
 
 
-@for_each(
-    ("python", "c", "above"),
-    [(400, 1_000, []), (412, 1_030, []), (300, 500, []), (413, 1_030, ["python"]), (412, 1_031, ["c"])],
+@each_case(
+    "python, c, above",
+    (400, 1_000, []),
+    (412, 1_030, []),
+    (300, 500, []),
+    (413, 1_030, ["python"]),
+    (412, 1_031, ["c"]),
 )
 def test_three_percent_more_are_allowed(python: int, c: int, above: list[str]) -> None:
     said = violations({"3.11": COUNTS}, {"one_step": {"python": python, "c": c}}, "3.11")
@@ -141,9 +145,7 @@ def test_root_gets_valgrind_installed(works: int, asked: list[str]) -> None:
     assert machine.asked == asked
 
 
-@pytest.mark.parametrize(
-    ("root", "why"), [(True, "apt-get could not install it"), (False, "only root can install it with apt-get")]
-)
+@each_case("root, why", (True, "apt-get could not install it"), (False, "only root can install it with apt-get"))
 def test_without_valgrind_it_is_said_what_is_missing(root: bool, why: str) -> None:
     machine = Machine()
     with pytest.raises(BenchError, match=f"valgrind and vgdb not found, and {why}: install the package valgrind"):
@@ -168,7 +170,7 @@ def test_instructions_are_summed_by_thread() -> None:
     assert by_thread(dumps) == {"loop": 1000, "writer": 150, "others": 220}
 
 
-@for_each("dumps", [{}, {1: dump(1000)}, {2: dump(5, STORE)}, {1: "desc: no figures\n", 2: dump(5, STORE)}])
+@each_case("dumps", {}, {1: dump(1000)}, {2: dump(5, STORE)}, {1: "desc: no figures\n", 2: dump(5, STORE)})
 def test_a_dump_that_lacks_something_is_refused(dumps: dict[int, str]) -> None:
     with pytest.raises(BenchError, match="dump"):
         by_thread(dumps)
@@ -294,14 +296,12 @@ def test_complete_results_in_order_pass() -> None:
     check_results({"count": 4, "results": results(4)}, 4)
 
 
-@for_each(
+@each_case(
     "outputs",
-    [
-        {"count": 4, "results": results(3)},
-        {"count": 3, "results": results(4)},
-        {"count": 4, "results": results(4)[::-1]},
-        {"count": 4, "results": [*results(3), None]},
-    ],
+    {"count": 4, "results": results(3)},
+    {"count": 3, "results": results(4)},
+    {"count": 4, "results": results(4)[::-1]},
+    {"count": 4, "results": [*results(3), None]},
 )
 def test_results_that_are_not_what_they_should_be_are_seen(outputs: dict[str, Any]) -> None:
     with pytest.raises(BenchError, match="other results"):

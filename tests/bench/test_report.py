@@ -24,7 +24,7 @@ from bench.report.statistics import (
 from bench.report.targets import TARGETS, target_results, target_rows
 
 from tests.bench.sample_results import HOST_FIGURES, META, RATES, rounds_of, sample_results
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -66,70 +66,66 @@ def test_targets_that_are_met() -> None:
     assert {row["target"]: row["value"] for row in rows}["Memory growth over 10,000 runs"] == 15.0
 
 
-@for_each(
-    ("own", "title"),
-    [
-        ({"cpu_flat": 1.2}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
-        ({"cpu_flat": 0.8}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
-        ({"event_cost_ratio": 1.6}, "CPU time per event in a run of 20,000 events compared with runs of 200"),
-        ({"after_10000_mib": 90.0}, "Memory growth over 10,000 runs"),
-        ({"idle_mib": 81.0}, "Memory when idle"),
-        ({"startup_ms": 801.0}, "Start to first response"),
-        ({"stream_kib": 33.0}, "Memory per idle stream"),
-        ({"fanout_p99_ms": 301.0}, "Delivery of one event to 1,000 streams, p99"),
-        ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
-        ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
-        ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
-        ({"node_10_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
-        ({"node_100_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
-        ({"node_1000_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
-        ({"node_layered_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
-        ({"python_node_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
-        ({"python_node_chain_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
-        ({"lag_p99_ms": 20.1}, "Event loop delay while 1,000 nodes sleep, p99"),
-        ({"fetch_ms": 2.6}, "Additional latency of a guarded outbound request"),
-        ({"map_mib": 61.0}, "Peak memory growth of a map over 10,000 items"),
-        ({"inbox_p99_ms": 50.1}, "One inbox page with 10,000 open interrupts, p99"),
-        ({"waiting_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 runs wait for answers"),
-        ({"tree_cancel_s": 10.1}, "Cancelling a tree of 10,000 runs"),
-        ({"child_events": 2.2}, "Events in the parent's log per child run of a map"),
-        ({"child_events_ratio": 1.01}, "Length of that log with children of 50 steps compared with 1 step"),
-        ({"parents_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 parents wait for waiting children"),
-        ({"parent_kib": 3.1}, "Memory per parent that waits for a waiting child"),
-        ({"child_end_p99_ms": 50.1}, "End of a child run to the next step of its parent, p99"),
-        ({"accept_us": 40.1}, "CPU time to validate a correct envelope of 1.2 KB"),
-        ({"accept_invalid_us": 80.1}, "CPU time to validate an incorrect envelope"),
-        ({"accept_ratio": 19.9}, "Two jsonschema checks compared with one validation"),
-        ({"chunks_ms": 1.1}, "CPU time per 20 chunks of a streamed answer to one reader"),
-        ({"gate_ms": 1.1}, "Time that the gate and its commit add to a model turn, median"),
-        (
-            {"asset_4_ratio": 0.59},
-            "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
-        ),
-        (
-            {"asset_16_ratio": 0.59},
-            "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
-        ),
-        ({"images_log_mb": 2.1}, "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served"),
-        (
-            {"images_events_mb": 2.1},
-            "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served",
-        ),
-    ],
+@each_case(
+    "own, title",
+    ({"cpu_flat": 1.2}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
+    ({"cpu_flat": 0.8}, "CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500"),
+    ({"event_cost_ratio": 1.6}, "CPU time per event in a run of 20,000 events compared with runs of 200"),
+    ({"after_10000_mib": 90.0}, "Memory growth over 10,000 runs"),
+    ({"idle_mib": 81.0}, "Memory when idle"),
+    ({"startup_ms": 801.0}, "Start to first response"),
+    ({"stream_kib": 33.0}, "Memory per idle stream"),
+    ({"fanout_p99_ms": 301.0}, "Delivery of one event to 1,000 streams, p99"),
+    ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+    ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+    ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
+    ({"node_10_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
+    ({"node_100_us": 301.0}, "CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes"),
+    ({"node_1000_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
+    ({"node_layered_us": 241.0}, "CPU time per node in a graph of 1,000 compared with a chain of 10"),
+    ({"python_node_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
+    ({"python_node_chain_us": 151.0}, "CPU time of an async Python node above core.noop, alone or in a chain"),
+    ({"lag_p99_ms": 20.1}, "Event loop delay while 1,000 nodes sleep, p99"),
+    ({"fetch_ms": 2.6}, "Additional latency of a guarded outbound request"),
+    ({"map_mib": 61.0}, "Peak memory growth of a map over 10,000 items"),
+    ({"inbox_p99_ms": 50.1}, "One inbox page with 10,000 open interrupts, p99"),
+    ({"waiting_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 runs wait for answers"),
+    ({"tree_cancel_s": 10.1}, "Cancelling a tree of 10,000 runs"),
+    ({"child_events": 2.2}, "Events in the parent's log per child run of a map"),
+    ({"child_events_ratio": 1.01}, "Length of that log with children of 50 steps compared with 1 step"),
+    ({"parents_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 parents wait for waiting children"),
+    ({"parent_kib": 3.1}, "Memory per parent that waits for a waiting child"),
+    ({"child_end_p99_ms": 50.1}, "End of a child run to the next step of its parent, p99"),
+    ({"accept_us": 40.1}, "CPU time to validate a correct envelope of 1.2 KB"),
+    ({"accept_invalid_us": 80.1}, "CPU time to validate an incorrect envelope"),
+    ({"accept_ratio": 19.9}, "Two jsonschema checks compared with one validation"),
+    ({"chunks_ms": 1.1}, "CPU time per 20 chunks of a streamed answer to one reader"),
+    ({"gate_ms": 1.1}, "Time that the gate and its commit add to a model turn, median"),
+    (
+        {"asset_4_ratio": 0.59},
+        "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
+    ),
+    (
+        {"asset_16_ratio": 0.59},
+        "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
+    ),
+    ({"images_log_mb": 2.1}, "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served"),
+    (
+        {"images_events_mb": 2.1},
+        "Log size of a run that emits 1,000 images of 200 KiB, maximum of stored and served",
+    ),
 )
 def test_a_target_that_is_missed_is_seen(own: dict[str, float], title: str) -> None:
     assert [row["target"] for row in target_results(sample_results(**own)) if not row["met"]] == [title]
 
 
-@for_each(
-    ("subject", "figure", "value", "title"),
-    [
-        ("weftwork", "cpu_ms_per_run", 0.46, "CPU time of the host per run"),
-        ("bare_memory", "runs_per_s", 4300.0, "Rate compared with the bare in-memory server"),
-        ("langgraph", "runs_per_s", 230.0, "Rate compared with LangGraph"),
-        ("dbos", "runs_per_s", 201.0, "Rate compared with DBOS"),
-        ("bare_memory", "p99_ms", 2.4, "p99 latency compared with the bare in-memory server"),
-    ],
+@each_case(
+    "subject, figure, value, title",
+    ("weftwork", "cpu_ms_per_run", 0.46, "CPU time of the host per run"),
+    ("bare_memory", "runs_per_s", 4300.0, "Rate compared with the bare in-memory server"),
+    ("langgraph", "runs_per_s", 230.0, "Rate compared with LangGraph"),
+    ("dbos", "runs_per_s", 201.0, "Rate compared with DBOS"),
+    ("bare_memory", "p99_ms", 2.4, "p99 latency compared with the bare in-memory server"),
 )
 def test_a_comparison_that_is_lost_is_seen(subject: str, figure: str, value: float, title: str) -> None:
     document = sample_results()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from tests.live.host import start_host
 
@@ -81,18 +81,16 @@ def test_no_module_imports_the_package_when_it_is_imported() -> None:
     assert [str(each) for each in modules if eager_imports(each.read_text("utf-8"))] == []
 
 
-@for_each(
-    ("source", "count"),
-    [
-        ("import weftwork.conformance", 1),
-        ("import weftwork.conformance.workflows as w", 1),
-        ("from weftwork import conformance", 1),
-        ("from weftwork.conformance import workflows", 1),
-        ("if True:\n    from weftwork.conformance.workflows import conformance_nodes", 1),
-        ("class A:\n    import weftwork.conformance", 1),
-        ("def late():\n    from weftwork.conformance import workflows", 0),
-        ("from weftwork.app import Host", 0),
-    ],
+@each_case(
+    "source, count",
+    ("import weftwork.conformance", 1),
+    ("import weftwork.conformance.workflows as w", 1),
+    ("from weftwork import conformance", 1),
+    ("from weftwork.conformance import workflows", 1),
+    ("if True:\n    from weftwork.conformance.workflows import conformance_nodes", 1),
+    ("class A:\n    import weftwork.conformance", 1),
+    ("def late():\n    from weftwork.conformance import workflows", 0),
+    ("from weftwork.app import Host", 0),
 )
 def test_an_eager_import_is_seen(source: str, count: int) -> None:
     assert len(eager_imports(source)) == count

@@ -10,7 +10,7 @@ from tools.architecture_page import PAGE, PART, SOURCE, main
 from tools.walkthroughs import LOOP_THREAD, OUTSIDE, WALKTHROUGHS, Entry, Recording, count_modules, walk_and_count
 
 from tests.docs.pages import ROOT
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 
 THREAD = re.compile(r"On the (?:event loop|thread `([^`]+)`):")
 ROW = re.compile(r"\| \[([^\]]+)\]\([^)]+\) \| `([^`]+)` \| .+ \|")
@@ -201,7 +201,7 @@ def lost(paths: list[str], root: Path) -> list[str]:
     return [path for path in paths if not (root / path).exists() and not (root / SOURCE / path).exists()]
 
 
-@for_each("name", ["CONTRIBUTING.md", "STYLE.md", "README.md", PAGE.as_posix()])
+@each_case("name", "CONTRIBUTING.md", "STYLE.md", "README.md", PAGE.as_posix())
 def test_the_paths_on_a_page_exist(name: str) -> None:
     paths = paths_of((ROOT / name).read_text("utf-8"))
     assert paths

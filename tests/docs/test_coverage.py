@@ -12,7 +12,7 @@ from openwop_client import OpenwopClient
 
 from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT, anchors, links, name, pages
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.payload_types import EVENT_TYPES
 from weftwork.cli.main import main
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS
@@ -146,14 +146,12 @@ def test_every_reading_that_the_code_cites_is_there() -> None:
     assert not cited - known
 
 
-@for_each(
-    ("name", "text", "gone"),
-    [
-        ("port", "| `port` |", []),
-        ("port", "the report says --port", ["port"]),
-        ("--data", "--data-folder", ["--data"]),
-        ("run.failed", "run.failed-later, xrun.failed", ["run.failed"]),
-    ],
+@each_case(
+    "name, text, gone",
+    ("port", "| `port` |", []),
+    ("port", "the report says --port", ["port"]),
+    ("--data", "--data-folder", ["--data"]),
+    ("run.failed", "run.failed-later, xrun.failed", ["run.failed"]),
 )
 def test_a_name_that_is_left_out_is_seen(name: str, text: str, gone: list[str]) -> None:
     assert missing([name], text) == gone
@@ -182,7 +180,7 @@ def test_a_stale_part_is_seen_and_written_anew(tree: Path) -> None:
     assert page.read_text("utf-8") == before
 
 
-@for_each("page", PAGES)
+@each_case("page", *PAGES)
 def test_a_page_has_generated_parts(page: str) -> None:
     text = (ROOT / "docs" / page).read_text("utf-8")
     assert "<!-- begin: " in text
@@ -213,7 +211,7 @@ def broken(page: Path) -> list[str]:
     return found
 
 
-@for_each("page", pages())
+@each_case("page", *pages())
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken(page) == []
 

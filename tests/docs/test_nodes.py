@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.page_tool import copy_tree, run_tool
 from tests.docs.pages import ROOT, blocks, links, pages
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, workflow
 from tests.live import start_host, write_workflows
 from tests.live.child_workflows import PARENT, await_tree, child_workflows
@@ -92,7 +92,7 @@ def registered(document: dict[str, Any]) -> list[Any]:
     return asyncio.run(ask())
 
 
-@for_each("type_id", OWN)
+@each_case("type_id", *OWN)
 def test_the_example_of_a_page_can_be_registered(type_id: str) -> None:
     one = example(type_id)
     assert one["typeId"] == type_id
@@ -104,7 +104,7 @@ def test_an_example_that_does_not_fit_is_seen() -> None:
     assert registered(around({**example("core.delay"), "config": {"delayMs": "long"}}))
 
 
-@for_each("type_id", OWN)
+@each_case("type_id", *OWN)
 def test_a_page_names_every_member_of_its_schemas(type_id: str) -> None:
     declaration, text = TYPES[type_id], page(type_id)
     wanted = [
@@ -157,7 +157,7 @@ def test_every_picture_is_on_a_page_with_words() -> None:
         assert "![](" not in page.read_text("utf-8")
 
 
-@for_each("path", PICTURES)
+@each_case("path", *PICTURES)
 def test_a_picture_is_described(path: Path) -> None:
     root = parsed(path)
     assert root.get("role") == "img"
@@ -171,7 +171,7 @@ def test_a_picture_is_described(path: Path) -> None:
 ON_THE_PAGE = [path for path in PICTURES if path.stem != "run"]
 
 
-@for_each("path", ON_THE_PAGE)
+@each_case("path", *ON_THE_PAGE)
 def test_a_picture_is_readable_on_light_and_on_dark(path: Path) -> None:
     light, dark = schemes(path)
     used = {name for each in parsed(path).iter() for name in (each.get("class") or "").split()}

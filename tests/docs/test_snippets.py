@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.pages import ROOT, Block, blocks, name, pages
 from tests.docs.shell import RUNS, DocsUser, differences, matches, need_curl
+from tests.harness.cases import each_case
 from tests.live import until, weftwork
 from weftwork.settings import SettingsError, load_settings
 
@@ -94,22 +95,20 @@ def test_a_bad_definition_is_reported_as_shown(tmp_path: Path) -> None:
     assert matches(shown, ended.stderr.partition("Usage")[0])
 
 
-@pytest.mark.parametrize(
-    ("shown", "said", "right"),
-    [
-        ("id: 4\ndata: {…}\n", "id: 4\r\ndata: {}\n\n", True),
-        ("data: {…}", 'data: {"a":1}\ndata: {"b":2}', False),
-        ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"runId":"01m7f675y821vqe0shw8tkbexw","a":1}', True),
-        ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"error":"validation_error"}', False),
-        ("took 253 ms, expires   in 2 d 23 h", "took 1.2 s, expires in 2 d 23 h", False),
-        ("253 ms  expires   in 2 d 23 h", "1.2 s  expires  in 3 d 0 h", True),
-        ("2026-11-15 08:43:20  ended", "2026-11-16 09:00:00  ended", True),
-        ("2026-11-15 08:43:20  ended", "2026-11-16 09:00:00  failed", False),
-        ("one", "one\ntwo", False),
-        ("one\ntwo", "one", False),
-        ("", "anything", False),
-        ("", "\n", True),
-    ],
+@each_case(
+    "shown, said, right",
+    ("id: 4\ndata: {…}\n", "id: 4\r\ndata: {}\n\n", True),
+    ("data: {…}", 'data: {"a":1}\ndata: {"b":2}', False),
+    ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"runId":"01m7f675y821vqe0shw8tkbexw","a":1}', True),
+    ('{"runId":"01m7f5zzhp2z8y1fpzhf93nsbb",…}', '{"error":"validation_error"}', False),
+    ("took 253 ms, expires   in 2 d 23 h", "took 1.2 s, expires in 2 d 23 h", False),
+    ("253 ms  expires   in 2 d 23 h", "1.2 s  expires  in 3 d 0 h", True),
+    ("2026-11-15 08:43:20  ended", "2026-11-16 09:00:00  ended", True),
+    ("2026-11-15 08:43:20  ended", "2026-11-16 09:00:00  failed", False),
+    ("one", "one\ntwo", False),
+    ("one\ntwo", "one", False),
+    ("", "anything", False),
+    ("", "\n", True),
 )
 def test_output_is_compared(shown: str, said: str, right: bool) -> None:
     assert matches(shown, said) is right

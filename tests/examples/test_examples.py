@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.docs.shell import need_curl
+from tests.harness.cases import each_case
 from tests.live import Host, start_host, until, weftwork
 from weftwork.testing import Asset, Crash, FakeModel, RunResult, crash_everywhere, run_workflow
 
@@ -240,13 +241,11 @@ def ran(folder: str, variable: str, file: Path, nodes: Any = ()) -> tuple[RunRes
     return run_workflow(document, nodes=nodes, inputs={variable: Asset(file)}, model=model), model
 
 
-@pytest.mark.parametrize(
-    ("folder", "variable", "file", "modality"),
-    [
-        ("invoice", "photo", PHOTO, "image"),
-        ("voice_note", "note", NOTE, "audio"),
-        ("pdf_summary", "letter", LETTER, "document"),
-    ],
+@each_case(
+    "folder, variable, file, modality",
+    ("invoice", "photo", PHOTO, "image"),
+    ("voice_note", "note", NOTE, "audio"),
+    ("pdf_summary", "letter", LETTER, "document"),
 )
 def test_the_model_is_shown_the_file(folder: str, variable: str, file: Path, modality: str) -> None:
     result, model = ran(folder, variable, file, [frames.frame])
@@ -318,9 +317,7 @@ def test_photos_of_other_programs_are_read_too(way: int, kind: int) -> None:
     assert png.unpack(frames.framed(head, {"x": -2, "y": 1, "width": 99, "height": 99}))[:3] == (9, 6, kind)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"GIF89a", png.SIGNATURE, PHOTO.read_bytes()[:60], PHOTO.read_bytes().replace(b"IDAT", b"IDOT")]
-)
+@each_case("data", b"", b"GIF89a", png.SIGNATURE, PHOTO.read_bytes()[:60], PHOTO.read_bytes().replace(b"IDAT", b"IDOT"))
 def test_what_is_no_photo_fails_the_node(data: bytes) -> None:
     document = EXAMPLES / "invoice" / "invoice.json"
     photo = Asset(data) if data.startswith(b"\x89") else None

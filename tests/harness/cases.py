@@ -73,11 +73,6 @@ def each_case(names: str, *cases: Any, ids: Callable[[Any], str] = reprlib.repr)
     return decorate
 
 
-def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Any:
-    """`each_case` with the arguments of `parametrize`: one name for values, several for tuples."""
-    return each_case(names if isinstance(names, str) else ", ".join(names), *cases)
-
-
 def fails_without(
     *guard: Any, errors: tuple[type[Exception], ...] = (), match: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:

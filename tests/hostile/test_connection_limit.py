@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.hostile.raw_http import (
     AUTH,
     HEALTH,
@@ -157,15 +158,13 @@ def test_the_public_paths_are_those_without_a_scope() -> None:
     assert not [path for path in PUBLIC_PATHS if b"runs" in path]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "files", "most"),
-    [
-        (12_000, None, 12_000),
-        (12_000, 1_048_576, 12_000),
-        (12_000, 4096, 4096 - 2 * SPARE_CONNECTIONS - RESERVED_FILES),
-        (100, 4096, 100),
-        (12_000, 64, 1),
-    ],
+@each_case(
+    "wanted, files, most",
+    (12_000, None, 12_000),
+    (12_000, 1_048_576, 12_000),
+    (12_000, 4096, 4096 - 2 * SPARE_CONNECTIONS - RESERVED_FILES),
+    (100, 4096, 100),
+    (12_000, 64, 1),
 )
 def test_connections_leave_room_for_other_files(wanted: int, files: int | None, most: int) -> None:
     assert connections_within(wanted, files) == most

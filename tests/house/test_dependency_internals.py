@@ -24,7 +24,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.adapters.http.server.connection import Connection, RequestCycle
 from weftwork.adapters.http.server.http_server import _UvicornServer  # pyright: ignore[reportPrivateUsage]
 from weftwork.protocol.expressions import cel as cel_module
@@ -125,7 +125,7 @@ def digest(method: Any) -> str:
     return hashlib.sha256(inspect.getsource(method).encode()).hexdigest()[:12]
 
 
-@for_each("name", SOURCES)
+@each_case("name", *SOURCES)
 def test_uvicorn_has_the_method_that_was_compared(name: str) -> None:
     theirs, ours = next(pair for pair in SUBCLASSES if pair[0].__name__ == name.partition(".")[0])
     assert digest(inspect.unwrap(getattr(theirs, name.partition(".")[2]))) == SOURCES[name], (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.adapters.system.faults import arm_points
 from weftwork.ports import fault_points
 from weftwork.ports.fault_points import POINTS, fault_point
@@ -54,14 +54,12 @@ def test_every_point_stands_in_one_place() -> None:
     assert sorted(standing) == sorted(POINTS)
 
 
-@for_each(
-    ("source", "found"),
-    [
-        ('fault_point("a.b")\nif x:\n    fault_point("c")', ["a.b", "c"]),
-        ("fault_point(name)", ["?"]),
-        ('fault_point("a", 1)', ["?"]),
-        ('other("a")\n# fault_point("b")', []),
-    ],
+@each_case(
+    "source, found",
+    ('fault_point("a.b")\nif x:\n    fault_point("c")', ["a.b", "c"]),
+    ("fault_point(name)", ["?"]),
+    ('fault_point("a", 1)', ["?"]),
+    ('other("a")\n# fault_point("b")', []),
 )
 def test_a_point_is_seen(source: str, found: list[str]) -> None:
     assert points(source) == found
@@ -128,19 +126,17 @@ def serve(folder: Path, wanted: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(line, env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
-@for_each(
-    ("wanted", "said"),
-    [
-        ("writer.begin", "'writer.begin' must be name:nth:action"),
-        ("writer.begin:1:kill,", "'' must be name:nth:action"),
-        ("writer.start:1:kill", "there is no point 'writer.start'; known are boot.seated, "),
-        ("writer.begin:0:kill", "nth must be a whole number from 1 on"),
-        ("writer.begin:-1:kill", "nth must be a whole number from 1 on"),
-        ("writer.begin:1:break", "'break' is no action"),
-        ("writer.begin:1:delay", "'delay' is no action"),
-        ("writer.begin:1:delay=60001", "'delay=60001' is no action"),
-        ("drain.begin:1:raise", "nothing can be raised at drain.begin"),
-    ],
+@each_case(
+    "wanted, said",
+    ("writer.begin", "'writer.begin' must be name:nth:action"),
+    ("writer.begin:1:kill,", "'' must be name:nth:action"),
+    ("writer.start:1:kill", "there is no point 'writer.start'; known are boot.seated, "),
+    ("writer.begin:0:kill", "nth must be a whole number from 1 on"),
+    ("writer.begin:-1:kill", "nth must be a whole number from 1 on"),
+    ("writer.begin:1:break", "'break' is no action"),
+    ("writer.begin:1:delay", "'delay' is no action"),
+    ("writer.begin:1:delay=60001", "'delay=60001' is no action"),
+    ("drain.begin:1:raise", "nothing can be raised at drain.begin"),
 )
 def test_what_cannot_be_armed_is_refused(wanted: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):

@@ -19,7 +19,7 @@ from importlinter.contracts.forbidden import ForbiddenContract
 from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.payload_types import EVENT_TYPES
 from tests.house.test_purity import core, imported
 from weftwork.protocol.run.events import CATALOGUE
@@ -243,27 +243,25 @@ def test_what_is_allowed_is_there() -> None:
         assert texts <= set(path_literals((SOURCE / name).read_text("utf-8"))), name
 
 
-@for_each(
-    ("source", "said"),
-    [
-        ('client.get("/v1/runs")', "/v1/runs"),
-        ('client.get(f"/v1/runs/{segment(run_id)}/events")', "/v1/runs/{}/events"),
-        ('client.get(f"{base}/runs")', "{}/runs"),
-        ('client.get(f"{path}/events/poll")', "{}/events/poll"),
-        ('text = f"{address}/v1/runs"', "{}/v1/runs"),
-        ('get("/.well-known/openwop")', "/.well-known/openwop"),
-        ('check("/health")', "/health"),
-        ('path.startswith("/v1/")', "/v1/"),
-        ('path == b"/v1"', "/v1"),
-        ('raise ClickException("this host has no GET /v1/runs.")', "this host has no GET /v1/runs."),
-        ('def f():\n    """Asks GET /v1/runs."""', "Asks GET /v1/runs."),
-    ],
+@each_case(
+    "source, said",
+    ('client.get("/v1/runs")', "/v1/runs"),
+    ('client.get(f"/v1/runs/{segment(run_id)}/events")', "/v1/runs/{}/events"),
+    ('client.get(f"{base}/runs")', "{}/runs"),
+    ('client.get(f"{path}/events/poll")', "{}/events/poll"),
+    ('text = f"{address}/v1/runs"', "{}/v1/runs"),
+    ('get("/.well-known/openwop")', "/.well-known/openwop"),
+    ('check("/health")', "/health"),
+    ('path.startswith("/v1/")', "/v1/"),
+    ('path == b"/v1"', "/v1"),
+    ('raise ClickException("this host has no GET /v1/runs.")', "this host has no GET /v1/runs."),
+    ('def f():\n    """Asks GET /v1/runs."""', "Asks GET /v1/runs."),
 )
 def test_a_wire_path_is_seen(source: str, said: str) -> None:
     assert path_literals(source) == [said]
 
 
-@for_each("source", ['"/assets/v1."', '"https://x.test/api/v1.json"', "'a/v1x'", '"/tmp/runs"'])
+@each_case("source", '"/assets/v1."', '"https://x.test/api/v1.json"', "'a/v1x'", '"/tmp/runs"')
 def test_other_texts_pass(source: str) -> None:
     assert path_literals(source) == []
 

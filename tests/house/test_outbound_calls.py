@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 
 SOURCE = Path(__file__).parents[2] / "src" / "weftwork"
 
@@ -64,18 +64,16 @@ def test_there_is_one_way_out() -> None:
     assert {name: used for name, source in host().items() if (used := ways(source))} == WAYS
 
 
-@for_each(
-    ("source", "seen"),
-    [
-        ("import httpcore2", {"httpcore2"}),
-        ("def f():\n    from http import client", {"http.client"}),
-        ("from urllib.request import urlopen\nurlopen('x')", {"urllib.request", "urlopen"}),
-        ("import urllib.parse, http", set()),
-        ("await asyncio.open_connection('x', 1)", {"open_connection"}),
-        ("socket.socket().connect(('x', 1))", {"connect"}),
-        ("import ssl as s", {"ssl"}),
-        ("from urllib.parse import quote", set()),
-    ],
+@each_case(
+    "source, seen",
+    ("import httpcore2", {"httpcore2"}),
+    ("def f():\n    from http import client", {"http.client"}),
+    ("from urllib.request import urlopen\nurlopen('x')", {"urllib.request", "urlopen"}),
+    ("import urllib.parse, http", set()),
+    ("await asyncio.open_connection('x', 1)", {"open_connection"}),
+    ("socket.socket().connect(('x', 1))", {"connect"}),
+    ("import ssl as s", {"ssl"}),
+    ("from urllib.parse import quote", set()),
 )
 def test_a_way_out_is_seen(source: str, seen: set[str]) -> None:
     assert ways(source) == seen
@@ -142,12 +140,12 @@ def test_no_file_mentions_a_registry_or_a_machine() -> None:
     assert not found, "\n".join(found)
 
 
-@for_each("parts", [*HOSTS, *INSIDE])
+@each_case("parts", *HOSTS, *INSIDE)
 def test_an_address_is_seen_in_any_case(parts: tuple[str, str]) -> None:
     assert len(mentions(f"first\nsee https://{''.join(parts).upper()}/simple")) == 1
 
 
-@for_each("parts", FOLDERS)
+@each_case("parts", *FOLDERS)
 def test_a_machine_path_is_seen(parts: tuple[str, str]) -> None:
     path = f"/{''.join(parts)}/"
     assert mentions(f"cd {path}x") == [f"line 1: {path}"]

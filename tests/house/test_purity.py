@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "weftwork"
@@ -93,7 +93,7 @@ def _is_constant_name(name: str) -> bool:
     return name.isupper() or (name.startswith("__") and name.endswith("__"))
 
 
-@for_each("path", core())
+@each_case("path", *core())
 def test_the_core_is_pure(path: Path) -> None:
     door = DOORS.get(path.relative_to(SOURCE).as_posix(), "")
     found = impurities(path.read_text("utf-8"), door)
@@ -112,19 +112,17 @@ def test_decide_sees_the_protocol_only() -> None:
     assert impurities("from weftwork.ports.clock import Clock") == ["line 1: imports weftwork.ports.clock.Clock"]
 
 
-@for_each(
-    ("source", "said"),
-    [
-        ("async def f() -> None: ...", "line 1: async has no place here"),
-        ("def f():\n    return [x async for x in y]", "line 2: async has no place here"),
-        ("import time", "line 1: imports time"),
-        ("def f():\n    from os import path", "line 2: imports os.path"),
-        ("import json, socket", "line 1: imports socket"),
-        ("from importlib import import_module", "line 1: imports importlib.import_module"),
-        ("from urllib import request", "line 1: imports urllib.request"),
-        ("from . import events", "line 1: imports ..events"),
-        ("text = open('x').read()", "line 1: calls open"),
-    ],
+@each_case(
+    "source, said",
+    ("async def f() -> None: ...", "line 1: async has no place here"),
+    ("def f():\n    return [x async for x in y]", "line 2: async has no place here"),
+    ("import time", "line 1: imports time"),
+    ("def f():\n    from os import path", "line 2: imports os.path"),
+    ("import json, socket", "line 1: imports socket"),
+    ("from importlib import import_module", "line 1: imports importlib.import_module"),
+    ("from urllib import request", "line 1: imports urllib.request"),
+    ("from . import events", "line 1: imports ..events"),
+    ("text = open('x').read()", "line 1: calls open"),
 )
 def test_an_impurity_is_seen(source: str, said: str) -> None:
     assert impurities(source) == [said]
@@ -157,18 +155,16 @@ def test_package_files_decide_nothing() -> None:
     assert not found, "\n".join(found)
 
 
-@for_each(
+@each_case(
     "source",
-    [
-        "def f() -> None: ...",
-        "if True:\n    X = 1",
-        "if TYPE_CHECKING:\n    X = 1",
-        "if TYPE_CHECKING:\n    from a import b\nelse:\n    from c import b",
-        "X = load()",
-        "for x in y: ...",
-        "lower = 1",
-        "X = [f for f in y]",
-    ],
+    "def f() -> None: ...",
+    "if True:\n    X = 1",
+    "if TYPE_CHECKING:\n    X = 1",
+    "if TYPE_CHECKING:\n    from a import b\nelse:\n    from c import b",
+    "X = load()",
+    "for x in y: ...",
+    "lower = 1",
+    "X = [f for f in y]",
 )
 def test_logic_in_a_package_file_is_seen(source: str) -> None:
     assert len(decisions(source)) == 1

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.conftest import SLOW
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
@@ -295,7 +295,7 @@ def test_words_are_counted() -> None:
 TESTS = Path(__file__).parents[1]
 
 
-@for_each("folder", SLOW)
+@each_case("folder", *SLOW)
 def test_a_slow_folder_holds_tests(folder: str) -> None:
     assert list((TESTS / folder).rglob("test_*.py"))
 

@@ -20,6 +20,7 @@ import weftwork.adapters.providers
 import weftwork.cli.commands
 import weftwork.conformance.nodes
 from tests.adapters.providers.test_provider_suite import PROVIDERS
+from tests.harness.cases import each_case
 from weftwork.cli.main import main
 from weftwork.exports import EXPORTS
 from weftwork.ports.nodes import NodeType
@@ -190,13 +191,11 @@ def test_every_public_name_is_there_in_a_fresh_interpreter() -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("from a import b, c as d\nimport e.f", ["b", "d", "e"]),
-        ("if TYPE_CHECKING:\n    from a import b", ["b"]),
-        ("LIMIT = 1\nother: int = 2\n_own = 3\n__all__ = ['LIMIT']", ["LIMIT", "other"]),
-    ],
+@each_case(
+    "source, names",
+    ("from a import b, c as d\nimport e.f", ["b", "d", "e"]),
+    ("if TYPE_CHECKING:\n    from a import b", ["b"]),
+    ("LIMIT = 1\nother: int = 2\n_own = 3\n__all__ = ['LIMIT']", ["LIMIT", "other"]),
 )
 def test_a_bound_name_is_seen(source: str, names: list[str]) -> None:
     assert bound(source) == names

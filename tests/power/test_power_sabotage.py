@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
+from tests.harness.cases import each_case
 from tests.power.image_proof import ImageCase, ImageProof
 from tests.power.seeded_history import STORE, Recording, record
 from tests.power.test_power_loss import TURNS, after_a_kill
@@ -109,30 +110,28 @@ def test_a_store_that_shows_what_a_killed_process_left(monkeypatch: pytest.Monke
         after_a_kill(proof, proof.sample(4 * IMAGES))
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        ("DELETE FROM events WHERE type = 'node.started' AND id & 1023 = 1", "gaps"),
-        ("UPDATE events SET type = 'log.appended' WHERE type = 'run.completed'", "folded"),
-        ("UPDATE events SET type = 'run.completed' WHERE type = 'run.started'", "ends at"),
-        ("UPDATE events SET node_id = 'a' WHERE type = 'node.started'", "started twice"),
-        ("UPDATE runs SET current_node = 'z'", "folded"),
-        ("UPDATE runs SET status = 'running' WHERE status = 'completed'", "folded"),
-        ("DELETE FROM hidden", "hidden input"),
-        ("DELETE FROM hidden WHERE sequence >= 0", "hidden output"),
-        ("DELETE FROM run_state WHERE kind = 'node'", "folded"),
-        ("DELETE FROM run_tags", "with the tag"),
-        ("DELETE FROM idempotency", "without its record"),
-        ("DELETE FROM definitions", "definition"),
-        ("DELETE FROM asset_refs", "other assets than it names"),
-        ("INSERT INTO asset_refs SELECT 1, asset_no FROM assets WHERE refs = 0", "other assets than it names"),
-        ("DELETE FROM assets", "other assets than it names"),
-        ("DELETE FROM assets WHERE refs = 0; INSERT INTO asset_refs VALUES (1000, 1000)", "what is not there"),
-        ("UPDATE assets SET refs = refs + 1", "counts its runs wrongly"),
-        ("UPDATE asset_usage SET size = size + 1", "usage is wrong"),
-        ("INSERT INTO doomed_blobs (key) SELECT key FROM assets", "doomed key has a row"),
-        ("DELETE FROM runs", "is lost|without its run"),
-    ],
+@each_case(
+    "damage, said",
+    ("DELETE FROM events WHERE type = 'node.started' AND id & 1023 = 1", "gaps"),
+    ("UPDATE events SET type = 'log.appended' WHERE type = 'run.completed'", "folded"),
+    ("UPDATE events SET type = 'run.completed' WHERE type = 'run.started'", "ends at"),
+    ("UPDATE events SET node_id = 'a' WHERE type = 'node.started'", "started twice"),
+    ("UPDATE runs SET current_node = 'z'", "folded"),
+    ("UPDATE runs SET status = 'running' WHERE status = 'completed'", "folded"),
+    ("DELETE FROM hidden", "hidden input"),
+    ("DELETE FROM hidden WHERE sequence >= 0", "hidden output"),
+    ("DELETE FROM run_state WHERE kind = 'node'", "folded"),
+    ("DELETE FROM run_tags", "with the tag"),
+    ("DELETE FROM idempotency", "without its record"),
+    ("DELETE FROM definitions", "definition"),
+    ("DELETE FROM asset_refs", "other assets than it names"),
+    ("INSERT INTO asset_refs SELECT 1, asset_no FROM assets WHERE refs = 0", "other assets than it names"),
+    ("DELETE FROM assets", "other assets than it names"),
+    ("DELETE FROM assets WHERE refs = 0; INSERT INTO asset_refs VALUES (1000, 1000)", "what is not there"),
+    ("UPDATE assets SET refs = refs + 1", "counts its runs wrongly"),
+    ("UPDATE asset_usage SET size = size + 1", "usage is wrong"),
+    ("INSERT INTO doomed_blobs (key) SELECT key FROM assets", "doomed key has a row"),
+    ("DELETE FROM runs", "is lost|without its run"),
 )
 def test_the_auditor_sees_damage(damage: str, said: str) -> None:
     """Each of its questions is asked: a store that is wrong in one way only is found out."""

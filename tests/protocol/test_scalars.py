@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openwop_client import HTTP_ERROR_CODES, is_http_error_code
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol import timestamps
 from weftwork.protocol.errors import ERRORS, RUN_ERRORS, ClientFault, Fault, HostFault, error_document, invalid
@@ -24,19 +24,23 @@ from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
 
 
-@for_each(
-    ("text", "fits"),
-    [("a", True), ("Acme-1.x_y", True), ("9", True), ("a" * 64, True), ("a" * 65, False), ("", False)]
-    + [(text, False) for text in (".a", "-a", "_a", "a:b", "a/b", "a b", "a\n", "ä", "a\0")],
+@each_case(
+    "text, fits",
+    *(
+        [("a", True), ("Acme-1.x_y", True), ("9", True), ("a" * 64, True), ("a" * 65, False), ("", False)]
+        + [(text, False) for text in (".a", "-a", "_a", "a:b", "a/b", "a b", "a\n", "ä", "a\0")]
+    ),
 )
 def test_a_tenant_is_a_short_plain_name(text: str, fits: bool) -> None:
     assert is_tenant(text) is fits
 
 
-@for_each(
-    ("text", "fits"),
-    [("run-1", True), ("A~.z", True), ("x" * 128, True), ("x" * 129, False), ("", False)]
-    + [(text, False) for text in ("a:b", "a/b", "a b", "a\n", "ä", "a%20")],
+@each_case(
+    "text, fits",
+    *(
+        [("run-1", True), ("A~.z", True), ("x" * 128, True), ("x" * 129, False), ("", False)]
+        + [(text, False) for text in ("a:b", "a/b", "a b", "a\n", "ä", "a%20")]
+    ),
 )
 def test_a_path_id_needs_no_escaping(text: str, fits: bool) -> None:
     assert is_path_id(text) is fits
@@ -57,7 +61,7 @@ def test_an_idempotency_key_is_printable_ascii_without_spaces(text: str) -> None
 
 
 @pytest.mark.rule("idem-04")
-@for_each(("text", "fits"), [("k" * 255, True), ("k" * 256, False), ("k\n", False), ("\u00e9", False)])
+@each_case("text, fits", ("k" * 255, True), ("k" * 256, False), ("k\n", False), ("\u00e9", False))
 def test_the_edges_of_an_idempotency_key(text: str, fits: bool) -> None:
     assert is_idempotency_key(text) is fits
 
@@ -98,14 +102,12 @@ def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
 
 
 @pytest.mark.rule("idem-03")
-@for_each(
-    ("one", "other", "same"),
-    [
-        ({"a": 1, "b": [1.0]}, {"b": [1], "a": 1}, True),
-        ({"a": 1}, {"a": "1"}, False),
-        ({"a": None}, {}, False),
-        ([1, 2], [2, 1], False),
-    ],
+@each_case(
+    "one, other, same",
+    ({"a": 1, "b": [1.0]}, {"b": [1], "a": 1}, True),
+    ({"a": 1}, {"a": "1"}, False),
+    ({"a": None}, {}, False),
+    ([1, 2], [2, 1], False),
 )
 def test_the_same_key_with_another_body_is_a_conflict(one: Any, other: Any, same: bool) -> None:
     recorded, offered = digest(one), digest(other)
@@ -137,7 +139,7 @@ def test_an_instant_is_written_as_iso_8601_in_utc(milliseconds: int) -> None:
     assert iso(milliseconds) == expected(milliseconds)
 
 
-@for_each("year", [1600, 1700, 1900, 1970, 2000, 2024, 2026, 2100, 2400])
+@each_case("year", 1600, 1700, 1900, 1970, 2000, 2024, 2026, 2100, 2400)
 def test_every_day_around_the_end_of_february_is_right(year: int) -> None:
     start = (datetime(year, 2, 26, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
     for day in range(5):
@@ -156,23 +158,21 @@ def test_an_instant_is_read_again(milliseconds: int) -> None:
     assert re.fullmatch(timestamps.INSTANT_PATTERN, iso(milliseconds))
 
 
-@for_each(
-    ("text", "value"),
-    [
-        ("1970-01-01T00:00:00Z", 0),
-        ("2024-02-29T23:59:59.9Z", 1_709_251_199_900),
-        ("2026-01-01T00:00:00.123456789Z", 1_767_225_600_123),
-        ("2026-02-30T00:00:00Z", 1_772_409_600_000),
-        ("2026-01-01T00:00:00", None),
-        ("2026-01-01T00:00:00+00:00", None),
-        ("2026-01-01 00:00:00Z", None),
-        ("2026-13-01T00:00:00Z", None),
-        ("2026-01-01T24:00:00Z", None),
-        ("2026-01-01T00:00:00.Z", None),
-        ("\u0662026-01-01T00:00:00Z", None),
-        ("2026-01-01T00:00:00Z\n", None),
-        ("", None),
-    ],
+@each_case(
+    "text, value",
+    ("1970-01-01T00:00:00Z", 0),
+    ("2024-02-29T23:59:59.9Z", 1_709_251_199_900),
+    ("2026-01-01T00:00:00.123456789Z", 1_767_225_600_123),
+    ("2026-02-30T00:00:00Z", 1_772_409_600_000),
+    ("2026-01-01T00:00:00", None),
+    ("2026-01-01T00:00:00+00:00", None),
+    ("2026-01-01 00:00:00Z", None),
+    ("2026-13-01T00:00:00Z", None),
+    ("2026-01-01T24:00:00Z", None),
+    ("2026-01-01T00:00:00.Z", None),
+    ("\u0662026-01-01T00:00:00Z", None),
+    ("2026-01-01T00:00:00Z\n", None),
+    ("", None),
 )
 def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None:
     assert timestamps.parse_iso(text) == value
@@ -200,7 +200,7 @@ OUR_OWN = {
 """Codes that are settled but that the official client does not list."""
 
 
-@for_each("code", ERRORS)
+@each_case("code", *ERRORS)
 def test_every_code_has_a_status_and_says_when_it_is_used(code: str) -> None:
     row = ERRORS[code]
     assert re.fullmatch("[a-z]+(_[a-z]+)*", code)
@@ -259,16 +259,14 @@ def test_a_code_outside_the_table_cannot_be_raised() -> None:
         ClientFault("teapot", "Short and stout.")
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "hint"),
-    [
-        ("prot", ["port", "host"], "; did you mean port?"),
-        ("core.dealy", ["core.delay", "core.noop"], "; did you mean core.delay?"),
-        ("colour", ["port", "host"], ""),
-        ("", ["port"], ""),
-        ("a" * 65, ["a" * 64], ""),
-        ("port", [*(f"x{number}" for number in range(MAX_KNOWN)), "port"], ""),
-    ],
+@each_case(
+    "name, known, hint",
+    ("prot", ["port", "host"], "; did you mean port?"),
+    ("core.dealy", ["core.delay", "core.noop"], "; did you mean core.delay?"),
+    ("colour", ["port", "host"], ""),
+    ("", ["port"], ""),
+    ("a" * 65, ["a" * 64], ""),
+    ("port", [*(f"x{number}" for number in range(MAX_KNOWN)), "port"], ""),
 )
 def test_a_similar_name_is_suggested(name: str, known: list[str], hint: str) -> None:
     assert did_you_mean(name, known) == hint

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -218,20 +218,18 @@ GOOD: Row = {
 }
 
 
-@for_each(
-    ("rows", "said"),
-    [
-        ([GOOD], []),
-        ([GOOD, {**GOOD, "id": "evt-01"}], ["evt-01 stands after run-01: keep the rows sorted"]),
-        ([GOOD, GOOD], ["run-01 has more than one row"]),
-        ([{**GOOD, "id": "run-1"}], ["run-1: an id is a family of [families], a dash and two digits"]),
-        ([{**GOOD, "text": " "}], ["run-01: text is missing or empty"]),
-        ([{**GOOD, "note": "x"}], ["run-01: unknown field note"]),
-        ([{**GOOD, "status": "partial"}], ["run-01: why is missing or empty"]),
-        ([{**GOOD, "why": "x"}], ["run-01: a rule that is done needs no why"]),
-        ([{"id": "run-01", "source": "s", "text": "t", "status": "deferred", "why": "w"}], []),
-        ([{**GOOD, "status": "soon", "why": "w"}], ["run-01: status is 'soon', not one of done, partial, deferred"]),
-    ],
+@each_case(
+    "rows, said",
+    ([GOOD], []),
+    ([GOOD, {**GOOD, "id": "evt-01"}], ["evt-01 stands after run-01: keep the rows sorted"]),
+    ([GOOD, GOOD], ["run-01 has more than one row"]),
+    ([{**GOOD, "id": "run-1"}], ["run-1: an id is a family of [families], a dash and two digits"]),
+    ([{**GOOD, "text": " "}], ["run-01: text is missing or empty"]),
+    ([{**GOOD, "note": "x"}], ["run-01: unknown field note"]),
+    ([{**GOOD, "status": "partial"}], ["run-01: why is missing or empty"]),
+    ([{**GOOD, "why": "x"}], ["run-01: a rule that is done needs no why"]),
+    ([{"id": "run-01", "source": "s", "text": "t", "status": "deferred", "why": "w"}], []),
+    ([{**GOOD, "status": "soon", "why": "w"}], ["run-01: status is 'soon', not one of done, partial, deferred"]),
 )
 def test_a_bad_row_is_seen(rows: list[Row], said: list[str]) -> None:
     assert bad_rows(rows, {rule[:-3]: "A family" for row in rows if ID.fullmatch(rule := row["id"])}) == said

@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import run_ready_tasks
 from weftwork.conformance.nodes.media_emit import sample_media
@@ -85,17 +85,15 @@ def fetch(outbound: FakeOutbound, url: str = URL, **more: Any) -> Any:
     return asyncio.run(outbound.fetch(OutboundRequest(url, **more)))
 
 
-@for_each(
-    ("answer", "status", "content"),
-    [
-        (204, 204, b""),
-        ("text", 200, b"text"),
-        (b"\x00", 200, b"\x00"),
-        ({"a": [1]}, 200, b'{"a":[1]}'),
-        ([1], 200, b"[1]"),
-        (respond(418, content="tea", headers={"X-Pot": "yes"}), 418, b"tea"),
-        (lambda request: {"method": request.method}, 200, b'{"method":"GET"}'),
-    ],
+@each_case(
+    "answer, status, content",
+    (204, 204, b""),
+    ("text", 200, b"text"),
+    (b"\x00", 200, b"\x00"),
+    ({"a": [1]}, 200, b'{"a":[1]}'),
+    ([1], 200, b"[1]"),
+    (respond(418, content="tea", headers={"X-Pot": "yes"}), 418, b"tea"),
+    (lambda request: {"method": request.method}, 200, b'{"method":"GET"}'),
 )
 def test_an_answer_is_what_is_shortest_to_write(answer: Any, status: int, content: bytes) -> None:
     found = fetch(FakeOutbound({URL: answer}))
@@ -123,15 +121,13 @@ def test_answers_one_after_the_other_and_failures() -> None:
         fetch(outbound)
 
 
-@for_each(
+@each_case(
     "url",
-    [
-        "http://api.example.com/",
-        "https://127.0.0.1/",
-        "https://[::1]/",
-        "https://localhost/",
-        "https://a.example:8443/",
-    ],
+    "http://api.example.com/",
+    "https://127.0.0.1/",
+    "https://[::1]/",
+    "https://localhost/",
+    "https://a.example:8443/",
 )
 def test_what_the_guard_refuses_by_sight_is_refused(url: str) -> None:
     outbound = FakeOutbound(lambda request: 200)
@@ -179,13 +175,11 @@ def texts(model: Any = None, **more: Any) -> list[Any]:
     return [result.nodes[name].outputs["text"] for name in ("first", "second")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answers",
-    [
-        ["a", "b"],
-        {"second": ["b"], "first": [{"content": "a"}]},
-        lambda request: "a" if request.node_id == "first" else {"chunks": ["b"]},
-    ],
+    ["a", "b"],
+    {"second": ["b"], "first": [{"content": "a"}]},
+    lambda request: "a" if request.node_id == "first" else {"chunks": ["b"]},
 )
 def test_answers_are_a_list_a_table_or_a_function(answers: Any) -> None:
     assert texts(answers) == ["a", "b"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.testing.definitions import sequence
 from weftwork.engine.nodes import effect_ledger
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
@@ -157,15 +157,13 @@ def test_a_store_that_is_away_at_any_commit_changes_nothing(kind: type[Fault]) -
         assert (result.status, result.outputs, COUNTER.inside, result.lives) == (whole.status, whole.outputs, 1, 1), at
 
 
-@for_each(
+@each_case(
     "fault",
-    [
-        Crash(at=99),
-        Crash(step="charg"),
-        Crash(step="charge", node="b"),
-        Outage(event="node.skipped"),
-        Crash(at=1, nth=2),
-    ],
+    Crash(at=99),
+    Crash(step="charg"),
+    Crash(step="charge", node="b"),
+    Outage(event="node.skipped"),
+    Crash(at=1, nth=2),
 )
 def test_a_fault_that_never_happens_is_an_error(fault: Fault) -> None:
     with pytest.raises(Unreached, match="never happened; the run made"):
@@ -174,7 +172,7 @@ def test_a_fault_that_never_happens_is_an_error(fault: Fault) -> None:
         run_node(charge, faults=[Crash(step="other")])
 
 
-@for_each("wrong", [{}, {"at": 1, "step": "x"}, {"at": -1}, {"at": 1, "nth": 0}])
+@each_case("wrong", {}, {"at": 1, "step": "x"}, {"at": -1}, {"at": 1, "nth": 0})
 def test_a_fault_has_one_place(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="a fault is at"):
         Crash(**wrong)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, workflow
 from tests.testing.definitions import sequence
 from weftwork.testing import (
@@ -75,7 +75,7 @@ def test_every_kind_is_answered_and_shown() -> None:
     assert result.question is None
 
 
-@for_each("name", ANSWERS)
+@each_case("name", *ANSWERS)
 def test_a_run_waits_for_each_of_them(name: str) -> None:
     answers = {each: value for each, value in ANSWERS.items() if each != name}
     result = run_node(every, answers=answers)
@@ -133,7 +133,7 @@ def test_votes_survive_crashes() -> None:
         assert result.kinds.count("approval.granted") == 2, result.faults
 
 
-@for_each("wrong", [{"action": "agree"}, {"action": "refine"}, "yes", vote("eve")])
+@each_case("wrong", {"action": "agree"}, {"action": "refine"}, "yes", vote("eve"))
 def test_what_a_host_would_refuse_is_refused(wrong: Any) -> None:
     with pytest.raises(Refused, match="the host refuses"):
         run_node(quorum, answers={"pay": [wrong]})

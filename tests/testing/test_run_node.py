@@ -16,7 +16,7 @@ import pytest
 
 import weftwork
 import weftwork.testing
-from tests.harness.cases import present
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, workflow
 from tests.live import until
 from tests.testing.definitions import delay_workflow, sequence
@@ -94,9 +94,7 @@ def test_what_a_node_raises_is_hidden_from_the_wire_and_shown_to_the_test() -> N
     assert str(result.raised) == "secret"
 
 
-@pytest.mark.parametrize(
-    ("returned", "code"), [(object(), "node_output_invalid"), (2**60, "node_output_invalid"), ({"a": 1}, None)]
-)
+@each_case("returned, code", (object(), "node_output_invalid"), (2**60, "node_output_invalid"), ({"a": 1}, None))
 def test_outputs_are_held_to_json(returned: Any, code: str | None) -> None:
     @weftwork.node("acme.gives")
     async def gives(ctx: weftwork.Context) -> Any:

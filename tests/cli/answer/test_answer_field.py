@@ -13,65 +13,61 @@ from hypothesis import strategies as st
 from tests.cli.answer.test_answer import GATE, asks, sent
 from tests.cli.answer.test_answer_terminal import sit_down, talk
 from tests.cli.foreign_host import ForeignHost
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.cli.answer.form import AnswerField, AnswerForm, InvalidAnswer, as_text, build_form
 from weftwork.cli.render.schema_text import schema_problems
 
 DEFINED = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "array", "items": {"$ref": "#/$defs/size"}}
 
 
-@for_each(
-    ("schema", "text", "value"),
-    [
-        ({}, "3", 3),
-        ({}, "blue", "blue"),
-        ({}, '{"a": [1]}', {"a": [1]}),
-        ({"type": "string"}, "3", "3"),
-        ({"type": "string"}, "true", "true"),
-        ({"type": "string"}, " as it is ", " as it is "),
-        ({"type": "integer"}, "42", 42),
-        ({"type": "number"}, "1.5", 1.5),
-        ({"type": ["integer", "null"]}, "null", None),
-        ({"type": "boolean"}, "y", True),
-        ({"type": "boolean"}, "YES", True),
-        ({"type": "boolean"}, "false", False),
-        ({"type": "boolean"}, "n", False),
-        ({"enum": ["red", "blue"]}, "blue", "blue"),
-        ({"enum": ["red", "blue"]}, " 2 ", "blue"),
-        ({"enum": ["2", "1"]}, "2", "2"),
-        ({"enum": [3, 2, 1]}, "1", 1),
-        ({"enum": [None, {"a": 1}, "x"]}, '{"a": 1}', {"a": 1}),
-        ({"enum": [None, "x"]}, "null", None),
-        ({"type": "array", "items": {"type": "string"}}, "a, b,3", ["a", "b", "3"]),
-        ({"type": "array", "items": {"type": "string"}}, '["a, b"]', ["a, b"]),
-        ({"type": "array"}, "1,x", [1, "x"]),
-        (DEFINED, "1, 2", [1, 2]),
-        ({"type": "object"}, '{"a": 1}', {"a": 1}),
-    ],
+@each_case(
+    "schema, text, value",
+    ({}, "3", 3),
+    ({}, "blue", "blue"),
+    ({}, '{"a": [1]}', {"a": [1]}),
+    ({"type": "string"}, "3", "3"),
+    ({"type": "string"}, "true", "true"),
+    ({"type": "string"}, " as it is ", " as it is "),
+    ({"type": "integer"}, "42", 42),
+    ({"type": "number"}, "1.5", 1.5),
+    ({"type": ["integer", "null"]}, "null", None),
+    ({"type": "boolean"}, "y", True),
+    ({"type": "boolean"}, "YES", True),
+    ({"type": "boolean"}, "false", False),
+    ({"type": "boolean"}, "n", False),
+    ({"enum": ["red", "blue"]}, "blue", "blue"),
+    ({"enum": ["red", "blue"]}, " 2 ", "blue"),
+    ({"enum": ["2", "1"]}, "2", "2"),
+    ({"enum": [3, 2, 1]}, "1", 1),
+    ({"enum": [None, {"a": 1}, "x"]}, '{"a": 1}', {"a": 1}),
+    ({"enum": [None, "x"]}, "null", None),
+    ({"type": "array", "items": {"type": "string"}}, "a, b,3", ["a", "b", "3"]),
+    ({"type": "array", "items": {"type": "string"}}, '["a, b"]', ["a, b"]),
+    ({"type": "array"}, "1,x", [1, "x"]),
+    (DEFINED, "1, 2", [1, 2]),
+    ({"type": "object"}, '{"a": 1}', {"a": 1}),
 )
 def test_a_value_is_read_as_its_schema_wants(schema: dict[str, Any], text: str, value: Any) -> None:
     found = AnswerField("f", schema=schema).parse(text, by_number=True)
     assert (type(found), found) == (type(value), value)
 
 
-@for_each(
-    ("schema", "text", "reason"),
-    [
-        ({"type": "integer"}, "1.5", "it must be"),
-        ({"type": "integer"}, "many", "it must be"),
-        ({"type": "integer", "maximum": 3}, "4", "3"),
-        ({"type": "string", "minLength": 3}, "ab", "3"),
-        ({"type": "boolean"}, "perhaps", "answer y or n"),
-        ({"enum": ["red", "blue"]}, "3", "none of the choices"),
-        ({"enum": ["red", "blue"]}, "0", "none of the choices"),
-        ({"enum": ["red", "blue"]}, "²", "none of the choices"),
-        ({"enum": [1, 2, 4]}, "3", "none of the choices"),
-        ({"type": "array", "items": {"type": "integer"}}, "1,x", "it must be"),
-        (DEFINED, "0", "it must be"),
-        ({"type": "array", "maxItems": 1}, "1,2", "1"),
-        ({"type": "object"}, "x", "it must be"),
-        ({}, '{"a": 1, "a": 2}', "a"),
-    ],
+@each_case(
+    "schema, text, reason",
+    ({"type": "integer"}, "1.5", "it must be"),
+    ({"type": "integer"}, "many", "it must be"),
+    ({"type": "integer", "maximum": 3}, "4", "3"),
+    ({"type": "string", "minLength": 3}, "ab", "3"),
+    ({"type": "boolean"}, "perhaps", "answer y or n"),
+    ({"enum": ["red", "blue"]}, "3", "none of the choices"),
+    ({"enum": ["red", "blue"]}, "0", "none of the choices"),
+    ({"enum": ["red", "blue"]}, "²", "none of the choices"),
+    ({"enum": [1, 2, 4]}, "3", "none of the choices"),
+    ({"type": "array", "items": {"type": "integer"}}, "1,x", "it must be"),
+    (DEFINED, "0", "it must be"),
+    ({"type": "array", "maxItems": 1}, "1,2", "1"),
+    ({"type": "object"}, "x", "it must be"),
+    ({}, '{"a": 1, "a": 2}', "a"),
 )
 def test_what_does_not_fit_is_refused_with_a_reason(schema: dict[str, Any], text: str, reason: str) -> None:
     with pytest.raises(InvalidAnswer, match=reason):
@@ -207,27 +203,24 @@ def test_a_turn_of_a_conversation_fits_what_it_is_to_give() -> None:
         field.parse("three")
 
 
-@for_each(
-    ("field", "hint"),
-    [
-        (AnswerField("f"), ""),
-        (AnswerField("f", required=False), "may be left out"),
-        (AnswerField("f", schema={"type": "boolean"}), "y or n"),
-        (AnswerField("f", schema={"type": "string", "maxLength": 5}), "up to 5 characters"),
-        (AnswerField("f", schema={"type": "integer", "minimum": 1}), "integer, 1 or more"),
-        (AnswerField("f", schema={"type": "array"}), "separated by commas, or a JSON array"),
-        (AnswerField("f", schema={"type": "integer"}, default=3), "integer; 3 if nothing is written"),
-        (AnswerField("f", schema={"enum": ["a"]}), ""),
-    ],
+@each_case(
+    "field, hint",
+    (AnswerField("f"), ""),
+    (AnswerField("f", required=False), "may be left out"),
+    (AnswerField("f", schema={"type": "boolean"}), "y or n"),
+    (AnswerField("f", schema={"type": "string", "maxLength": 5}), "up to 5 characters"),
+    (AnswerField("f", schema={"type": "integer", "minimum": 1}), "integer, 1 or more"),
+    (AnswerField("f", schema={"type": "array"}), "separated by commas, or a JSON array"),
+    (AnswerField("f", schema={"type": "integer"}, default=3), "integer; 3 if nothing is written"),
+    (AnswerField("f", schema={"enum": ["a"]}), ""),
 )
 def test_what_may_be_written_is_said(field: AnswerField, hint: str) -> None:
     assert field.hint() == hint
 
 
-@for_each("text", ["36", "true", "null", '{"a": 1}', "yes, please"])
-@for_each(
-    ("kind", "data"),
-    [("conversation.exchange", {"conversationId": "c", "prompt": "?"}), ("custom", {"customKind": "c"})],
+@each_case("text", "36", "true", "null", '{"a": 1}', "yes, please")
+@each_case(
+    "kind, data", ("conversation.exchange", {"conversationId": "c", "prompt": "?"}), ("custom", {"customKind": "c"})
 )
 def test_what_is_written_without_a_schema_is_text(kind: str, data: dict[str, Any], text: str) -> None:
     form = build_form({"kind": kind, "data": data})

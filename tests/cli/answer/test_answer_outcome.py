@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cli.answer.test_answer import GATE, POST, RUN, asks, posted
 from tests.cli.follow.test_run_hostile import Terminal
 from tests.cli.foreign_host import HANG_UP, CannedResponse, ForeignHost, ReceivedRequest, run_on
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY, Host
 from tests.live.fixtures import host_fixture
 from tests.live.host import command as line_of
@@ -232,20 +232,18 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
     return {"kind": "low-confidence", "key": "n:confidence", "data": data, **more}
 
 
-@for_each(
-    ("question", "words"),
-    [
-        (in_doubt(), "The supervisor wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
-        (in_doubt(agent="acme:one"), "The agent acme:one wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
-        (in_doubt({"kind": "terminate", "reason": "done"}), "The supervisor wants to end the work (done); it is"),
-        (in_doubt({"kind": "terminate"}), "The supervisor wants to end the work; it is"),
-        (in_doubt({"kind": "ask-user", "prompt": "Which?"}), "The supervisor wants to ask: Which?; it is"),
-        (in_doubt({"kind": "mock"}), 'The supervisor decides {"kind": "mock"}; it is'),
-        (in_doubt("x" * 500), f'The supervisor decides "{"x" * 199}…; it is'),
-        ({"kind": "low-confidence", "data": {"agentId": "a", "threshold": 1, "observed": 0}}, "The agent a is 0 sure"),
-        (in_doubt(agent=5), ""),
-        ({"kind": "approval", "data": in_doubt()["data"]}, ""),
-    ],
+@each_case(
+    "question, words",
+    (in_doubt(), "The supervisor wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
+    (in_doubt(agent="acme:one"), "The agent acme:one wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
+    (in_doubt({"kind": "terminate", "reason": "done"}), "The supervisor wants to end the work (done); it is"),
+    (in_doubt({"kind": "terminate"}), "The supervisor wants to end the work; it is"),
+    (in_doubt({"kind": "ask-user", "prompt": "Which?"}), "The supervisor wants to ask: Which?; it is"),
+    (in_doubt({"kind": "mock"}), 'The supervisor decides {"kind": "mock"}; it is'),
+    (in_doubt("x" * 500), f'The supervisor decides "{"x" * 199}…; it is'),
+    ({"kind": "low-confidence", "data": {"agentId": "a", "threshold": 1, "observed": 0}}, "The agent a is 0 sure"),
+    (in_doubt(agent=5), ""),
+    ({"kind": "approval", "data": in_doubt()["data"]}, ""),
 )
 def test_it_is_said_who_wants_what(question: dict[str, Any], words: str) -> None:
     assert summarize_decision(question).startswith(words)

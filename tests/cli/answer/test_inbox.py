@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render.interrupt_text import due_text, headline, status_lines, vote_progress
 from weftwork.cli.render.run_progress import RunProgress
@@ -128,27 +128,25 @@ def test_without_the_guard_they_would(foreign: ForeignHost, monkeypatch: pytest.
         test_texts_of_others_move_no_cursor(foreign)
 
 
-@for_each(
-    ("left", "said"),
-    [
-        (timedelta(days=2, hours=3), "in 2 d 3 h"),
-        (timedelta(minutes=5), "in 5 min 00 s"),
-        (timedelta(0), "overdue"),
-        (timedelta(days=-3), "overdue"),
-    ],
+@each_case(
+    "left, said",
+    (timedelta(days=2, hours=3), "in 2 d 3 h"),
+    (timedelta(minutes=5), "in 5 min 00 s"),
+    (timedelta(0), "overdue"),
+    (timedelta(days=-3), "overdue"),
 )
 def test_the_end_is_said_in_words(left: timedelta, said: str) -> None:
     assert due_text({"dueAt": (NOW + left).isoformat()}, NOW) == said
 
 
-@for_each("when", [None, 5, "", "soon", "2026-99-99"])
+@each_case("when", None, 5, "", "soon", "2026-99-99")
 def test_what_is_no_time_is_no_end(when: Any) -> None:
     assert due_text({"dueAt": when}, NOW) == ""
     assert list(status_lines({"dueAt": when}, NOW)) == []
 
 
-@for_each(
-    ("limit", "end"), [(60_000, "2026-01-01T00:01:00+00:00"), (10**18, ""), (10**400, ""), ("soon", None), (None, None)]
+@each_case(
+    "limit, end", (60_000, "2026-01-01T00:01:00+00:00"), (10**18, ""), (10**400, ""), ("soon", None), (None, None)
 )
 def test_events_tell_of_the_end(limit: Any, end: str | None) -> None:
     tree = RunProgress("r")
@@ -178,22 +176,20 @@ def test_votes_are_counted_where_several_are_needed() -> None:
     assert "v9 accept and 2 more)" in next(iter(status_lines(many, NOW)))
 
 
-@for_each(
-    ("question", "said"),
-    [
-        ({"data": {"title": "T", "description": "D"}}, "T"),
-        ({"data": {"questions": [{"id": "q", "question": "Q?"}]}}, "Q?"),
-        ({"data": {"payload": {"message": "M\nN"}}}, "M"),
-        ({"data": {"customKind": "k", "payload": [1]}}, "k"),
-        ({"data": {"customKind": "k"}}, "k"),
-        ({"data": {"customKind": "k", "payload": {"message": "M\nN"}}}, "k: M"),
-        ({"data": {"customKind": "k", "payload": {"title": "T", "message": "M"}}}, "k: T"),
-        ({"data": {"customKind": "k", "payload": "P"}}, "k: P"),
-        ({"data": {"customKind": UNKNOWN_OUTCOME_KIND, "payload": {"message": "M"}}}, "M"),
-        ({"data": {"other": [1]}}, '{"other": [1]}'),
-        ({"data": {}}, ""),
-        ({}, ""),
-    ],
+@each_case(
+    "question, said",
+    ({"data": {"title": "T", "description": "D"}}, "T"),
+    ({"data": {"questions": [{"id": "q", "question": "Q?"}]}}, "Q?"),
+    ({"data": {"payload": {"message": "M\nN"}}}, "M"),
+    ({"data": {"customKind": "k", "payload": [1]}}, "k"),
+    ({"data": {"customKind": "k"}}, "k"),
+    ({"data": {"customKind": "k", "payload": {"message": "M\nN"}}}, "k: M"),
+    ({"data": {"customKind": "k", "payload": {"title": "T", "message": "M"}}}, "k: T"),
+    ({"data": {"customKind": "k", "payload": "P"}}, "k: P"),
+    ({"data": {"customKind": UNKNOWN_OUTCOME_KIND, "payload": {"message": "M"}}}, "M"),
+    ({"data": {"other": [1]}}, '{"other": [1]}'),
+    ({"data": {}}, ""),
+    ({}, ""),
 )
 def test_a_question_has_a_headline(question: dict[str, Any], said: str) -> None:
     assert headline(question) == said

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.cli.render.test_run_progress import START, drawn, tree_after
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import node
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, environment
@@ -106,13 +106,11 @@ def test_a_body_that_nobody_could_paste_is_not_printed() -> None:
     assert body_of(curl_lines("http://x", "r", "n", {**ORDER, "resumeSchema": {"const": "x" * 9000}})[0]) == "..."
 
 
-@pytest.mark.parametrize(
-    ("named", "header"),
-    [
-        ({"key": "n:0:k", "interruptId": "n.1"}, ['-H "Idempotency-Key: r-n:0:k"']),
-        ({"interruptId": "n.1"}, ['-H "Idempotency-Key: r-n.1"']),
-        ({}, []),
-    ],
+@each_case(
+    "named, header",
+    ({"key": "n:0:k", "interruptId": "n.1"}, ['-H "Idempotency-Key: r-n:0:k"']),
+    ({"interruptId": "n.1"}, ['-H "Idempotency-Key: r-n.1"']),
+    ({}, []),
 )
 def test_an_answer_belongs_to_its_question(named: dict[str, str], header: list[str]) -> None:
     assert curl_lines("http://x", "r", "n", {"kind": "custom", **named})[3:-1] == header
@@ -125,7 +123,7 @@ def test_where_several_vote_the_same_words_are_no_repetition() -> None:
     assert curl_lines("http://x", "r", "n", gate)[3:-1] == ['-H "Idempotency-Key: r-n:0:k"']
 
 
-@for_each("key", ["k" * 256, 'a"; touch x', "größer", "$(id)"])
+@each_case("key", "k" * 256, 'a"; touch x', "größer", "$(id)")
 def test_a_key_that_no_header_can_hold_stands_in_for_itself(key: str) -> None:
     (header,) = curl_lines("http://x", "r", "n", {"kind": "custom", "key": key})[3:-1]
     assert len(shlex.split(header)[1].removeprefix("Idempotency-Key: ")) == 64
@@ -274,4 +272,4 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
 def test_without_a_name_of_its_own_an_answer_could_be_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "_idempotency_header", lambda *_: [])
     with pytest.raises(AssertionError):
-        test_an_answer_belongs_to_its_question({"key": "n:0:k"}, ['-H "Idempotency-Key: r-n:0:k"'])
+        test_an_answer_belongs_to_its_question()

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from tests.cli.foreign_host import HANG_UP, KEY, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import delays
 from weftwork.cli.client import http_client as client_module
 from weftwork.cli.client import transport
@@ -195,19 +195,17 @@ def test_an_answer_beyond_the_bound_is_not_read(foreign: ForeignHost, monkeypatc
         asking(foreign).get("/v1/runs")
 
 
-@for_each(
+@each_case(
     "url",
-    [
-        "",
-        "127.0.0.1:8787",
-        "ftp://x",
-        "http://",
-        "http://x:99999",
-        "http://x:0",
-        "http://a b",
-        "http://x/\x1b",
-        "http://[1",
-    ],
+    "",
+    "127.0.0.1:8787",
+    "ftp://x",
+    "http://",
+    "http://x:99999",
+    "http://x:0",
+    "http://a b",
+    "http://x/\x1b",
+    "http://[1",
 )
 def test_an_address_that_is_none_is_a_mistake_of_the_caller(url: str) -> None:
     with pytest.raises(click.UsageError, match="--url must look like") as error:
@@ -222,7 +220,7 @@ def test_an_address_may_hold_no_secret(url: str) -> None:
     assert "secret" not in error.value.format_message()
 
 
-@for_each("key", ["a b", "a\r\nX-Other: 1", "schlüssel", "\x7f"])
+@each_case("key", "a b", "a\r\nX-Other: 1", "schlüssel", "\x7f")
 def test_a_key_that_is_none_is_not_sent_and_not_shown(key: str) -> None:
     with pytest.raises(click.UsageError) as error:
         Client("http://x", key)
@@ -381,13 +379,11 @@ def test_a_host_without_streams_is_polled(foreign: ForeignHost) -> None:
 CERTIFICATES = Path(__file__).parents[2] / "adapters" / "outbound" / "ca"
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        (NOBODY, "nothing listens on .*start a host with `weftwork serve` or name another with --url"),
-        ("http://no-such-name.invalid", "no machine named no-such-name.invalid; name another with --url"),
-        (f"http://{'a' * 64}.invalid", "no machine named a{64}.invalid"),
-    ],
+@each_case(
+    "url, words",
+    (NOBODY, "nothing listens on .*start a host with `weftwork serve` or name another with --url"),
+    ("http://no-such-name.invalid", "no machine named no-such-name.invalid; name another with --url"),
+    (f"http://{'a' * 64}.invalid", "no machine named a{64}.invalid"),
 )
 def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
     with pytest.raises(HostUnreachable, match=words) as unreachable:
@@ -396,15 +392,13 @@ def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
     assert KEY not in unreachable.value.format_message()
 
 
-@for_each(
-    ("answer", "words"),
-    [
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "broke before its answer was complete"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "broke before its answer was complete"),
-        (b"", "broke before its answer was complete"),
-        (None, "says nothing for 0.2 s"),
-    ],
+@each_case(
+    "answer, words",
+    (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "broke before its answer was complete"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "broke before its answer was complete"),
+    (b"", "broke before its answer was complete"),
+    (None, "says nothing for 0.2 s"),
 )
 def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
     over = threading.Event()

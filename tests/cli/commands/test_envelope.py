@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from tests.cli.commands.test_runs import EVIL, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import Host, start_host, weftwork
 from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
 from weftwork.cli.commands import kinds
@@ -34,7 +34,7 @@ def accept(document: Any, *args: str, **env: str) -> Result:
     return run("accept", "-", *args, given=document, **env)
 
 
-@for_each("kind", [kind for kind in PAYLOADS if kind != VENDOR])
+@each_case("kind", *([kind for kind in PAYLOADS if kind != VENDOR]))
 def test_an_accepted_one_passes_every_step(kind: str) -> None:
     done = accept(envelope(kind))
     assert (done.exit_code, done.stderr) == (0, "")
@@ -54,7 +54,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = [
 ]
 
 
-@for_each(("step", "document", "args", "status"), REFUSED)
+@each_case("step, document, args, status", *REFUSED)
 def test_a_refused_one_says_where_and_why(
     step: str, document: dict[str, Any], args: tuple[str, ...], status: str
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_payload_is_printed_only_on_request_and_without_secrets() -> None:
     assert (refused.exit_code, SECRET in refused.output) == (1, False)
 
 
-@for_each("secret", ["acme", "acme=", "=ACME", "acme=NOBODY_HAS_SET_THIS"])
+@each_case("secret", "acme", "acme=", "=ACME", "acme=NOBODY_HAS_SET_THIS")
 def test_a_secret_that_cannot_be_had_is_said(secret: str) -> None:
     done = accept(envelope("error"), "--secret", secret, ACME="x")
     assert (done.exit_code, "--secret" in done.stderr) == (2, True)
@@ -155,7 +155,7 @@ def test_the_kinds_of_the_package_need_no_host() -> None:
     assert "weftwork envelope kinds" in none.stderr
 
 
-@for_each("text", ["", "{", "[1,]", '{"a":1,"a":2}', '{"a":NaN}', "\x00"])
+@each_case("text", "", "{", "[1,]", '{"a":1,"a":2}', '{"a":NaN}', "\x00")
 def test_what_is_no_json_is_placed(text: str) -> None:
     done = accept(text)
     assert (done.exit_code, done.stdout) == (1, "")

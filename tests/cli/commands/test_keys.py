@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.cli.commands.test_runs import EVIL, VALUES, harmless
 from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY as LIVE_KEY
 from tests.live import Host, start_host, weftwork
 from weftwork.cli.main import main
@@ -248,7 +248,7 @@ def test_the_types_of_the_package_need_no_host() -> None:
     assert lines["core.flow.noop"] == ["pure", "Same as `core.noop`."]
 
 
-@for_each("type_id", list(builtin_node_types()))
+@each_case("type_id", *list(builtin_node_types()))
 def test_each_type_is_explained_with_a_node_that_a_host_takes(type_id: str) -> None:
     shown = offline("show", type_id)
     assert shown.exit_code == 0, shown.output
@@ -372,18 +372,16 @@ def test_any_schema_is_put_into_words(one: dict[str, Any], other: dict[str, Any]
     json.dumps(example({"config": shape, "inputs": other}))
 
 
-@for_each(
-    ("shape", "words", "value"),
-    [
-        ({"type": "string", "maxLength": 5}, "string, up to 5 characters", "text"),
-        ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, "array of integer, 1 or more items", []),
-        ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, "null or boolean", None),
-        ({"type": "number", "minimum": 7}, "number, 7 or more", 7),
-        ({"type": "number", "maximum": 0.5}, "number, up to 0.5", 0.5),
-        ({"const": 3}, "3", 3),
-        ({"$ref": "#/$defs/none"}, "any", "text"),
-        (True, "any", "text"),
-    ],
+@each_case(
+    "shape, words, value",
+    ({"type": "string", "maxLength": 5}, "string, up to 5 characters", "text"),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, "array of integer, 1 or more items", []),
+    ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, "null or boolean", None),
+    ({"type": "number", "minimum": 7}, "number, 7 or more", 7),
+    ({"type": "number", "maximum": 0.5}, "number, up to 0.5", 0.5),
+    ({"const": 3}, "3", 3),
+    ({"$ref": "#/$defs/none"}, "any", "text"),
+    (True, "any", "text"),
 )
 def test_schemas_in_words(shape: Any, words: str, value: Any) -> None:
     assert (SchemaText(shape).type_text(), SchemaText(shape).sample()) == (words, value)

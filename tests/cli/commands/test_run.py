@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, run_command
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, Host, delays, until, weftwork
 from tests.live.assets import PNG, UPLOADS, list_assets
@@ -101,23 +102,21 @@ def test_inputs_may_come_from_standard_input(host: Host) -> None:
     assert host.snapshot(json.loads(done.stdout)["runId"])["inputs"] == {"text": "piped"}
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["--input", "no-sign"], "--input no-sign must look like NAME=VALUE or @FILE"),
-        (["--input", "=x"], "must look like NAME=VALUE"),
-        (["--input", "@nowhere.json"], "nowhere.json cannot be read: No such file"),
-        (["--input", "a=@nowhere.json"], "nowhere.json cannot be read: No such file"),
-        (["--input", "@-"], "@- must hold a JSON object"),
-        (["--input", 'a={"b": 1, "b": 2}'], "An object repeats a member name."),
-        (["--input", "a=99999999999999999999"], "An integer is beyond 2^53-1; send it as a string."),
-        (["--metadata", "x"], "--metadata x must look like"),
-        (["--timeout", "3"], "--timeout and --no-wait need --follow"),
-        (["--timeout", "0", "--follow"], "0.0 is not in the range"),
-        (["--timeout", "nan", "--follow"], "nan is no number of seconds"),
-        (["--timeout", "inf", "--follow"], "inf is no number of seconds"),
-        (["--url", "nowhere"], "--url must look like"),
-    ],
+@each_case(
+    "given, words",
+    (["--input", "no-sign"], "--input no-sign must look like NAME=VALUE or @FILE"),
+    (["--input", "=x"], "must look like NAME=VALUE"),
+    (["--input", "@nowhere.json"], "nowhere.json cannot be read: No such file"),
+    (["--input", "a=@nowhere.json"], "nowhere.json cannot be read: No such file"),
+    (["--input", "@-"], "@- must hold a JSON object"),
+    (["--input", 'a={"b": 1, "b": 2}'], "An object repeats a member name."),
+    (["--input", "a=99999999999999999999"], "An integer is beyond 2^53-1; send it as a string."),
+    (["--metadata", "x"], "--metadata x must look like"),
+    (["--timeout", "3"], "--timeout and --no-wait need --follow"),
+    (["--timeout", "0", "--follow"], "0.0 is not in the range"),
+    (["--timeout", "nan", "--follow"], "nan is no number of seconds"),
+    (["--timeout", "inf", "--follow"], "inf is no number of seconds"),
+    (["--url", "nowhere"], "--url must look like"),
 )
 def test_what_was_given_wrongly_is_named(host: Host, given: list[str], words: str) -> None:
     done = run(host, "echo", *given, stdin="[]")
@@ -236,13 +235,11 @@ def test_interrupting_leaves_the_run_alone(host: Host) -> None:
     cancel(host, run_id)
 
 
-@pytest.mark.parametrize(
-    ("args", "key", "words"),
-    [
-        (["nowhere"], KEY, "There is no workflow with this id (validation_error).\n  at /workflowId"),
-        (["quik"], KEY, "There is no workflow with this id; did you mean quick? (validation_error)"),
-        (["quick"], "wrong", "the host does not know this key; give another with --key or WEFTWORK_KEY"),
-    ],
+@each_case(
+    "args, key, words",
+    (["nowhere"], KEY, "There is no workflow with this id (validation_error).\n  at /workflowId"),
+    (["quik"], KEY, "There is no workflow with this id; did you mean quick? (validation_error)"),
+    (["quick"], "wrong", "the host does not know this key; give another with --key or WEFTWORK_KEY"),
 )
 def test_a_refusal_is_told(host: Host, args: list[str], key: str, words: str) -> None:
     done = run(host, *args, key=key)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from tests.cli.terminal import run_at_terminal
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import start_host, until, weftwork
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -405,20 +405,18 @@ def test_a_refused_run_does_not_keep_the_others_from_being_cancelled(foreign: Fo
     assert (done.exit_code, done.stdout) == (7, "")
 
 
-@for_each(
-    ("milliseconds", "text"),
-    [
-        (0, "0 ms"),
-        (999.4, "999 ms"),
-        (999.6, "1.0 s"),
-        (59_949, "59.9 s"),
-        (59_951, "1 min 00 s"),
-        (185_000, "3 min 05 s"),
-        (3_599_600, "1 h 00 min"),
-        (7_800_000, "2 h 10 min"),
-        (86_400_000 * 4 + 3_600_000 * 3, "4 d 3 h"),
-        (-1500, "-1.5 s"),
-    ],
+@each_case(
+    "milliseconds, text",
+    (0, "0 ms"),
+    (999.4, "999 ms"),
+    (999.6, "1.0 s"),
+    (59_949, "59.9 s"),
+    (59_951, "1 min 00 s"),
+    (185_000, "3 min 05 s"),
+    (3_599_600, "1 h 00 min"),
+    (7_800_000, "2 h 10 min"),
+    (86_400_000 * 4 + 3_600_000 * 3, "4 d 3 h"),
+    (-1500, "-1.5 s"),
 )
 def test_lengths_of_time_in_words(milliseconds: float, text: str) -> None:
     assert format_duration(milliseconds) == text

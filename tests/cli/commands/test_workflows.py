@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.foreign_host import CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host, run_on
+from tests.harness.cases import each_case
 from tests.live import KEY, Host, delays, start_host, weftwork, write_workflows
 from tests.live.fixtures import host_fixture
 from tests.live.host import command, environment
@@ -336,15 +337,13 @@ def test_a_definition_as_deep_and_large_as_may_be_comes_through(tmp_path: Path) 
         assert len(workflows(host.data, "show", "deep")) < 1_000
 
 
-@pytest.mark.parametrize(
-    ("operation", "arguments"),
-    [
-        ("workflows.get", {}),
-        ("workflows.get", {"tenant": "acme", "workflow_id": 5}),
-        ("workflows.get", {"tenant": "acme", "workflow_id": "x", "colour": "red"}),
-        ("workflows.list", {"after": "x"}),
-        ("workflows.list", []),
-    ],
+@each_case(
+    "operation, arguments",
+    ("workflows.get", {}),
+    ("workflows.get", {"tenant": "acme", "workflow_id": 5}),
+    ("workflows.get", {"tenant": "acme", "workflow_id": "x", "colour": "red"}),
+    ("workflows.list", {"after": "x"}),
+    ("workflows.list", []),
 )
 async def test_a_request_that_makes_no_sense_is_answered_so(operation: str, arguments: Any) -> None:
     answer = await office().handle({"operation": operation, "arguments": arguments})

@@ -15,7 +15,7 @@ import pytest
 from tests.cli import foreign_host
 from tests.cli.commands.test_runs import EVIL, fill, harmless
 from tests.cli.foreign_host import NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY, start_host, weftwork
 from tests.live.assets import upload_asset
 from weftwork.adapters.sqlite.database.connection import Migration
@@ -328,16 +328,14 @@ def test_clocks_are_compared() -> None:
     assert [each.status for each in check_clock("soon", now)] == ["ok"]
 
 
-@for_each(
-    ("url", "clear"),
-    [
-        ("http://127.0.0.1:1", False),
-        ("http://localhost", False),
-        ("http://[::1]:5", False),
-        ("https://host.example", False),
-        ("http://host.example", True),
-        ("http://10.0.0.1", True),
-    ],
+@each_case(
+    "url, clear",
+    ("http://127.0.0.1:1", False),
+    ("http://localhost", False),
+    ("http://[::1]:5", False),
+    ("https://host.example", False),
+    ("http://host.example", True),
+    ("http://10.0.0.1", True),
 )
 def test_a_key_in_the_clear_is_seen(url: str, clear: bool) -> None:
     assert host_checks._is_plaintext(url) is clear

@@ -16,7 +16,7 @@ from rich.console import Console
 from tests.cli.follow.test_run_hostile import Terminal, following
 from tests.cli.foreign_host import HANG_UP, NOT_FOUND, CannedResponse, ForeignHost, ReceivedRequest, open_foreign_host
 from tests.cli.render.test_run_progress import START, drawn, tree_after
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY, Host, start_host, until, write_workflows
 from tests.live.child_workflows import (
     DETACHING_PARENT,
@@ -238,7 +238,7 @@ def test_all_children_over_take_no_room() -> None:
     assert RunDisplay(tree, "http://x", console)._descendants() == []
 
 
-@for_each("payload", [{}, {"childRunId": 5}, {"childRunId": "", "status": "x"}, {"status": ["x"]}])
+@each_case("payload", {}, {"childRunId": 5}, {"childRunId": "", "status": "x"}, {"status": ["x"]})
 def test_an_odd_event_of_a_child_changes_nothing(payload: dict[str, Any]) -> None:
     for kind in ("weftwork.child.started", "weftwork.child.status", "weftwork.child.ended", "node.dispatched"):
         assert tree_after(*BEGUN, (kind, "fan", payload)).children == []

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from tests.cli import foreign_host
 from tests.cli.foreign_host import CannedResponse, ForeignHost
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, delays, start_host, until, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command, environment
@@ -160,7 +160,7 @@ def test_a_live_view_shows_no_escape_either() -> None:
     assert "connected again" in ours
 
 
-@for_each("kind", ["approval", "clarification", "external-event", "custom", EVIL, None])
+@each_case("kind", "approval", "clarification", "external-event", "custom", EVIL, None)
 def test_nothing_leaves_the_quotes_of_the_line_that_answers(kind: str | None) -> None:
     data = {"questions": [{"id": EVIL, "question": EVIL}], "actions": [EVIL], "correlation": {EVIL: EVIL}, EVIL: EVIL}
     question = {"kind": kind, "key": EVIL, "data": data}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, example_count, node, variable, workflow
 from weftwork.cli.console.text import display_width, printable
 from weftwork.cli.render import drawing, layout
@@ -243,7 +243,7 @@ def test_what_is_cut_is_marked() -> None:
     assert printable("a\x1bb\u202ec\u3000d") == "a\\u{1b}b\\u{202e}c d"
 
 
-@for_each(("text", "columns"), [("abc", 3), ("開始", 4), ("e\u0301", 1), ("", 0)])
+@each_case("text, columns", ("abc", 3), ("開始", 4), ("e\u0301", 1), ("", 0))
 def test_width_counts_columns(text: str, columns: int) -> None:
     assert display_width(text) == columns
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.render import node_lines
 from weftwork.cli.render import outline as outlining
@@ -244,7 +244,7 @@ SHAPES = {
 """Paths through a graph, and the lines that are drawn."""
 
 
-@for_each(("ways", "lines"), SHAPES.values())
+@each_case("ways, lines", *SHAPES.values())
 def test_a_shape_is_read_from_its_edges(ways: str, lines: str) -> None:
     assert " / ".join(drawn(defined(*ways.split(", ")))) == lines
 
@@ -253,31 +253,29 @@ def test_a_terminal_without_strokes_gets_letters() -> None:
     assert drawn(defined("a b c", "b d", "a e"), is_ascii=True) == ["a", "|- b", "|  |- c", "|  `- d", "`- e"]
 
 
-@for_each(
-    ("document", "ids"),
-    [
-        (None, []),
-        ([], []),
-        ({}, []),
-        ({"nodes": {"a": {}}, "edges": 5}, []),
-        ({"nodes": [5, None, {}, {"id": 5}, {"id": "a", "typeId": []}]}, ["a"]),
-        ({"nodes": [{"id": "a"}, {"id": "b"}, {"id": "a"}], "edges": "ab"}, ["a", "b"]),
-        ({"nodes": [{"id": ""}, {"id": "a"}], "edges": [{"sourceNodeId": "", "targetNodeId": "a"}]}, ["", "a"]),
-        (
-            {
-                "nodes": [{"id": "b"}, {"id": "a"}],
-                "edges": [
-                    {"sourceNodeId": "a", "targetNodeId": "b"},
-                    {"sourceNodeId": "a", "targetNodeId": "nowhere"},
-                    {"sourceNodeId": "nowhere", "targetNodeId": "b"},
-                    {"sourceNodeId": "a"},
-                    {"sourceNodeId": "a", "targetNodeId": ["b"]},
-                    7,
-                ],
-            },
-            ["a", "b"],
-        ),
-    ],
+@each_case(
+    "document, ids",
+    (None, []),
+    ([], []),
+    ({}, []),
+    ({"nodes": {"a": {}}, "edges": 5}, []),
+    ({"nodes": [5, None, {}, {"id": 5}, {"id": "a", "typeId": []}]}, ["a"]),
+    ({"nodes": [{"id": "a"}, {"id": "b"}, {"id": "a"}], "edges": "ab"}, ["a", "b"]),
+    ({"nodes": [{"id": ""}, {"id": "a"}], "edges": [{"sourceNodeId": "", "targetNodeId": "a"}]}, ["", "a"]),
+    (
+        {
+            "nodes": [{"id": "b"}, {"id": "a"}],
+            "edges": [
+                {"sourceNodeId": "a", "targetNodeId": "b"},
+                {"sourceNodeId": "a", "targetNodeId": "nowhere"},
+                {"sourceNodeId": "nowhere", "targetNodeId": "b"},
+                {"sourceNodeId": "a"},
+                {"sourceNodeId": "a", "targetNodeId": ["b"]},
+                7,
+            ],
+        },
+        ["a", "b"],
+    ),
 )
 def test_of_an_odd_definition_what_can_be_read_is_read(document: Any, ids: list[str]) -> None:
     assert [place.node_id for place in outline(document)] == ids

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.cli.client.event_stream import ReceivedFrame
 from weftwork.cli.client.run_tree import TreeRun, find_waiting_runs, format_status_counts, read_tree
 from weftwork.cli.follow.run_views import LineView
@@ -141,22 +141,20 @@ def test_a_pause_is_no_round() -> None:
     assert (tree.nodes["n"].round, tree.nodes["n"].attempt, tree.status) == (1, 2, "running")
 
 
-@for_each(
-    ("requested", "resolved", "words"),
-    [
-        (
-            ("interrupt.requested", {"kind": "approval", "data": {"title": "Pay?", "actions": ["accept"]}}),
-            "interrupt.resolved",
-            "approval: Pay?",
-        ),
-        (("approval.requested", {"title": "Pay?", "actions": ["accept"]}), "approval.received", "approval: Pay?"),
-        (
-            ("clarification.requested", {"questions": [{"id": "q", "question": "Who?"}]}),
-            "clarification.resolved",
-            "clarification: Who?",
-        ),
-        (("node.suspended", {"kind": "custom", "key": "k"}), "node.resumed", "custom"),
-    ],
+@each_case(
+    "requested, resolved, words",
+    (
+        ("interrupt.requested", {"kind": "approval", "data": {"title": "Pay?", "actions": ["accept"]}}),
+        "interrupt.resolved",
+        "approval: Pay?",
+    ),
+    (("approval.requested", {"title": "Pay?", "actions": ["accept"]}), "approval.received", "approval: Pay?"),
+    (
+        ("clarification.requested", {"questions": [{"id": "q", "question": "Who?"}]}),
+        "clarification.resolved",
+        "clarification: Who?",
+    ),
+    (("node.suspended", {"kind": "custom", "key": "k"}), "node.resumed", "custom"),
 )
 def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, words: str) -> None:
     kind, payload = requested
@@ -175,18 +173,16 @@ def test_a_run_that_still_does_something_does_not_stand_still() -> None:
     assert not tree.is_blocked
 
 
-@for_each(
-    ("question", "answer"),
-    [
-        ({"kind": "approval", "data": {"actions": ["reject", "accept"]}}, '{"resumeValue": {"action": "reject"}}'),
-        ({"kind": "approval"}, '{"resumeValue": {"action": "accept"}}'),
-        (
-            {"kind": "clarification", "data": {"questions": [{"id": "q1"}]}},
-            '{"resumeValue": {"answers": {"q1": "..."}}}',
-        ),
-        ({"kind": "external-event", "data": {"correlation": {"order": 1}}}, '{"resumeValue": {"order": 1}}'),
-        ({"kind": "custom", "data": 5}, '{"resumeValue": "..."}'),
-    ],
+@each_case(
+    "question, answer",
+    ({"kind": "approval", "data": {"actions": ["reject", "accept"]}}, '{"resumeValue": {"action": "reject"}}'),
+    ({"kind": "approval"}, '{"resumeValue": {"action": "accept"}}'),
+    (
+        {"kind": "clarification", "data": {"questions": [{"id": "q1"}]}},
+        '{"resumeValue": {"answers": {"q1": "..."}}}',
+    ),
+    ({"kind": "external-event", "data": {"correlation": {"order": 1}}}, '{"resumeValue": {"order": 1}}'),
+    ({"kind": "custom", "data": 5}, '{"resumeValue": "..."}'),
 )
 def test_the_line_that_answers_has_the_shape_that_is_wanted(question: dict[str, Any], answer: str) -> None:
     first, *_, last = curl_lines("http://x", "r", "a/b", question)
@@ -229,42 +225,40 @@ NEXT_WORKER = {"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0.9}
 DECIDED = 'iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 agentId=host:s'
 
 
-@for_each(
-    ("kind", "node_id", "payload", "told"),
-    [
-        ("node.failed", "n", {"error": {"code": "c", "message": 'a "b"\nc'}}, 'code=c message="a \\"b\\"\\nc"'),
-        ("log.appended", "n", {"level": "info", "message": "", "nodeId": "n"}, 'level=info message=""'),
-        ("acme.thing", None, {"a": [1]}, 'payload={"a": [1]}'),
-        ("output.chunk", None, {"chunk": "Hi", "isLast": True}, "chunk=Hi isLast=true"),
-        ("node.started", "a b", None, ""),
-        (
-            "interrupt.resolved",
-            "n",
-            {"kind": "approval", "outcome": "rejected", "reason": "timeout"},
-            "kind=approval outcome=rejected reason=timeout",
-        ),
-        (
-            "approval.granted",
-            None,
-            {"gateId": "n", "principal": "ada", "quorumProgress": {"granted": 1, "required": 2}},
-            'principal=ada quorumProgress={"granted": 1, "required": 2}',
-        ),
-        (
-            "weftwork.approval.remark",
-            None,
-            {"principal": "ada", "action": "ask", "text": "Who?"},
-            'principal=ada action=ask text="Who?"',
-        ),
-        ("weftwork.interrupt.reminder", None, {"number": 2}, "number=2"),
-        ("runOrchestrator.decided", "s", {"agentId": "host:s", "decision": NEXT_WORKER, "iteration": 2}, DECIDED),
-        ("runOrchestrator.decided", None, {"decision": 5}, ""),
-        (
-            "core.workflowChain.event",
-            "d",
-            {"phase": "child.failed", "workerId": "a", "childRunId": "c", "error": {"code": "x"}},
-            "phase=child.failed workerId=a childRunId=c code=x",
-        ),
-    ],
+@each_case(
+    "kind, node_id, payload, told",
+    ("node.failed", "n", {"error": {"code": "c", "message": 'a "b"\nc'}}, 'code=c message="a \\"b\\"\\nc"'),
+    ("log.appended", "n", {"level": "info", "message": "", "nodeId": "n"}, 'level=info message=""'),
+    ("acme.thing", None, {"a": [1]}, 'payload={"a": [1]}'),
+    ("output.chunk", None, {"chunk": "Hi", "isLast": True}, "chunk=Hi isLast=true"),
+    ("node.started", "a b", None, ""),
+    (
+        "interrupt.resolved",
+        "n",
+        {"kind": "approval", "outcome": "rejected", "reason": "timeout"},
+        "kind=approval outcome=rejected reason=timeout",
+    ),
+    (
+        "approval.granted",
+        None,
+        {"gateId": "n", "principal": "ada", "quorumProgress": {"granted": 1, "required": 2}},
+        'principal=ada quorumProgress={"granted": 1, "required": 2}',
+    ),
+    (
+        "weftwork.approval.remark",
+        None,
+        {"principal": "ada", "action": "ask", "text": "Who?"},
+        'principal=ada action=ask text="Who?"',
+    ),
+    ("weftwork.interrupt.reminder", None, {"number": 2}, "number=2"),
+    ("runOrchestrator.decided", "s", {"agentId": "host:s", "decision": NEXT_WORKER, "iteration": 2}, DECIDED),
+    ("runOrchestrator.decided", None, {"decision": 5}, ""),
+    (
+        "core.workflowChain.event",
+        "d",
+        {"phase": "child.failed", "workerId": "a", "childRunId": "c", "error": {"code": "x"}},
+        "phase=child.failed workerId=a childRunId=c code=x",
+    ),
 )
 def test_an_event_is_one_line(kind: str, node_id: str | None, payload: Any, told: str) -> None:
     document = {"type": kind, "payload": payload, **({"nodeId": node_id} if node_id else {})}
@@ -324,14 +318,12 @@ def test_each_run_is_a_line_below_its_parent() -> None:
     assert [run.run_id for run in find_waiting_runs(top)] == ["b"]
 
 
-@for_each(
-    ("count", "lines"),
-    [
-        (MAX_SIBLINGS, MAX_SIBLINGS),
-        (MAX_SIBLINGS + 1, MAX_SIBLINGS + 1),
-        (MAX_SIBLINGS + 2, MAX_SIBLINGS + 1),
-        (1000, MAX_SIBLINGS + 1),
-    ],
+@each_case(
+    "count, lines",
+    (MAX_SIBLINGS, MAX_SIBLINGS),
+    (MAX_SIBLINGS + 1, MAX_SIBLINGS + 1),
+    (MAX_SIBLINGS + 2, MAX_SIBLINGS + 1),
+    (1000, MAX_SIBLINGS + 1),
 )
 def test_siblings_that_stand_alike_are_folded(count: int, lines: int) -> None:
     drawn = texts(top_of(row("top"), *many(count)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY, Answer, Host, Stream, delays, start_host, until, weftwork, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command
 from tests.live.later_host import HOUR_MS, later_command
@@ -239,7 +239,7 @@ def line(**extra: Any) -> dict[str, Any]:
     return json.loads(written.encode())
 
 
-@for_each("odd", ["\ud800", "x\udfffy", "\u2028", "\x1b[2J", "\u202e", "\n", "\x85"])
+@each_case("odd", "\ud800", "x\udfffy", "\u2028", "\x1b[2J", "\u202e", "\n", "\x85")
 def test_odd_characters_keep_a_line_whole(odd: str) -> None:
     try:
         raise KeyError(odd, odd)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.live import KEY, OTHER_KEY, delays, start_host, weftwork, write_workflows
 from tests.live.host import command, environment, until
 from weftwork.protocol.ids import parse_api_key
@@ -82,22 +82,20 @@ def test_a_key_of_the_command_line_is_neither_shown_nor_kept(tmp_path: Path) -> 
 
 
 @pytest.mark.rule("auth-06")
-@for_each(
-    ("text", "parsed"),
-    [
-        ("k=t", ("k", "t", None)),
-        ("k=t:runs:read", ("k", "t", ["runs:read"])),
-        ("k=t:runs:read+runs:create", ("k", "t", ["runs:read", "runs:create"])),
-        ("k:1=t", ("k:1", "t", None)),
-        ("k=t:", ("k", "t", [""])),
-    ],
+@each_case(
+    "text, parsed",
+    ("k=t", ("k", "t", None)),
+    ("k=t:runs:read", ("k", "t", ["runs:read"])),
+    ("k=t:runs:read+runs:create", ("k", "t", ["runs:read", "runs:create"])),
+    ("k:1=t", ("k:1", "t", None)),
+    ("k=t:", ("k", "t", [""])),
 )
 def test_a_key_is_split_at_the_first_equals_and_the_first_colon(text: str, parsed: tuple) -> None:
     assert parse_api_key(text) == parsed
 
 
 @pytest.mark.rule("auth-06")
-@for_each("text", ["", "k", "k=", "=t", "k=:runs:read", "="])
+@each_case("text", "", "k", "k=", "=t", "k=:runs:read", "=")
 def test_a_text_of_another_form_is_no_key(text: str) -> None:
     assert parse_api_key(text) is None
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from tests.live import Answer, Host, InProcessHost, open_in_process
 from tests.live.envelopes import (
@@ -285,27 +286,25 @@ def test_an_overlay_is_set_and_unset(host: Host) -> None:
     host.call("POST", TOGGLE, {"reset": True})
 
 
-@pytest.mark.parametrize(
-    ("body", "prompt"),
-    [
-        ({"payload": "text"}, "text"),
-        ({"payload": {"a": [1]}, "contentTrust": "trusted", "eventType": "error"}, '{"a":[1]}'),
-        ({"payload": None}, "null"),
-        (
-            {"payload": {"q": 1}, "contentTrust": "untrusted", "eventType": "clarification.request"},
-            '<UNTRUSTED source="run-event" type="clarification.request">\n{"q":1}\n</UNTRUSTED>',
-        ),
-        (
-            {
-                "payload": "found",
-                "contentTrust": "untrusted",
-                "eventType": "tool",
-                "source": "mcp-tool",
-                "attributes": {"tool": 'a"b', "page": 2, "last": True},
-            },
-            '<UNTRUSTED source="mcp-tool" type="tool" last="true" page="2" tool="a&quot;b">\nfound\n</UNTRUSTED>',
-        ),
-    ],
+@each_case(
+    "body, prompt",
+    ({"payload": "text"}, "text"),
+    ({"payload": {"a": [1]}, "contentTrust": "trusted", "eventType": "error"}, '{"a":[1]}'),
+    ({"payload": None}, "null"),
+    (
+        {"payload": {"q": 1}, "contentTrust": "untrusted", "eventType": "clarification.request"},
+        '<UNTRUSTED source="run-event" type="clarification.request">\n{"q":1}\n</UNTRUSTED>',
+    ),
+    (
+        {
+            "payload": "found",
+            "contentTrust": "untrusted",
+            "eventType": "tool",
+            "source": "mcp-tool",
+            "attributes": {"tool": 'a"b', "page": 2, "last": True},
+        },
+        '<UNTRUSTED source="mcp-tool" type="tool" last="true" page="2" tool="a&quot;b">\nfound\n</UNTRUSTED>',
+    ),
 )
 def test_content_is_shown_as_a_prompt_holds_it(host: Host, body: dict[str, Any], prompt: str) -> None:
     answer = host.call("POST", f"{TEST}/llm-prompt-wrap", body)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node
 from tests.live import Host, InProcessHost, open_in_process, start_host
 from tests.live.envelopes import (
@@ -149,13 +150,11 @@ def test_no_outcome_event_span_or_bundle_holds_a_secret(
     assert bool(told[0]) is (outcomes[-1]["status"] != "invalid")
 
 
-@pytest.mark.parametrize(
-    ("own", "boundary", "stands"),
-    [
-        (None, "untrusted", "untrusted"),
-        (None, "odd", "trusted"),
-        ("trusted", "untrusted", "trusted"),
-    ],
+@each_case(
+    "own, boundary, stands",
+    (None, "untrusted", "untrusted"),
+    (None, "odd", "trusted"),
+    ("trusted", "untrusted", "trusted"),
 )
 def test_trust_is_told_of_the_envelope_then_of_the_run(
     host: Host, own: str | None, boundary: str | None, stands: str

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import OTHER_KEY, TEST_KEY, Host, open_in_process
 from tests.live.envelopes import ACCEPT, PAYLOADS, TEST, VENDOR, accept_envelope, envelope, events_in_test_log, run_id
 from weftwork.conformance.endpoints import envelopes
@@ -35,15 +36,12 @@ def test_a_planted_outcome_comes_back_as_it_is(host: Host, outcome: dict[str, An
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
 
 
-@pytest.mark.parametrize(
-    "prior",
-    [
+@each_case("prior",
         None, 5, {}, "x", [None, 5, "x", [], {}],
         [{"correlationId": 5, "outcome": {"status": "gated"}, "envelopeType": "error"}],
         [{"correlationId": "ID", "outcome": 5, "envelopeType": "error"}],
         [{"correlationId": "ID", "outcome": {}, "envelopeType": "error"}],
         [{"correlationId": "ID", "outcome": {"status": "gated"}, "envelopeType": None}],
-    ],
 )  # fmt: skip
 def test_what_is_planted_badly_is_not_there(host: Host, prior: Any) -> None:
     document = envelope("error")
@@ -204,13 +202,11 @@ def test_pieces_are_judged_when_they_are_whole(host: Host) -> None:
     assert accept_envelope(host, document, byokCanaries=canaries, **body) == whole
 
 
-@pytest.mark.parametrize(
+@each_case(
     "parts",
-    [
-        [(0, False, '{"code":'), (0, False, "1}")],
-        [(0, False, '{"code":'), (1, True, '"x"')],
-        [(0, False, {"code": "x"}), (1, True, {"code": 5})],
-    ],
+    [(0, False, '{"code":'), (0, False, "1}")],
+    [(0, False, '{"code":'), (1, True, '"x"')],
+    [(0, False, {"code": "x"}), (1, True, {"code": 5})],
 )
 def test_pieces_that_make_no_envelope_are_invalid(host: Host, parts: list[Any]) -> None:
     document, run = envelope("error"), run_id()

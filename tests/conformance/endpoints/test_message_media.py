@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, InProcessHost, open_in_process
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import MessageMedia
@@ -33,15 +34,13 @@ async def kept(inside: InProcessHost, key: str = KEY, data: bytes = PNG) -> str:
 
 
 @pytest.mark.rule("media-51")
-@pytest.mark.parametrize(
-    ("part", "modality"),
-    [
-        ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, "image"),
-        ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, "audio"),
-        ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, "document"),
-        ({"type": "document", "mimeType": "application/pdf", "data": "JVBERi0="}, "document"),
-        ({"type": "text", "text": "hello"}, "text"),
-    ],
+@each_case(
+    "part, modality",
+    ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, "image"),
+    ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, "audio"),
+    ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, "document"),
+    ({"type": "document", "mimeType": "application/pdf", "data": "JVBERi0="}, "document"),
+    ({"type": "text", "text": "hello"}, "text"),
 )
 async def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
     async with open_in_process(test_seams=True) as inside:
@@ -55,23 +54,21 @@ async def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
 
 
 @pytest.mark.rule("media-51")
-@pytest.mark.parametrize(
-    ("parts", "status", "code", "pointer"),
-    [
-        ([{"type": "video"}], 400, "unsupported_modality", "/messages/0/content/0/type"),
-        (
-            [{"type": "image"}, {"type": "video", "mimeType": 1}],
-            400,
-            "unsupported_modality",
-            "/messages/0/content/1/type",
-        ),
-        ([{**IMAGE}], 400, "validation_error", "/messages/0/content/0"),
-        ([{**IMAGE, "data": "A" * 4000}, {"type": "image"}], 400, "validation_error", "/messages/0/content/1/mimeType"),
-        ([{**IMAGE, "data": "A" * 4000}], 413, "payload_too_large", "/messages/0/content/0/data"),
-        (["x"], 400, "validation_error", "/messages/0/content/0"),
-        ([{**IMAGE, "mediaRef": NOBODYS}], 400, "validation_error", "/messages/0/content/0"),
-        ([{**IMAGE, "url": "https://127.0.0.1/"}], 400, "validation_error", "/messages/0/content/0"),
-    ],
+@each_case(
+    "parts, status, code, pointer",
+    ([{"type": "video"}], 400, "unsupported_modality", "/messages/0/content/0/type"),
+    (
+        [{"type": "image"}, {"type": "video", "mimeType": 1}],
+        400,
+        "unsupported_modality",
+        "/messages/0/content/1/type",
+    ),
+    ([{**IMAGE}], 400, "validation_error", "/messages/0/content/0"),
+    ([{**IMAGE, "data": "A" * 4000}, {"type": "image"}], 400, "validation_error", "/messages/0/content/1/mimeType"),
+    ([{**IMAGE, "data": "A" * 4000}], 413, "payload_too_large", "/messages/0/content/0/data"),
+    (["x"], 400, "validation_error", "/messages/0/content/0"),
+    ([{**IMAGE, "mediaRef": NOBODYS}], 400, "validation_error", "/messages/0/content/0"),
+    ([{**IMAGE, "url": "https://127.0.0.1/"}], 400, "validation_error", "/messages/0/content/0"),
 )
 async def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code: str, pointer: str) -> None:
     async with open_in_process(test_seams=True, max_bytes_per_part=1000) as inside:
@@ -80,19 +77,17 @@ async def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code
         assert answer.document["details"]["pointer"] == pointer
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
-    [
-        {},
-        {"messages": []},
-        {"messages": "x"},
-        {"messages": [{"role": "user"}]},
-        {"messages": [{"role": "tool", "content": "x"}]},
-        {"messages": [{"role": "user", "content": {}}]},
-        {"messages": [{"role": "user", "content": None}]},
-        {"messages": [{"role": "user", "content": "x"}], "provider": 1},
-        {"messages": [{"role": "user", "content": "x"}], "provider": "nobody"},
-    ],
+    {},
+    {"messages": []},
+    {"messages": "x"},
+    {"messages": [{"role": "user"}]},
+    {"messages": [{"role": "tool", "content": "x"}]},
+    {"messages": [{"role": "user", "content": {}}]},
+    {"messages": [{"role": "user", "content": None}]},
+    {"messages": [{"role": "user", "content": "x"}], "provider": 1},
+    {"messages": [{"role": "user", "content": "x"}], "provider": "nobody"},
 )
 async def test_what_is_no_question_is_refused(body: Any) -> None:
     async with open_in_process(test_seams=True) as inside:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.providers.provider_calls import collect_answer, model_request
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, InProcessHost, delays, open_in_process
 from tests.live.envelopes import TEST, events_in_test_log, run_id
@@ -74,20 +75,18 @@ async def test_without_tenants_apart_others_would_be_told(monkeypatch: pytest.Mo
         assert await asked(inside, told) == "for acme"
 
 
-@pytest.mark.parametrize(
-    ("body", "pointer"),
-    [
-        ({"program": []}, ""),
-        ({"nodeId": "ask"}, ""),
-        ({"nodeId": "", "program": []}, "/nodeId"),
-        ({"nodeId": "ask", "program": ["text"]}, "/program/0"),
-        ({"nodeId": "ask", "program": [{"content": 1}]}, "/program/0/content"),
-        ({"nodeId": "ask", "program": [{"delayMsPerToken": 5001}]}, "/program/0/delayMsPerToken"),
-        ({"nodeId": "ask", "program": [{"content": "a", "chunks": ["b"]}]}, "/program"),
-        ({"nodeId": "ask", "program": [{"mode": "envelope"}]}, "/program"),
-        ({"nodeId": "ask", "program": [{}] * 1001}, "/program"),
-        ([], ""),
-    ],
+@each_case(
+    "body, pointer",
+    ({"program": []}, ""),
+    ({"nodeId": "ask"}, ""),
+    ({"nodeId": "", "program": []}, "/nodeId"),
+    ({"nodeId": "ask", "program": ["text"]}, "/program/0"),
+    ({"nodeId": "ask", "program": [{"content": 1}]}, "/program/0/content"),
+    ({"nodeId": "ask", "program": [{"delayMsPerToken": 5001}]}, "/program/0/delayMsPerToken"),
+    ({"nodeId": "ask", "program": [{"content": "a", "chunks": ["b"]}]}, "/program"),
+    ({"nodeId": "ask", "program": [{"mode": "envelope"}]}, "/program"),
+    ({"nodeId": "ask", "program": [{}] * 1001}, "/program"),
+    ([], ""),
 )
 async def test_a_program_that_cannot_be_played_is_refused(body: Any, pointer: str) -> None:
     async with open_in_process(test_seams=True) as inside:
@@ -109,22 +108,20 @@ async def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
 
 
 @pytest.mark.rule("model-18")
-@pytest.mark.parametrize(
-    ("configurable", "status", "code", "pointer"),
-    [
-        ({"ai.provider": "scripted", "ai.model": "m", "model": "n"}, 201, None, None),
-        ({"ai": {"provider": "scripted"}, "promptOverrides": {"p": "text"}}, 201, None, None),
-        ({"ai.provider": "mock"}, 400, "validation_error", "/configurable/ai.provider"),
-        ({"ai": {"provider": "gone"}}, 400, "validation_error", "/configurable/ai/provider"),
-        ({"ai.credentialRef": "cred-1"}, 403, "credential_forbidden", None),
-        ({"model": ""}, 400, "validation_error", "/configurable/model"),
-        ({"temperature": 2}, 201, None, None),
-        ({"temperature": 2.01}, 400, "validation_error", "/configurable/temperature"),
-        ({"temperature": -0.1}, 400, "validation_error", "/configurable/temperature"),
-        ({"maxTokens": 0}, 400, "validation_error", "/configurable/maxTokens"),
-        ({"maxTokens": 1.5}, 400, "validation_error", "/configurable/maxTokens"),
-        ({"promptOverrides": {"p": 1}}, 400, "validation_error", "/configurable/promptOverrides/p"),
-    ],
+@each_case(
+    "configurable, status, code, pointer",
+    ({"ai.provider": "scripted", "ai.model": "m", "model": "n"}, 201, None, None),
+    ({"ai": {"provider": "scripted"}, "promptOverrides": {"p": "text"}}, 201, None, None),
+    ({"ai.provider": "mock"}, 400, "validation_error", "/configurable/ai.provider"),
+    ({"ai": {"provider": "gone"}}, 400, "validation_error", "/configurable/ai/provider"),
+    ({"ai.credentialRef": "cred-1"}, 403, "credential_forbidden", None),
+    ({"model": ""}, 400, "validation_error", "/configurable/model"),
+    ({"temperature": 2}, 201, None, None),
+    ({"temperature": 2.01}, 400, "validation_error", "/configurable/temperature"),
+    ({"temperature": -0.1}, 400, "validation_error", "/configurable/temperature"),
+    ({"maxTokens": 0}, 400, "validation_error", "/configurable/maxTokens"),
+    ({"maxTokens": 1.5}, 400, "validation_error", "/configurable/maxTokens"),
+    ({"promptOverrides": {"p": 1}}, 400, "validation_error", "/configurable/promptOverrides/p"),
 )
 async def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
     configurable: dict[str, Any], status: int, code: str | None, pointer: str | None
@@ -137,15 +134,13 @@ async def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
 
 
 @pytest.mark.rule("model-16")
-@pytest.mark.parametrize(
-    ("mode", "wanted", "status", "code"),
-    [
-        ("live", {"id": "stream-text"}, 403, "mock_provider_forbidden"),
-        ("live", {"id": "stream-text", "config": {"tokens": 1}}, 403, "mock_provider_forbidden"),
-        ("test", {"id": "nobody"}, 400, "unsupported_mock_provider"),
-        ("test", {"id": "stream-text", "config": {"tokens": 1}}, 400, "validation_error"),
-        ("test", {"id": "stream-text", "config": {"tokens": ["a"]}}, 201, None),
-    ],
+@each_case(
+    "mode, wanted, status, code",
+    ("live", {"id": "stream-text"}, 403, "mock_provider_forbidden"),
+    ("live", {"id": "stream-text", "config": {"tokens": 1}}, 403, "mock_provider_forbidden"),
+    ("test", {"id": "nobody"}, 400, "unsupported_mock_provider"),
+    ("test", {"id": "stream-text", "config": {"tokens": 1}}, 400, "validation_error"),
+    ("test", {"id": "stream-text", "config": {"tokens": ["a"]}}, 201, None),
 )
 async def test_a_mock_is_for_test_keys_and_must_be_playable(
     mode: Mode, wanted: Any, status: int, code: str | None
@@ -281,20 +276,18 @@ def test_a_credential_is_refused_by_name(host: Host, kind: str, more: dict[str, 
 
 
 @pytest.mark.rule("env-35")
-@pytest.mark.parametrize(
+@each_case(
     "body",
-    [
-        {"type": "envelope.accepted", "payload": REFUSAL},
-        {"type": "node.failed", "payload": REFUSAL},
-        {"type": "envelope.refusal"},
-        {"payload": REFUSAL},
-        {"type": 5, "payload": REFUSAL},
-        {"type": "envelope.refusal", "payload": [REFUSAL]},
-        {"type": "envelope.refusal", "payload": REFUSAL, "nodeId": ""},
-        {"type": "envelope.refusal", "payload": REFUSAL, "correlationId": "c" * 129},
-        {"type": "envelope.retry.attempted", "payload": {"nodeId": "n", "attempt": 17, "reason": "truncation"}},
-        {"type": "envelope.retry.attempted", "payload": {"nodeId": "n", "attempt": 2, "reason": "bored"}},
-    ],
+    {"type": "envelope.accepted", "payload": REFUSAL},
+    {"type": "node.failed", "payload": REFUSAL},
+    {"type": "envelope.refusal"},
+    {"payload": REFUSAL},
+    {"type": 5, "payload": REFUSAL},
+    {"type": "envelope.refusal", "payload": [REFUSAL]},
+    {"type": "envelope.refusal", "payload": REFUSAL, "nodeId": ""},
+    {"type": "envelope.refusal", "payload": REFUSAL, "correlationId": "c" * 129},
+    {"type": "envelope.retry.attempted", "payload": {"nodeId": "n", "attempt": 17, "reason": "truncation"}},
+    {"type": "envelope.retry.attempted", "payload": {"nodeId": "n", "attempt": 2, "reason": "bored"}},
 )
 def test_what_is_none_of_the_six_is_no_argument(host: Host, body: dict[str, Any]) -> None:
     refused(host, "invalid_argument", **body)

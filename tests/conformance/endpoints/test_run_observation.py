@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from tests.live import OTHER_KEY, TEST_KEY, Answer, Host, open_in_process
 from tests.live.assets import PNG, fetch
@@ -242,19 +243,17 @@ def test_the_seam_keeps_bytes_for_a_while(host: Host) -> None:
 
 
 @pytest.mark.rule("media-38")
-@pytest.mark.parametrize(
+@each_case(
     "body",
-    [
-        {"contentType": "image/png"},
-        {"contentBase64": "", "contentType": "image/png"},
-        {"contentBase64": "YWJ", "contentType": "image/png"},
-        {"contentBase64": "YW J=", "contentType": "image/png"},
-        {"contentBase64": "\u00e9\u00e9\u00e9\u00e9", "contentType": "image/png"},
-        {"contentBase64": "YWJj"},
-        {"contentBase64": "YWJj", "contentType": "image/png", "ttlSeconds": 0},
-        {"contentBase64": 1, "contentType": "image/png"},
-        [],
-    ],
+    {"contentType": "image/png"},
+    {"contentBase64": "", "contentType": "image/png"},
+    {"contentBase64": "YWJ", "contentType": "image/png"},
+    {"contentBase64": "YW J=", "contentType": "image/png"},
+    {"contentBase64": "\u00e9\u00e9\u00e9\u00e9", "contentType": "image/png"},
+    {"contentBase64": "YWJj"},
+    {"contentBase64": "YWJj", "contentType": "image/png", "ttlSeconds": 0},
+    {"contentBase64": 1, "contentType": "image/png"},
+    [],
 )
 def test_the_seam_refuses_what_is_no_base64(host: Host, body: Any) -> None:
     refused(host.call("POST", "/v1/host/sample/media/put", body), 400, "validation_error")

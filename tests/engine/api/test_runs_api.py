@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from weftwork.engine.api import run_control
@@ -233,14 +234,12 @@ async def test_what_is_set_is_there_for_what_comes_after() -> None:
     assert (await bench.state(key)).nodes["after"].outputs["port"] == "blue"
 
 
-@pytest.mark.parametrize(
-    ("variables", "code"),
-    [
-        ({"colour": 7}, "validation_error"),
-        ({"unknown": "x"}, "validation_error"),
-        ({"secret": "x"}, "validation_error"),
-        ({}, "validation_error"),
-    ],
+@each_case(
+    "variables, code",
+    ({"colour": 7}, "validation_error"),
+    ({"unknown": "x"}, "validation_error"),
+    ({"secret": "x"}, "validation_error"),
+    ({}, "validation_error"),
 )
 async def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str) -> None:
     bench, key = await EngineHarness().with_run(ASKS)

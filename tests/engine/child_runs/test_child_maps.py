@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all, node, variable
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from tests.harness.run_tree import (
@@ -123,13 +124,11 @@ async def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
     assert [each["status"] for each in found["childRuns"]] == ["completed", "failed", "completed", "completed"]
 
 
-@pytest.mark.parametrize(
-    ("limits", "document", "code", "started"),
-    [
-        (Limits(max_descendants=5), DOUBLING, "child_limit_exceeded", 4),
-        (Limits(), sequence("other", node("a")), "unknown_child_workflow", 0),
-        (Limits(), sequence("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
-    ],
+@each_case(
+    "limits, document, code, started",
+    (Limits(max_descendants=5), DOUBLING, "child_limit_exceeded", 4),
+    (Limits(), sequence("other", node("a")), "unknown_child_workflow", 0),
+    (Limits(), sequence("child", node("a"), variables=[variable("item")]), "child_inputs_invalid", 0),
 )
 async def test_an_item_for_which_no_child_can_be_started_ends_the_map(
     limits: Limits, document: Any, code: str, started: int

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.run_tree import (
@@ -39,15 +40,13 @@ def number(name: str, *default: float) -> dict[str, Any]:
 
 
 @pytest.mark.rule("kin-01")
-@pytest.mark.parametrize(
-    ("parent", "inputs", "expected"),
-    [
-        ([variable("p", defaultValue="default of the parent")], {}, {"c": "default of the parent", "d": "kept"}),
-        ([variable("p", defaultValue="default")], {"p": "given"}, {"c": "given", "d": "kept"}),
-        ([variable("p")], {}, {"c": "default of the child", "d": "kept"}),
-        ([], {}, {"c": "default of the child", "d": "kept"}),
-        ([], {"p": None}, {"c": None, "d": "kept"}),
-    ],
+@each_case(
+    "parent, inputs, expected",
+    ([variable("p", defaultValue="default of the parent")], {}, {"c": "default of the parent", "d": "kept"}),
+    ([variable("p", defaultValue="default")], {"p": "given"}, {"c": "given", "d": "kept"}),
+    ([variable("p")], {}, {"c": "default of the child", "d": "kept"}),
+    ([], {}, {"c": "default of the child", "d": "kept"}),
+    ([], {"p": None}, {"c": None, "d": "kept"}),
 )
 async def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
     parent: list[Any], inputs: Any, expected: Any

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.cases import each_case
 from tests.harness.child_workflows import (
     TERMINATE,
     WORKERS,
@@ -108,13 +109,11 @@ async def test_a_conversation_holds_the_question_of_the_supervisor_and_its_answe
 
 
 @pytest.mark.rule("lim-14")
-@pytest.mark.parametrize(
-    ("limits", "configurable", "cap", "limit"),
-    [
-        (Limits(max_loop_iterations=3), {}, {}, 3),
-        (Limits(), {"maxLoopIterations": 2}, {}, 2),
-        (Limits(), {}, {"iterationCap": 2}, 2),
-    ],
+@each_case(
+    "limits, configurable, cap, limit",
+    (Limits(max_loop_iterations=3), {}, {}, 3),
+    (Limits(), {"maxLoopIterations": 2}, {}, 2),
+    (Limits(), {}, {"iterationCap": 2}, 2),
 )
 async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, cap: Any, limit: int) -> None:
     quick = workflow([node("q")], id="quick")

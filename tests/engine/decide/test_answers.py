@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.cases import fails_without
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
@@ -107,21 +107,19 @@ async def test_answers_to_questions_are_kept_by_id_whatever_form_they_come_in() 
 
 
 @pytest.mark.rule("int-09", "int-11")
-@pytest.mark.parametrize(
+@each_case(
     "value",
-    [
-        None,
-        "this",
-        {},
-        {"answers": {}},
-        {"answers": {"q1": "this"}},
-        {"answers": {"q1": None, "q2": 1}},
-        {"answers": {"q1": "x", "q2": "two"}},
-        {"answers": {"q1": "x", "q2": 2, "q3": 3}},
-        {"answers": [{"id": "q1", "answer": "x"}, {"id": "q1", "answer": "y"}, {"id": "q2", "answer": 2}]},
-        {"answers": [{"id": "q1"}, {"id": "q2", "answer": 2}]},
-        {"answers": ["x", 2]},
-    ],
+    None,
+    "this",
+    {},
+    {"answers": {}},
+    {"answers": {"q1": "this"}},
+    {"answers": {"q1": None, "q2": 1}},
+    {"answers": {"q1": "x", "q2": "two"}},
+    {"answers": {"q1": "x", "q2": 2, "q3": 3}},
+    {"answers": [{"id": "q1", "answer": "x"}, {"id": "q1", "answer": "y"}, {"id": "q2", "answer": 2}]},
+    {"answers": [{"id": "q1"}, {"id": "q2", "answer": 2}]},
+    {"answers": ["x", 2]},
 )
 async def test_a_question_without_a_fitting_answer_stays_open(value: Any) -> None:
     bench, key = await asked("clarification")
@@ -155,41 +153,37 @@ def test_an_event_that_is_not_the_one_changes_nothing(value: Any, monkeypatch: p
 
 
 @pytest.mark.rule("int-08")
-@pytest.mark.parametrize(
-    ("interrupt", "pointer"),
-    [
-        (Interrupt("shout", "q", {}), "/kind"),
-        (Interrupt("custom", "", {"customKind": "x"}), "/key"),
-        (Interrupt("custom", "q" * 257, {"customKind": "x"}), "/key"),
-        (Interrupt("custom", "q", {"customKind": "x", "y": 1}), "/data/y"),
-        (Interrupt("custom", "q", {"customKind": "x"}, {"$ref": "file:///etc/passwd"}), "/resumeSchema/$ref"),
-        (Interrupt("custom", "q", {"customKind": "x"}, {"$dynamicRef": "#a"}), "/resumeSchema/$dynamicRef"),
-        (Interrupt("custom", "q", {"customKind": "x"}, timeout_ms=-1), "/timeoutMs"),
-        (Interrupt("custom", "q", {"customKind": "x"}, remind_after_ms=(5, 5)), "/remindAfterMs"),
-        (Interrupt("custom", "q", {"customKind": "x"}, remind_after_ms=tuple(range(1, 18))), "/remindAfterMs"),
-        (Interrupt("clarification", "q", {"questions": []}), "/data/questions"),
-        (Interrupt("clarification", "q", {"questions": [QUESTIONS["questions"][0]] * 2}), "/data/questions"),
-        (
-            Interrupt(
-                "clarification", "q", {"questions": [{"id": "a", "question": "b", "schema": {"pattern": "(a+)+\\1"}}]}
-            ),
-            "/data/questions/0/schema/pattern",
+@each_case(
+    "interrupt, pointer",
+    (Interrupt("shout", "q", {}), "/kind"),
+    (Interrupt("custom", "", {"customKind": "x"}), "/key"),
+    (Interrupt("custom", "q" * 257, {"customKind": "x"}), "/key"),
+    (Interrupt("custom", "q", {"customKind": "x", "y": 1}), "/data/y"),
+    (Interrupt("custom", "q", {"customKind": "x"}, {"$ref": "file:///etc/passwd"}), "/resumeSchema/$ref"),
+    (Interrupt("custom", "q", {"customKind": "x"}, {"$dynamicRef": "#a"}), "/resumeSchema/$dynamicRef"),
+    (Interrupt("custom", "q", {"customKind": "x"}, timeout_ms=-1), "/timeoutMs"),
+    (Interrupt("custom", "q", {"customKind": "x"}, remind_after_ms=(5, 5)), "/remindAfterMs"),
+    (Interrupt("custom", "q", {"customKind": "x"}, remind_after_ms=tuple(range(1, 18))), "/remindAfterMs"),
+    (Interrupt("clarification", "q", {"questions": []}), "/data/questions"),
+    (Interrupt("clarification", "q", {"questions": [QUESTIONS["questions"][0]] * 2}), "/data/questions"),
+    (
+        Interrupt(
+            "clarification", "q", {"questions": [{"id": "a", "question": "b", "schema": {"pattern": "(a+)+\\1"}}]}
         ),
-        (Interrupt("approval", "q", {**GATE, "actions": ["ask"]}), "/data/actions"),
-        (Interrupt("approval", "q", {**GATE, "actions": ["edit-accept"], "requiredApprovals": 2}), "/data/actions"),
-        (
-            Interrupt("approval", "q", {**GATE, "requiredApprovals": 2, "approversList": ["a"]}),
-            "/data/requiredApprovals",
-        ),
-        (Interrupt("approval", "q", {**GATE, "approversList": ["a", "a"]}), "/data/approversList"),
-        (
-            Interrupt(
-                "conversation.exchange", "q", {"conversationId": "c", "prompt": "?", "outcomeSchema": {"$id": "x"}}
-            ),
-            "/data/outcomeSchema/$id",
-        ),
-        (Interrupt("conversation.exchange", "q", {"conversationId": "c", "prompt": "?"}), None),
-    ],
+        "/data/questions/0/schema/pattern",
+    ),
+    (Interrupt("approval", "q", {**GATE, "actions": ["ask"]}), "/data/actions"),
+    (Interrupt("approval", "q", {**GATE, "actions": ["edit-accept"], "requiredApprovals": 2}), "/data/actions"),
+    (
+        Interrupt("approval", "q", {**GATE, "requiredApprovals": 2, "approversList": ["a"]}),
+        "/data/requiredApprovals",
+    ),
+    (Interrupt("approval", "q", {**GATE, "approversList": ["a", "a"]}), "/data/approversList"),
+    (
+        Interrupt("conversation.exchange", "q", {"conversationId": "c", "prompt": "?", "outcomeSchema": {"$id": "x"}}),
+        "/data/outcomeSchema/$id",
+    ),
+    (Interrupt("conversation.exchange", "q", {"conversationId": "c", "prompt": "?"}), None),
 )
 async def test_what_cannot_be_asked_fails_its_node(interrupt: Interrupt, pointer: str | None) -> None:
     bench, key = await EngineHarness(asks(interrupt)).with_ended_run(workflow([node("ask", "test.ask")]))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
 from weftwork.engine.decide import inputs
 from weftwork.engine.decide import transitions as module
@@ -113,9 +114,7 @@ def test_without_the_look_at_the_end_an_ended_run_would_go_on(monkeypatch: pytes
 
 
 @pytest.mark.rule("run-03")
-@pytest.mark.parametrize(
-    ("state", "status"), [("pending", "cancelled"), ("ready", "cancelled"), ("running", "cancelling")]
-)
+@each_case("state, status", ("pending", "cancelled"), ("ready", "cancelled"), ("running", "cancelling"))
 def test_a_cancelled_run_is_cancelling_only_while_a_node_runs(state: str, status: str) -> None:
     folded = state_of(STATES[state])
     (draft,) = decide(folded, WIDE, inputs.CancelRequested("why")).events
@@ -184,16 +183,14 @@ def test_without_the_look_at_needs_the_node_would_start(monkeypatch: pytest.Monk
 
 
 @pytest.mark.rule("run-04")
-@pytest.mark.parametrize(
-    ("rule", "b_ends", "kind", "failed_by"),
-    [
-        ("all_success", "skipped", "run.failed", "a"),
-        ("none_failed", "skipped", "run.failed", "a"),
-        ("any_success", "skipped", "run.failed", "a"),
-        ("any_failed", "completed", "run.completed", None),
-        ("all_complete", "completed", "run.completed", None),
-        ("any_failed", "failed", "run.failed", "b"),
-    ],
+@each_case(
+    "rule, b_ends, kind, failed_by",
+    ("all_success", "skipped", "run.failed", "a"),
+    ("none_failed", "skipped", "run.failed", "a"),
+    ("any_success", "skipped", "run.failed", "a"),
+    ("any_failed", "completed", "run.completed", None),
+    ("all_complete", "completed", "run.completed", None),
+    ("any_failed", "failed", "run.failed", "b"),
 )
 def test_a_run_fails_by_its_first_failure_that_no_edge_handles(
     rule: str, b_ends: str, kind: str, failed_by: str | None
@@ -225,9 +222,11 @@ def test_the_first_failure_is_the_first_in_order_and_not_in_time() -> None:
 
 
 @pytest.mark.rule("data-02")
-@pytest.mark.parametrize(
-    ("primary", "expected"),
-    [("", {"b": {"n": "b"}, "c": {"n": "c"}}), ("a", {"a": {"n": "a"}}), ("ab", {"a": {"n": "a"}, "b": {"n": "b"}})],
+@each_case(
+    "primary, expected",
+    ("", {"b": {"n": "b"}, "c": {"n": "c"}}),
+    ("a", {"a": {"n": "a"}}),
+    ("ab", {"a": {"n": "a"}, "b": {"n": "b"}}),
 )
 def test_the_outputs_are_those_of_the_primary_nodes_or_of_the_sinks(primary: str, expected: dict[str, Any]) -> None:
     nodes = [node(n, outputRole="primary" if n in primary else "secondary") for n in "abc"]

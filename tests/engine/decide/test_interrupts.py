@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import PICK, pass_time
-from tests.harness.cases import fails_without
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import ANSWERER, CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.api.idempotency import IdempotencyClaim, idempotent
@@ -225,13 +225,11 @@ async def test_who_asks_under_one_key_gets_one_answer() -> None:
 
 
 @pytest.mark.rule("int-20")
-@pytest.mark.parametrize(
+@each_case(
     "other",
-    [
-        ("core.interrupt", {"kind": "custom", "key": "pay", "data": {"customKind": "other"}}),
-        ("core.approvalGate", {"key": "pay", "approversList": ["ada"]}),
-        ("core.clarificationGate", {"key": "pay", "questions": [{"id": "q", "question": "?"}]}),
-    ],
+    ("core.interrupt", {"kind": "custom", "key": "pay", "data": {"customKind": "other"}}),
+    ("core.approvalGate", {"key": "pay", "approversList": ["ada"]}),
+    ("core.clarificationGate", {"key": "pay", "questions": [{"id": "q", "question": "?"}]}),
 )
 async def test_a_key_is_shared_only_by_those_who_ask_the_same(other: tuple[str, dict[str, Any]]) -> None:
     first = node("a", "core.interrupt", config={"kind": "custom", "key": "pay", "data": PICK})

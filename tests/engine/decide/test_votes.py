@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.decide.test_answers import GATE, asked, refused
-from tests.harness.cases import fails_without
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from weftwork.protocol.errors import ClientFault
@@ -35,30 +35,28 @@ async def said(bench: EngineHarness, key: RunKey, kind: str) -> list[dict[str, A
 
 
 @pytest.mark.rule("appr-02", "appr-08", "int-15")
-@pytest.mark.parametrize(
-    ("value", "outcome", "received"),
-    [
-        ({"action": "accept"}, "accepted", {"action": "accept"}),
-        ({"action": "accept", "comment": "fine"}, "accepted", {"action": "accept", "comment": "fine"}),
-        ({"action": "reject", "feedback": "no"}, "rejected", {"action": "reject", "feedback": "no"}),
-        (
-            {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
-            "refined",
-            {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
-        ),
-        (
-            {"action": "edit-accept", "editedArtifactData": None},
-            "accepted",
-            {"action": "edit-accept", "editedArtifactData": None},
-        ),
-        ({"decision": "approved"}, "accepted", {"action": "accept"}),
-        ({"decision": "rejected"}, "rejected", {"action": "reject"}),
-        (
-            {"decision": "rejected", "feedback": "shorter"},
-            "refined",
-            {"action": "refine", "feedback": "shorter", "refineFeedback": {"scope": "whole", "text": "shorter"}},
-        ),
-    ],
+@each_case(
+    "value, outcome, received",
+    ({"action": "accept"}, "accepted", {"action": "accept"}),
+    ({"action": "accept", "comment": "fine"}, "accepted", {"action": "accept", "comment": "fine"}),
+    ({"action": "reject", "feedback": "no"}, "rejected", {"action": "reject", "feedback": "no"}),
+    (
+        {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
+        "refined",
+        {"action": "refine", "refineFeedback": {"scope": "section", "sectionPath": "/a"}},
+    ),
+    (
+        {"action": "edit-accept", "editedArtifactData": None},
+        "accepted",
+        {"action": "edit-accept", "editedArtifactData": None},
+    ),
+    ({"decision": "approved"}, "accepted", {"action": "accept"}),
+    ({"decision": "rejected"}, "rejected", {"action": "reject"}),
+    (
+        {"decision": "rejected", "feedback": "shorter"},
+        "refined",
+        {"action": "refine", "feedback": "shorter", "refineFeedback": {"scope": "whole", "text": "shorter"}},
+    ),
 )
 async def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, received: dict[str, Any]) -> None:
     bench, key = await asked("approval", gate(actions=ALL))
@@ -76,22 +74,20 @@ async def test_what_an_approver_may_say(value: dict[str, Any], outcome: str, rec
 
 
 @pytest.mark.rule("appr-02")
-@pytest.mark.parametrize(
+@each_case(
     "value",
-    [
-        None,
-        [],
-        {},
-        {"action": "maybe"},
-        {"action": "ask", "question": "why?"},
-        {"action": "edit-accept", "editedArtifactData": 1},
-        {"action": "refine"},
-        {"action": "refine", "refineFeedback": {}},
-        {"action": "accept", "comment": 1},
-        {"action": "accept", "voter": ""},
-        {"decision": "perhaps"},
-        {"action": "accept", "override": "yes"},
-    ],
+    None,
+    [],
+    {},
+    {"action": "maybe"},
+    {"action": "ask", "question": "why?"},
+    {"action": "edit-accept", "editedArtifactData": 1},
+    {"action": "refine"},
+    {"action": "refine", "refineFeedback": {}},
+    {"action": "accept", "comment": 1},
+    {"action": "accept", "voter": ""},
+    {"decision": "perhaps"},
+    {"action": "accept", "override": "yes"},
 )
 async def test_what_no_approver_may_say(value: Any) -> None:
     bench, key = await asked("approval", gate(actions=["accept", "reject", "refine"]))

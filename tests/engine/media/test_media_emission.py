@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.nodes.fake_context import TYPES
 from tests.engine.api.test_review import whole
 from tests.engine.privacy.test_sensitive_values import everything_shown
-from tests.harness.cases import present
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from tests.harness.media_host import (
@@ -259,28 +259,26 @@ def test_a_config_that_lacks_its_media_type_is_not_registered(media: Any) -> Non
 
 
 @pytest.mark.rule("media-45", "media-50")
-@pytest.mark.parametrize(
-    ("given", "takes", "code", "pointer"),
-    [
-        (REF, (), "unsupported_modality", ""),
-        (REF, ("audio", "document"), "unsupported_modality", ""),
-        (Asset(FILM).media_ref, ("image", "audio", "document"), "unsupported_modality", ""),
-        ({"mediaRef": REF, "mimeType": "video/mp4"}, ("image", "audio", "document"), "unsupported_modality", "/type"),
-        ({"type": "audio", "mediaRef": REF}, ("image",), "unsupported_modality", "/type"),
-        ({"type": "audio", "mediaRef": REF}, ("image", "audio"), "node_config_invalid", ""),
-        ({"type": "video", "mediaRef": REF}, ("image",), "unsupported_modality", "/type"),
-        (NOBODYS, ("image",), "media_not_found", ""),
-        ({"mediaRef": NOBODYS}, ("image",), "media_not_found", ""),
-        ("weftwork-asset:x", ("image",), "node_config_invalid", ""),
-        (URL, ("image",), "node_config_invalid", ""),
-        ({"mediaRef": ""}, ("image",), "node_config_invalid", "/mediaRef"),
-        ({"mediaRef": 7}, ("image",), "node_config_invalid", "/mediaRef"),
-        ({"url": URL}, ("image",), "node_config_invalid", "/mimeType"),
-        ({"data": "AAAA"}, ("image",), "node_config_invalid", "/mimeType"),
-        ({"type": "image", "mediaRef": REF, "data": "AAAA"}, ("image",), "node_config_invalid", "/mimeType"),
-        ({"alt": "nothing"}, ("image",), "node_config_invalid", ""),
-        (7, ("image",), "node_config_invalid", ""),
-    ],
+@each_case(
+    "given, takes, code, pointer",
+    (REF, (), "unsupported_modality", ""),
+    (REF, ("audio", "document"), "unsupported_modality", ""),
+    (Asset(FILM).media_ref, ("image", "audio", "document"), "unsupported_modality", ""),
+    ({"mediaRef": REF, "mimeType": "video/mp4"}, ("image", "audio", "document"), "unsupported_modality", "/type"),
+    ({"type": "audio", "mediaRef": REF}, ("image",), "unsupported_modality", "/type"),
+    ({"type": "audio", "mediaRef": REF}, ("image", "audio"), "node_config_invalid", ""),
+    ({"type": "video", "mediaRef": REF}, ("image",), "unsupported_modality", "/type"),
+    (NOBODYS, ("image",), "media_not_found", ""),
+    ({"mediaRef": NOBODYS}, ("image",), "media_not_found", ""),
+    ("weftwork-asset:x", ("image",), "node_config_invalid", ""),
+    (URL, ("image",), "node_config_invalid", ""),
+    ({"mediaRef": ""}, ("image",), "node_config_invalid", "/mediaRef"),
+    ({"mediaRef": 7}, ("image",), "node_config_invalid", "/mediaRef"),
+    ({"url": URL}, ("image",), "node_config_invalid", "/mimeType"),
+    ({"data": "AAAA"}, ("image",), "node_config_invalid", "/mimeType"),
+    ({"type": "image", "mediaRef": REF, "data": "AAAA"}, ("image",), "node_config_invalid", "/mimeType"),
+    ({"alt": "nothing"}, ("image",), "node_config_invalid", ""),
+    (7, ("image",), "node_config_invalid", ""),
 )
 def test_what_cannot_be_shown_fails_the_node(given: Any, takes: tuple[Modality, ...], code: str, pointer: str) -> None:
     model = FakeModel(["never"], modalities=takes)

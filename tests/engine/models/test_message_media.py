@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 import weftwork
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from weftwork.engine.media.assets import BytesMissing
 from weftwork.engine.models import message_media
@@ -79,19 +80,17 @@ def test_messages_carry_parts_in_their_order() -> None:
 
 
 @pytest.mark.rule("media-45")
-@pytest.mark.parametrize(
-    ("parts", "code", "pointer"),
-    [
-        ([{"type": "video"}, {"type": "image"}], "unsupported_modality", "/messages/0/content/0/type"),
-        ([{"type": "image"}], "node_config_invalid", "/messages/0/content/0/mimeType"),
-        ([{**INLINE, "url": URL}], "node_config_invalid", "/messages/0/content/0"),
-        ([{**IMAGE, "data": "A" * 4000}], "media_too_large", "/messages/0/content/0/data"),
-        ([{**IMAGE, "mediaRef": "weftwork-asset:" + "0" * 64}], "media_not_found", "/messages/0/content/0"),
-        ([{**IMAGE, "mediaRef": "else"}], "media_not_found", "/messages/0/content/0"),
-        ([{**IMAGE, "url": "https://10.0.0.1/"}], "ssrf_blocked", "/messages/0/content/0"),
-        ([INLINE] * (MAX_PARTS + 1), "media_too_large", f"/messages/0/content/{MAX_PARTS}"),
-        ([{"type": "text"}], "node_config_invalid", "/messages/0/content/0/text"),
-    ],
+@each_case(
+    "parts, code, pointer",
+    ([{"type": "video"}, {"type": "image"}], "unsupported_modality", "/messages/0/content/0/type"),
+    ([{"type": "image"}], "node_config_invalid", "/messages/0/content/0/mimeType"),
+    ([{**INLINE, "url": URL}], "node_config_invalid", "/messages/0/content/0"),
+    ([{**IMAGE, "data": "A" * 4000}], "media_too_large", "/messages/0/content/0/data"),
+    ([{**IMAGE, "mediaRef": "weftwork-asset:" + "0" * 64}], "media_not_found", "/messages/0/content/0"),
+    ([{**IMAGE, "mediaRef": "else"}], "media_not_found", "/messages/0/content/0"),
+    ([{**IMAGE, "url": "https://10.0.0.1/"}], "ssrf_blocked", "/messages/0/content/0"),
+    ([INLINE] * (MAX_PARTS + 1), "media_too_large", f"/messages/0/content/{MAX_PARTS}"),
+    ([{"type": "text"}], "node_config_invalid", "/messages/0/content/0/text"),
 )
 def test_what_cannot_be_shown_fails_the_node_and_no_model_is_asked(parts: Any, code: str, pointer: str) -> None:
     model = FakeModel(["never"])
@@ -124,14 +123,12 @@ def test_an_asset_is_as_large_as_it_may_be() -> None:
 
 
 @pytest.mark.rule("media-47")
-@pytest.mark.parametrize(
-    ("answer", "code", "retried"),
-    [
-        (404, "fetch_failed", False),
-        (503, "fetch_failed", True),
-        (b"", "fetch_failed", False),
-        (respond(302, headers={"location": "https://127.0.0.1/"}), "ssrf_blocked", False),
-    ],
+@each_case(
+    "answer, code, retried",
+    (404, "fetch_failed", False),
+    (503, "fetch_failed", True),
+    (b"", "fetch_failed", False),
+    (respond(302, headers={"location": "https://127.0.0.1/"}), "ssrf_blocked", False),
 )
 def test_what_a_url_does_not_give_fails_the_node(answer: Any, code: str, retried: bool) -> None:
     document = flow(media=[{**IMAGE, "url": URL}])

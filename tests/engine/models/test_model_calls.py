@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel
@@ -99,12 +100,10 @@ async def test_an_attempt_that_failed_leaves_no_answer_behind() -> None:
     assert retried["lastError"] == {"code": "provider_unavailable", "message": "It is away."}
 
 
-@pytest.mark.parametrize(
-    ("pieces", "code"),
-    [
-        ([ProviderFault("provider_quota_exhausted", "No more.", False)], "provider_quota_exhausted"),
-        (["half", "", ProviderFault("provider_unavailable", "Cut.", False)], "provider_unavailable"),
-    ],
+@each_case(
+    "pieces, code",
+    ([ProviderFault("provider_quota_exhausted", "No more.", False)], "provider_quota_exhausted"),
+    (["half", "", ProviderFault("provider_unavailable", "Cut.", False)], "provider_unavailable"),
 )
 async def test_without_an_end_there_is_no_answer(pieces: list[AnswerPiece], code: str) -> None:
     model = ScriptedModel(pieces)
@@ -277,14 +276,12 @@ def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.rule("evt-07")
-@pytest.mark.parametrize(
-    ("pieces", "said"),
-    [
-        (["\ud83d", "\ude00", " ok"], "\U0001f600 ok"),
-        (["a\ud800b"], "a\ufffdb"),
-        (["a\udc00", "b"], "a\ufffdb"),
-        (["a", "\ud83d"], "a\ufffd"),
-    ],
+@each_case(
+    "pieces, said",
+    (["\ud83d", "\ude00", " ok"], "\U0001f600 ok"),
+    (["a\ud800b"], "a\ufffdb"),
+    (["a\udc00", "b"], "a\ufffdb"),
+    (["a", "\ud83d"], "a\ufffd"),
 )
 async def test_half_a_character_is_made_whole_or_shown_as_missing(pieces: list[str], said: str) -> None:
     bench, key = await EngineHarness(talking(), models=ScriptedModel(pieces)).with_ended_run(ONE)

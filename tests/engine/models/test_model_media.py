@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import present
+from tests.harness.cases import each_case, present
 from tests.harness.engine_harness import CALLER
 from tests.harness.media_host import (
     BIG,
@@ -67,15 +67,13 @@ async def test_an_image_of_a_model_stays_inline_up_to_the_cap(data: bytes, inlin
 
 
 @pytest.mark.rule("media-83")
-@pytest.mark.parametrize(
+@each_case(
     "payload",
-    [
-        {"bytes": 1},
-        {"bytes": 1, "url": "https://a.example/x.png", "base64": "AAAA"},
-        {"bytes": 1, "url": "data:image/png;base64,AAAA"},
-        {"bytes": 1, "url": "javascript:alert(1)"},
-        {"bytes": 1, "base64": "not base64!"},
-    ],
+    {"bytes": 1},
+    {"bytes": 1, "url": "https://a.example/x.png", "base64": "AAAA"},
+    {"bytes": 1, "url": "data:image/png;base64,AAAA"},
+    {"bytes": 1, "url": "javascript:alert(1)"},
+    {"bytes": 1, "base64": "not base64!"},
 )
 async def test_media_have_one_source_that_is_one(payload: dict[str, Any]) -> None:
     bench = media_harness(envelope_node({"type": "media.image", "schemaVersion": 1, "payload": payload}))

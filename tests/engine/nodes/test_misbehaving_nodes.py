@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until, waiting_node_type
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
@@ -237,20 +238,18 @@ STATIC = {"delayMs": {"type": "static", "value": 700}}
 
 
 @pytest.mark.rule("node-03")
-@pytest.mark.parametrize(
-    ("inputs", "config", "length"),
-    [
-        ({}, {"delayMs": 100}, 100),
-        ({}, {"ms": 200}, 200),
-        ({}, {"durationMs": 300}, 300),
-        ({}, {"delayMs": 100, "ms": 200, "durationMs": 300}, 100),
-        ({}, {"ms": 200, "durationMs": 300}, 200),
-        ({}, {"delayMs": 0, "ms": 200}, 0),
-        (STATIC, {}, 700),
-        (STATIC, {"delayMs": 100}, 700),
-        ({"delayMs": {"type": "variable", "variableName": "v"}}, {"delayMs": 100}, 50),
-        ({"delayMs": {"type": "variable", "variableName": "gone", "optional": True}}, {"delayMs": 100}, 100),
-    ],
+@each_case(
+    "inputs, config, length",
+    ({}, {"delayMs": 100}, 100),
+    ({}, {"ms": 200}, 200),
+    ({}, {"durationMs": 300}, 300),
+    ({}, {"delayMs": 100, "ms": 200, "durationMs": 300}, 100),
+    ({}, {"ms": 200, "durationMs": 300}, 200),
+    ({}, {"delayMs": 0, "ms": 200}, 0),
+    (STATIC, {}, 700),
+    (STATIC, {"delayMs": 100}, 700),
+    ({"delayMs": {"type": "variable", "variableName": "v"}}, {"delayMs": 100}, 50),
+    ({"delayMs": {"type": "variable", "variableName": "gone", "optional": True}}, {"delayMs": 100}, 100),
 )
 async def test_a_delay_is_read_in_a_fixed_order(inputs: Any, config: Any, length: int) -> None:
     bench = EngineHarness()

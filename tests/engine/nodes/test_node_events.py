@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_pause import pause, resume
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, effect_node_type
@@ -113,14 +114,12 @@ async def test_a_channel_is_the_fold_of_its_writes() -> None:
     assert document_shown["variables"] == {"c": 1}
 
 
-@pytest.mark.parametrize(
-    ("channel", "value", "code"),
-    [
-        ({"reducer": "counter"}, "text", "channel_write_invalid"),
-        ({"reducer": "append", "access": "private"}, 1, "channel_access_denied"),
-        ({"reducer": "append", "access": {"writers": ["other"]}}, 1, "channel_access_denied"),
-        ({"reducer": "append", "access": {"writers": ["core.*"]}}, 1, None),
-    ],
+@each_case(
+    "channel, value, code",
+    ({"reducer": "counter"}, "text", "channel_write_invalid"),
+    ({"reducer": "append", "access": "private"}, 1, "channel_access_denied"),
+    ({"reducer": "append", "access": {"writers": ["other"]}}, 1, "channel_access_denied"),
+    ({"reducer": "append", "access": {"writers": ["core.*"]}}, 1, None),
 )
 async def test_what_a_channel_does_not_take_fails_the_node(
     channel: dict[str, Any], value: Any, code: str | None

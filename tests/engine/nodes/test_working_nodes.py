@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
@@ -125,18 +126,16 @@ async def test_a_crash_takes_no_retry_away() -> None:
 
 
 @pytest.mark.rule("evt-06")
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("acme.progress", True),
-        ("acme.sub.thing-2", True),
-        ("weftwork.map.item", False),
-        ("run.completed", False),
-        ("node.acme", False),
-        ("vendor.acme.x", False),
-        ("acme", False),
-        ("log.appended", False),
-    ],
+@each_case(
+    "name, own",
+    ("acme.progress", True),
+    ("acme.sub.thing-2", True),
+    ("weftwork.map.item", False),
+    ("run.completed", False),
+    ("node.acme", False),
+    ("vendor.acme.x", False),
+    ("acme", False),
+    ("log.appended", False),
 )
 def test_authors_have_names_of_their_own(name: str, own: bool) -> None:
     assert is_author_event_type(name) == own

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.child_workflows import SUB_WORKFLOW, TERMINATE, child_keys, next_worker
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, settle, waiting_node_type
@@ -151,14 +152,12 @@ def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
 
 
 @pytest.mark.rule("trust-06")
-@pytest.mark.parametrize(
-    ("said", "tainted", "wanted"),
-    [
-        ("trusted", True, "untrusted"),
-        ("trusted", False, "trusted"),
-        ("untrusted", False, "untrusted"),
-        (None, False, None),
-    ],
+@each_case(
+    "said, tainted, wanted",
+    ("trusted", True, "untrusted"),
+    ("trusted", False, "trusted"),
+    ("untrusted", False, "untrusted"),
+    (None, False, None),
 )
 def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
     plan = plan_of(workflow([node("a")]))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from tests.harness.engine_harness import (
     CALLER,
@@ -254,9 +255,13 @@ async def test_a_run_breaks_at_the_lower_limit_of_executions(host: int, asked: i
 
 
 @pytest.mark.rule("lim-02", "lim-05")
-@pytest.mark.parametrize(
-    ("host", "timeout", "asked", "limit"),
-    [(0, 0, 1000, 1000), (0, 700, 1000, 700), (500, 700, 1000, 500), (0, 0, None, None), (800, 0, None, 800)],
+@each_case(
+    "host, timeout, asked, limit",
+    (0, 0, 1000, 1000),
+    (0, 700, 1000, 700),
+    (500, 700, 1000, 500),
+    (0, 0, None, None),
+    (800, 0, None, 800),
 )
 async def test_a_run_breaks_just_after_its_time_limit(
     host: int, timeout: int, asked: int | None, limit: int | None

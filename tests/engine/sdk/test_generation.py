@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import each_case
 from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks
@@ -181,9 +182,8 @@ async def test_every_attempt_is_told_and_what_is_cut_off_gets_more_room() -> Non
 
 
 @pytest.mark.rule("rel-21")
-@pytest.mark.parametrize(
-    ("answers", "code", "total"),
-    [([BAD] * 3, "envelope_invalid", 3), ([PROSE] * 4, "envelope_invalid", 4), ([CUT] * 3, "", 3)],
+@each_case(
+    "answers, code, total", ([BAD] * 3, "envelope_invalid", 3), ([PROSE] * 4, "envelope_invalid", 4), ([CUT] * 3, "", 3)
 )
 async def test_the_end_of_all_attempts_is_told_before_the_node_fails(answers: list[Any], code: str, total: int) -> None:
     told, error, model, bench = await ended(*answers)
@@ -222,12 +222,10 @@ CHAT = workflow(
 
 
 @pytest.mark.rule("env-08")
-@pytest.mark.parametrize(
-    ("said", "end"),
-    [
-        ('{"type": "schema.request", "payload": {"envelopeType": "vendor.acme.plan"}}', "run.failed"),
-        ('{"type": "vendor.acme.plan", "payload": {}}', "run.completed"),
-    ],
+@each_case(
+    "said, end",
+    ('{"type": "schema.request", "payload": {"envelopeType": "vendor.acme.plan"}}', "run.failed"),
+    ('{"type": "vendor.acme.plan", "payload": {}}', "run.completed"),
 )
 async def test_a_model_that_goes_on_and_on_is_asked_a_few_times(said: str, end: str) -> None:
     model = ScriptedModel(*[said] * 40)
@@ -246,15 +244,13 @@ MODEL = Message("assistant", "Yes?")
 
 
 @pytest.mark.rule("media-52")
-@pytest.mark.parametrize(
-    ("messages", "text", "parts"),
-    [
-        ([], "", (PART,)),
-        ([USER], "Look.", (TEXT, PART)),
-        ([MODEL], "", (PART,)),
-        ([MODEL, Message("user", "")], "", (PART,)),
-        ([MODEL, UnresolvedMessage("user", "Look.", (OTHER, TEXT))], "Look.", (OTHER, TEXT, PART)),
-    ],
+@each_case(
+    "messages, text, parts",
+    ([], "", (PART,)),
+    ([USER], "Look.", (TEXT, PART)),
+    ([MODEL], "", (PART,)),
+    ([MODEL, Message("user", "")], "", (PART,)),
+    ([MODEL, UnresolvedMessage("user", "Look.", (OTHER, TEXT))], "Look.", (OTHER, TEXT, PART)),
 )
 def test_media_stand_in_the_last_message_of_the_user(
     messages: list[Message], text: str, parts: tuple[Any, ...]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
@@ -50,7 +50,7 @@ ID = "run-1:node-1:0"
 
 @pytest.mark.rule("env-02")
 @pytest.mark.rule("env-06")
-@for_each("kind", [*UNIVERSAL_KINDS, *DISPLAY_KINDS])
+@each_case("kind", *UNIVERSAL_KINDS, *DISPLAY_KINDS)
 def test_a_good_envelope_is_accepted(kind: str) -> None:
     outcome = accept_outcome(envelope(kind))
     assert outcome == Accepted(kind, "env-1", "run-1:node-1:0", PAYLOADS[kind], schema_version=1)
@@ -92,14 +92,14 @@ def test_a_kind_that_the_host_does_not_take() -> None:
 
 
 @pytest.mark.rule("env-01")
-@for_each("kind", UNIVERSAL_KINDS)
+@each_case("kind", *UNIVERSAL_KINDS)
 def test_universal_kinds_pass_both_lists(kind: str) -> None:
     held = rules(supported=frozenset(), contract=EnvelopeContract(accepts=frozenset()))
     assert isinstance(accept_outcome(envelope(kind), held), Accepted)
 
 
 @pytest.mark.rule("env-12")
-@for_each("kind", DISPLAY_KINDS)
+@each_case("kind", *DISPLAY_KINDS)
 def test_what_nobody_shows_is_kept_and_fails_no_node(kind: str) -> None:
     payload = with_value(PAYLOADS[kind], "/alt" if kind != SURFACE else "/reasoning", "it says hush-hush")
     held = rules(
@@ -128,16 +128,14 @@ def test_a_kind_that_the_node_does_not_take(mode: Any) -> None:
 
 
 @pytest.mark.rule("env-08")
-@for_each(
-    ("kind", "counter", "name"),
-    [
-        ("clarification.request", "clarification", "clarificationRounds"),
-        ("schema.request", "schema", "schemaRounds"),
-        ("schema.response", "envelopes", "envelopesPerTurn"),
-        ("error", "envelopes", "envelopesPerTurn"),
-        ("media.image", "envelopes", "envelopesPerTurn"),
-        (SURFACE, "envelopes", "envelopesPerTurn"),
-    ],
+@each_case(
+    "kind, counter, name",
+    ("clarification.request", "clarification", "clarificationRounds"),
+    ("schema.request", "schema", "schemaRounds"),
+    ("schema.response", "envelopes", "envelopesPerTurn"),
+    ("error", "envelopes", "envelopesPerTurn"),
+    ("media.image", "envelopes", "envelopesPerTurn"),
+    (SURFACE, "envelopes", "envelopesPerTurn"),
 )
 def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
     for current, cap in ((3, 3), (4, 3), (0, 0)):
@@ -170,16 +168,14 @@ def test_what_was_one_too_many_stays_so() -> None:
 
 
 @pytest.mark.rule("env-14")
-@for_each(
-    ("own", "run", "found"),
-    [
-        (ABSENT, None, "trusted"),
-        (ABSENT, "trusted", "trusted"),
-        (ABSENT, "untrusted", "untrusted"),
-        ("trusted", "untrusted", "trusted"),
-        ("untrusted", "trusted", "untrusted"),
-        ("untrusted", None, "untrusted"),
-    ],
+@each_case(
+    "own, run, found",
+    (ABSENT, None, "trusted"),
+    (ABSENT, "trusted", "trusted"),
+    (ABSENT, "untrusted", "untrusted"),
+    ("trusted", "untrusted", "trusted"),
+    ("untrusted", "trusted", "untrusted"),
+    ("untrusted", None, "untrusted"),
 )
 def test_trust(own: Any, run: Any, found: str) -> None:
     document = with_meta() if own is ABSENT else with_meta(contentTrust=own)
@@ -192,14 +188,12 @@ def test_trust(own: Any, run: Any, found: str) -> None:
 
 
 @pytest.mark.rule("env-15")
-@for_each(
+@each_case(
     "first",
-    [
-        Accepted("error", "env-0", "run-1:node-1:0", {"code": "c"}, event_ids=("e-1",)),
-        Gated("unknown_envelope_kind", "r", "error", ()),
-        Breached("envelopes", 1, 2, "r"),
-        Invalid("envelope_invalid", "r"),
-    ],
+    Accepted("error", "env-0", "run-1:node-1:0", {"code": "c"}, event_ids=("e-1",)),
+    Gated("unknown_envelope_kind", "r", "error", ()),
+    Breached("envelopes", 1, 2, "r"),
+    Invalid("envelope_invalid", "r"),
 )
 def test_what_is_recorded_is_the_outcome(first: EnvelopeOutcome) -> None:
     held = with_record({"run-1:node-1:0": RecordedOutcome("error", first)})
@@ -234,7 +228,7 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.rule("env-09")
-@for_each("first", range(len(BROKEN)))
+@each_case("first", *range(len(BROKEN)))
 def test_the_first_thing_wrong_is_the_outcome(first: int) -> None:
     members: dict[str, Any] = {}
     held: dict[str, Any] = {}
@@ -344,7 +338,7 @@ def test_a_version_is_a_number_that_every_reader_takes(given: float) -> None:
         assert accept(envelope(kind, 1, schemaVersion=given), rules()).schema_version < 2**53
 
 
-@for_each("given", [1e308, float("inf"), 2**53, -1, 0.5])
+@each_case("given", 1e308, float("inf"), 2**53, -1, 0.5)
 def test_a_counter_of_the_seam_is_a_number_that_every_reader_takes(given: float) -> None:
     counters = {"envelopesPerTurn": {"current": given, "cap": 1}}
     assert parse_accept_request({"counters": counters}, KindSet({}), True).rules.counters == Counters()
@@ -387,7 +381,7 @@ def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
 
 
 @pytest.mark.rule("env-20")
-@for_each("document", [None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None}])
+@each_case("document", None, 1, "x", [BARE], {"meta": 1}, {"type": 1, "correlationId": None})
 def test_what_is_no_envelope_stays_none(document: Any) -> None:
     assert not isinstance(accept(fill_defaults(document, UNTRUSTED), GateRules(BUILTIN_KINDS)).outcome, Accepted)
 

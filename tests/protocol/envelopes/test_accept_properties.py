@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import (
     CANARY,
@@ -158,7 +158,7 @@ class Dice:
 
 @pytest.mark.rule("env-11")
 @pytest.mark.rule("env-17")
-@for_each("seed", range(10))
+@each_case("seed", *range(10))
 def test_no_secret_in_ten_thousand_outcomes(seed: int) -> None:
     dice = Dice(seed)
     seen: set[str] = set()

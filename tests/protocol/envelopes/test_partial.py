@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import PAYLOADS, Json, envelope, rules
 from weftwork.protocol.envelopes import reassembly
@@ -38,8 +38,8 @@ def taken(documents: list[Json]) -> list[Any]:
 
 
 @pytest.mark.rule("env-16")
-@for_each("total", [-1, 3])
-@for_each("order", list(itertools.permutations(range(3))))
+@each_case("total", -1, 3)
+@each_case("order", *list(itertools.permutations(range(3))))
 def test_pieces_make_the_whole_in_any_order(order: tuple[int, ...], total: int) -> None:
     pieces = PartialEnvelopes()
     found = [pieces.add(cut(3, total=total)[at]) for at in order]
@@ -64,30 +64,28 @@ def test_a_single_piece_is_the_whole(payload: Any) -> None:
     assert taken([piece(0, payload, True, 1)]) == [{**envelope(SURFACE), "payload": payload}]
 
 
-@for_each("document", [envelope(), {}, None, [], "text", {"partial": "\ud800"}])
+@each_case("document", envelope(), {}, None, [], "text", {"partial": "\ud800"})
 def test_what_is_no_piece_comes_back_as_it_is(document: Any) -> None:
     assert PartialEnvelopes().add(document) is document
 
 
 @pytest.mark.rule("env-16")
-@for_each(
-    ("documents", "keyword"),
-    [
-        ([piece(0, "a"), piece(0, "b")], "unique"),
-        ([piece(0, "a"), piece(0, "b", True)], "unique"),
-        ([piece(1, "b", True), piece(2, "c", True)], "unique"),
-        ([piece(1, "b", True), piece(2, "c")], "maximum"),
-        ([piece(2, "c"), piece(1, "b", True)], "maximum"),
-        ([piece(0, "a", total=3), piece(1, "b", total=4)], "const"),
-        ([piece(0, "a", total=3), piece(1, "b", True)], "const"),
-        ([piece(1, "b", True, 3)], "const"),
-        ([piece(3, "d", total=3)], "maximum"),
-        ([piece(0, "a", total=0)], "maximum"),
-        ([piece(0, "a", total=MAX_PIECES + 1)], "maxItems"),
-        ([piece(MAX_PIECES, "a", True)], "maxItems"),
-        ([piece(0, "a" * (MAX_BYTES + 1))], "maxLength"),
-        ([piece(0, "a" * MAX_BYTES), piece(1, "b")], "maxLength"),
-    ],
+@each_case(
+    "documents, keyword",
+    ([piece(0, "a"), piece(0, "b")], "unique"),
+    ([piece(0, "a"), piece(0, "b", True)], "unique"),
+    ([piece(1, "b", True), piece(2, "c", True)], "unique"),
+    ([piece(1, "b", True), piece(2, "c")], "maximum"),
+    ([piece(2, "c"), piece(1, "b", True)], "maximum"),
+    ([piece(0, "a", total=3), piece(1, "b", total=4)], "const"),
+    ([piece(0, "a", total=3), piece(1, "b", True)], "const"),
+    ([piece(1, "b", True, 3)], "const"),
+    ([piece(3, "d", total=3)], "maximum"),
+    ([piece(0, "a", total=0)], "maximum"),
+    ([piece(0, "a", total=MAX_PIECES + 1)], "maxItems"),
+    ([piece(MAX_PIECES, "a", True)], "maxItems"),
+    ([piece(0, "a" * (MAX_BYTES + 1))], "maxLength"),
+    ([piece(0, "a" * MAX_BYTES), piece(1, "b")], "maxLength"),
 )
 def test_pieces_that_contradict_each_other(documents: list[Json], keyword: str) -> None:
     pieces = PartialEnvelopes()
@@ -140,8 +138,8 @@ def test_pieces_that_make_no_json() -> None:
 
 
 @pytest.mark.rule("env-16")
-@for_each("index", range(3))
-@for_each("last", ["trusted", None])
+@each_case("index", *range(3))
+@each_case("last", "trusted", None)
 def test_one_untrusted_piece_makes_the_whole_untrusted(index: int, last: str | None) -> None:
     documents = cut(3)
     for at, each in enumerate(documents):

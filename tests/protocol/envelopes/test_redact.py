@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import ABSENT, envelope, rules, with_secrets
 from weftwork.protocol.envelopes.gate import accept
@@ -21,29 +21,27 @@ HIDDEN, LONG = "[REDACTED:key]", "[REDACTED:token]"
 
 
 @pytest.mark.rule("env-11")
-@for_each(
-    ("value", "shown", "count"),
-    [
-        (KEY, HIDDEN, 1),
-        (f"<{KEY}>", f"<{HIDDEN}>", 1),
-        (f"{KEY}{KEY} {KEY}", f"{HIDDEN}{HIDDEN} {HIDDEN}", 3),
-        (TOKEN, LONG, 1),
-        (f"{KEY} {TOKEN}", f"{HIDDEN} {LONG}", 2),
-        ([KEY, [KEY, {"a": KEY}]], [HIDDEN, [HIDDEN, {"a": HIDDEN}]], 3),
-        ({KEY: {TOKEN: 1}}, {HIDDEN: {LONG: 1}}, 2),
-        ({KEY: 1, f"{KEY} ": 2}, {HIDDEN: 1, f"{HIDDEN} ": 2}, 2),
-        ({"a": '\n"' + KEY + "\\é"}, {"a": '\n"' + HIDDEN + "\\é"}, 1),
-        (KEY[:-1], KEY[:-1], 0),
-        (HIDDEN, HIDDEN, 0),
-        ("[REDACTED:other]", "[REDACTED:other]", 0),
-        (f"[REDACTED:{KEY}]", f"[REDACTED:{HIDDEN}]", 1),
-        (f"[REDACTED:{KEY}", f"[REDACTED:{HIDDEN}", 1),
-        (None, None, 0),
-        (4711, 4711, 0),
-        (True, True, 0),
-        ([], [], 0),
-        ({}, {}, 0),
-    ],
+@each_case(
+    "value, shown, count",
+    (KEY, HIDDEN, 1),
+    (f"<{KEY}>", f"<{HIDDEN}>", 1),
+    (f"{KEY}{KEY} {KEY}", f"{HIDDEN}{HIDDEN} {HIDDEN}", 3),
+    (TOKEN, LONG, 1),
+    (f"{KEY} {TOKEN}", f"{HIDDEN} {LONG}", 2),
+    ([KEY, [KEY, {"a": KEY}]], [HIDDEN, [HIDDEN, {"a": HIDDEN}]], 3),
+    ({KEY: {TOKEN: 1}}, {HIDDEN: {LONG: 1}}, 2),
+    ({KEY: 1, f"{KEY} ": 2}, {HIDDEN: 1, f"{HIDDEN} ": 2}, 2),
+    ({"a": '\n"' + KEY + "\\é"}, {"a": '\n"' + HIDDEN + "\\é"}, 1),
+    (KEY[:-1], KEY[:-1], 0),
+    (HIDDEN, HIDDEN, 0),
+    ("[REDACTED:other]", "[REDACTED:other]", 0),
+    (f"[REDACTED:{KEY}]", f"[REDACTED:{HIDDEN}]", 1),
+    (f"[REDACTED:{KEY}", f"[REDACTED:{HIDDEN}", 1),
+    (None, None, 0),
+    (4711, 4711, 0),
+    (True, True, 0),
+    ([], [], 0),
+    ({}, {}, 0),
 )
 def test_secrets_are_replaced_and_counted(value: Any, shown: Any, count: int) -> None:
     secrets = with_secrets(key=KEY, token=TOKEN)
@@ -68,7 +66,7 @@ def test_what_holds_no_secret_is_not_copied() -> None:
     assert redact_value(value["a"], with_secrets(key=KEY))[0] is value["a"]
 
 
-@for_each("secret", ["x", "]", "[", "RED", "REDACTED:", ":", "e", "é", "\n", '"', "\\", "a\nb", "\u2028"])
+@each_case("secret", "x", "]", "[", "RED", "REDACTED:", ":", "e", "é", "\n", '"', "\\", "a\nb", "\u2028")
 def test_a_secret_of_any_length_is_found_and_no_marker_is_harmed(secret: str) -> None:
     secrets = with_secrets(k=secret)
     shown, count = redact_value([f"0{secret}0", "[REDACTED:0]"], secrets)
@@ -187,7 +185,7 @@ def test_a_long_name_is_not_cut_for_a_letter_that_only_json_writes() -> None:
     assert (outcome.type, outcome.envelope_id, outcome.payload) == ("t" * 256, "e" * 128, "a\nb")
 
 
-@for_each("payload", [{"bad": KEY}, {KEY: 1}, KEY, [KEY], {"code": KEY, "message": {KEY: KEY}}])
+@each_case("payload", {"bad": KEY}, {KEY: 1}, KEY, [KEY], {"code": KEY, "message": {KEY: KEY}})
 def test_a_refusal_shows_no_secret(payload: Any) -> None:
     outcome = accept(envelope(payload=payload), rules(secrets=with_secrets(key=KEY))).outcome
     assert isinstance(outcome, Invalid)

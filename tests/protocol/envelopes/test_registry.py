@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import TYPES, for_all, node, workflow
 from tests.protocol.json.test_dialect import schemas
 from tests.protocol.workflow.bad_definitions import with_changes
@@ -97,7 +97,7 @@ def test_what_nobody_shows_is_not_advertised() -> None:
 
 
 @pytest.mark.rule("env-42")
-@for_each("version", [0, -1, MAX_VERSION + 1, 1.0, "1", None, True, 2**70])
+@each_case("version", 0, -1, MAX_VERSION + 1, 1.0, "1", None, True, 2**70)
 def test_versions_that_are_none(version: Any) -> None:
     assert [each.rule for each in check_kind(KindDefinition(NAME, version, SCHEMA))] == ["version"]
 
@@ -116,14 +116,14 @@ HOSTILE: list[Any] = [
 
 
 @pytest.mark.rule("env-42")
-@for_each("schema", [*HOSTILE, {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$dynamicRef": "#a"}, [], None])
+@each_case("schema", *HOSTILE, {"$defs": {"a": {"$ref": "#/$defs/a"}}}, {"$dynamicRef": "#a"}, [], None)
 def test_schemas_of_others_that_cannot_be_used(schema: Any) -> None:
     assert check_kind(KindDefinition(NAME, 1, schema)) != []
     assert "cannot be registered" in refusal(KindDefinition(NAME, 1, schema))
 
 
 @pytest.mark.rule("env-42")
-@for_each("schema", [*HOSTILE, {"enum": ["x" * MAX_BYTES]}])
+@each_case("schema", *HOSTILE, {"enum": ["x" * MAX_BYTES]})
 def test_schemas_of_packages_that_cannot_be_used(schema: Any) -> None:
     (wrong,) = check_kind(KindDefinition(NAME, 1, schema, own_schema=True))
     assert wrong.pointer == "/schema"
@@ -162,23 +162,21 @@ def test_kinds_of_a_workflow() -> None:
 
 
 @pytest.mark.rule("env-43")
-@for_each(
-    ("given", "places"),
-    [
-        ([], [("", "type")]),
-        (7, [("", "type")]),
-        ({NAME: {}}, [(f"/{NAME}", "required")]),
-        ({NAME: {"schema": {}, "own": True}}, [(f"/{NAME}/own", "additionalProperties")]),
-        ({NAME: {"schema": {}, "version": 0}}, [(f"/{NAME}/version", "minimum")]),
-        ({NAME: {"schema": True}}, [(f"/{NAME}/schema", "type")]),
-        ({"media.image": {"schema": {}}}, [("/media.image", "name")]),
-        ({"error": {"schema": {}}}, [("/error", "name")]),
-        ({"prd.create": {"schema": {}}}, [("/prd.create", "name")]),
-        ({"a/b~": {"schema": {}}}, [("/a~1b~0", "name")]),
-        ({NAME: {"schema": {"items": {"$ref": "#"}}}}, [(f"/{NAME}/schema/items/$ref", "$ref")]),
-        ({f"local.k{number}": {"schema": {}} for number in range(MAX_KINDS + 1)}, [("", "maxProperties")]),
-        ({NAME: {"schema": {"description": "x" * MAX_BYTES}}}, [("", "size")]),
-    ],
+@each_case(
+    "given, places",
+    ([], [("", "type")]),
+    (7, [("", "type")]),
+    ({NAME: {}}, [(f"/{NAME}", "required")]),
+    ({NAME: {"schema": {}, "own": True}}, [(f"/{NAME}/own", "additionalProperties")]),
+    ({NAME: {"schema": {}, "version": 0}}, [(f"/{NAME}/version", "minimum")]),
+    ({NAME: {"schema": True}}, [(f"/{NAME}/schema", "type")]),
+    ({"media.image": {"schema": {}}}, [("/media.image", "name")]),
+    ({"error": {"schema": {}}}, [("/error", "name")]),
+    ({"prd.create": {"schema": {}}}, [("/prd.create", "name")]),
+    ({"a/b~": {"schema": {}}}, [("/a~1b~0", "name")]),
+    ({NAME: {"schema": {"items": {"$ref": "#"}}}}, [(f"/{NAME}/schema/items/$ref", "$ref")]),
+    ({f"local.k{number}": {"schema": {}} for number in range(MAX_KINDS + 1)}, [("", "maxProperties")]),
+    ({NAME: {"schema": {"description": "x" * MAX_BYTES}}}, [("", "size")]),
 )
 def test_kinds_of_a_workflow_that_are_none(given: Any, places: list[tuple[str, str]]) -> None:
     expected = [(f"/metadata/envelopeKinds{pointer}", rule) for pointer, rule in places]
@@ -277,7 +275,7 @@ def near_misses() -> list[str]:
 
 
 @pytest.mark.rule("env-40")
-@for_each("name", GOOD)
+@each_case("name", *GOOD)
 def test_good_names(name: str) -> None:
     assert check_kind_name(name) is None
 
@@ -375,7 +373,7 @@ REFUSED: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.rule("ai-01")
-@for_each(("document", "contract"), READ)
+@each_case("document, contract", *READ)
 def test_a_contract_is_read(document: dict[str, Any], contract: EnvelopeContract) -> None:
     assert parse_contract(document, AT) == (contract, [])
     parsed, found = parse_workflow(with_changes({AT: document}), TYPES)
@@ -385,7 +383,7 @@ def test_a_contract_is_read(document: dict[str, Any], contract: EnvelopeContract
 
 
 @pytest.mark.rule("ai-01")
-@for_each(("document", "pointer", "rule"), REFUSED)
+@each_case("document, pointer, rule", *REFUSED)
 def test_a_contract_is_refused_at_its_place(document: Any, pointer: str, rule: str) -> None:
     contract, found = parse_contract(document, AT)
     assert contract is OPEN_CONTRACT

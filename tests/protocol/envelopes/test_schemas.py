@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.protocol.envelopes.sample_envelopes import ABSENT, COMPONENTS, PAYLOADS, Json, envelope, with_value
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.validator import expand_tagged_unions
@@ -32,7 +32,7 @@ def subschemas(document: Any, depth: int = 0) -> Iterator[tuple[int, Json]]:
 
 
 @pytest.mark.rule("env-03")
-@for_each("kind", KINDS)
+@each_case("kind", *KINDS)
 def test_every_kind_has_a_schema_that_takes_a_good_payload(kind: str) -> None:
     assert schema.check(f"envelopes/{kind}", PAYLOADS[kind]) == []
     found = BUILTIN_KINDS.find(kind)
@@ -45,7 +45,7 @@ def test_there_are_eight_kinds() -> None:
     assert set(schema.envelope_kinds()) == set(KINDS) == set(BUILTIN_KINDS.names)
 
 
-@for_each("name", ["ai-envelope", *(f"envelopes/{kind}" for kind in KINDS)])
+@each_case("name", "ai-envelope", *(f"envelopes/{kind}" for kind in KINDS))
 def test_every_object_is_closed_or_says_that_it_is_open(name: str) -> None:
     for _, each in subschemas(schema.document(name)):
         assert "oneOf" not in each
@@ -56,7 +56,7 @@ def test_every_object_is_closed_or_says_that_it_is_open(name: str) -> None:
             assert set(form) == {"$ref"}
 
 
-@for_each("kind", UNIVERSAL_KINDS)
+@each_case("kind", *UNIVERSAL_KINDS)
 def test_universal_kinds_use_plain_keywords_and_are_shallow(kind: str) -> None:
     for depth, each in subschemas(schema.document(f"envelopes/{kind}")):
         assert not BRANCHING.intersection(each)
@@ -74,7 +74,7 @@ def test_every_part_of_a_surface_is_told_apart_by_one_word() -> None:
     assert tags == list(dict.fromkeys(each["component"] for each in COMPONENTS))
 
 
-@for_each("kind", ["schema.response", "media.image", "media.audio", "media.file"])
+@each_case("kind", "schema.response", "media.image", "media.audio", "media.file")
 def test_some_kinds_have_no_reasoning(kind: str) -> None:
     assert "reasoning" not in schema.document(f"envelopes/{kind}")["properties"]
 
@@ -163,19 +163,19 @@ REFUSED: list[tuple[str, str, Any]] = [
 
 
 @pytest.mark.rule("env-03")
-@for_each(("kind", "pointer", "value"), TAKEN)
+@each_case("kind, pointer, value", *TAKEN)
 def test_a_payload_that_is_taken(kind: str, pointer: str, value: Any) -> None:
     _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), True)
 
 
 @pytest.mark.rule("env-03")
-@for_each(("kind", "pointer", "value"), REFUSED)
+@each_case("kind, pointer, value", *REFUSED)
 def test_a_payload_that_is_refused(kind: str, pointer: str, value: Any) -> None:
     _judge(f"envelopes/{kind}", with_value(PAYLOADS[kind], pointer, value), False)
 
 
-@for_each("kind", KINDS)
-@for_each("payload", [None, 1, "text", [], True])
+@each_case("kind", *KINDS)
+@each_case("payload", None, 1, "text", [], True)
 def test_a_payload_is_an_object(kind: str, payload: Any) -> None:
     _judge(f"envelopes/{kind}", payload, False)
 
@@ -195,54 +195,52 @@ FULL = envelope(
 
 
 @pytest.mark.rule("env-04")
-@for_each(
-    ("pointer", "value", "taken"),
-    [
-        ("/schemaVersion", ABSENT, True),
-        ("/schemaVersion", 0, True),
-        ("/schemaVersion", 1.0, True),
-        ("/schemaVersion", -1, False),
-        ("/schemaVersion", "1.0", False),
-        ("/schemaVersion", 1.5, False),
-        ("/schemaVersion", True, False),
-        ("/type", "t" * 256, True),
-        ("/type", "t" * 257, False),
-        ("/type", "", False),
-        ("/type", ABSENT, False),
-        ("/envelopeId", "e" * 128, True),
-        ("/envelopeId", "e" * 129, False),
-        ("/envelopeId", "", False),
-        ("/envelopeId", ABSENT, False),
-        ("/correlationId", "c" * 129, False),
-        ("/correlationId", ABSENT, False),
-        ("/correlationId", None, False),
-        ("/nodeId", ABSENT, True),
-        ("/nodeId", "", False),
-        ("/nodeId", "n" * 129, False),
-        ("/payload", None, True),
-        ("/payload", "text", True),
-        ("/payload", 0.5, True),
-        ("/payload", [], True),
-        ("/payload", ABSENT, False),
-        ("/meta", ABSENT, False),
-        ("/meta", None, False),
-        ("/meta/source", "tool", False),
-        ("/meta/source", ABSENT, False),
-        ("/meta/ts", ABSENT, False),
-        ("/meta/ts", 1, False),
-        ("/meta/contentTrust", "maybe", False),
-        ("/meta/label", "l" * 257, False),
-        ("/meta/acme.key", 1, False),
-        ("/meta/rendering", {}, True),
-        ("/meta/rendering/display", "a2ui", False),
-        ("/meta/rendering/size", 1, False),
-        ("/partial", True, False),
-        ("/partial/isPartial", ABSENT, False),
-        ("/partial/index", -1, False),
-        ("/partial/total", -2, False),
-        ("/partial/of", 1, False),
-        ("/tenant", "t", False),
-    ],
+@each_case(
+    "pointer, value, taken",
+    ("/schemaVersion", ABSENT, True),
+    ("/schemaVersion", 0, True),
+    ("/schemaVersion", 1.0, True),
+    ("/schemaVersion", -1, False),
+    ("/schemaVersion", "1.0", False),
+    ("/schemaVersion", 1.5, False),
+    ("/schemaVersion", True, False),
+    ("/type", "t" * 256, True),
+    ("/type", "t" * 257, False),
+    ("/type", "", False),
+    ("/type", ABSENT, False),
+    ("/envelopeId", "e" * 128, True),
+    ("/envelopeId", "e" * 129, False),
+    ("/envelopeId", "", False),
+    ("/envelopeId", ABSENT, False),
+    ("/correlationId", "c" * 129, False),
+    ("/correlationId", ABSENT, False),
+    ("/correlationId", None, False),
+    ("/nodeId", ABSENT, True),
+    ("/nodeId", "", False),
+    ("/nodeId", "n" * 129, False),
+    ("/payload", None, True),
+    ("/payload", "text", True),
+    ("/payload", 0.5, True),
+    ("/payload", [], True),
+    ("/payload", ABSENT, False),
+    ("/meta", ABSENT, False),
+    ("/meta", None, False),
+    ("/meta/source", "tool", False),
+    ("/meta/source", ABSENT, False),
+    ("/meta/ts", ABSENT, False),
+    ("/meta/ts", 1, False),
+    ("/meta/contentTrust", "maybe", False),
+    ("/meta/label", "l" * 257, False),
+    ("/meta/acme.key", 1, False),
+    ("/meta/rendering", {}, True),
+    ("/meta/rendering/display", "a2ui", False),
+    ("/meta/rendering/size", 1, False),
+    ("/partial", True, False),
+    ("/partial/isPartial", ABSENT, False),
+    ("/partial/index", -1, False),
+    ("/partial/total", -2, False),
+    ("/partial/of", 1, False),
+    ("/tenant", "t", False),
 )
 def test_the_members_of_an_envelope(pointer: str, value: Any, taken: bool) -> None:
     _judge("ai-envelope", with_value(FULL, pointer, value), taken)

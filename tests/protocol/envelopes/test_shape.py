@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
     CANARY,
@@ -28,23 +28,21 @@ from weftwork.protocol.envelopes.validator import MAX_DETAILS, DocumentValidator
 
 
 @pytest.mark.rule("env-04")
-@for_each(
-    ("document", "place", "keyword"),
-    [
-        (None, "", "type"),
-        ([], "", "type"),
-        ("text", "", "type"),
-        (envelope(meta=ABSENT), "", "required"),
-        (envelope(extra=1), "", "additionalProperties"),
-        (envelope(type=7), "/type", "type"),
-        (envelope(schemaVersion="1.0"), "/schemaVersion", "type"),
-        (envelope(partial=True), "/partial", "type"),
-        (with_meta(source="tool"), "/meta/source", "enum"),
-        (with_meta(**{"acme.key": 1}), "/meta", "additionalProperties"),
-        (envelope(payload={"bad": "\ud800"}), "", "type"),
-        (envelope(payload={1, 2}), "", "schema"),
-        (envelope(payload=object()), "", "type"),
-    ],
+@each_case(
+    "document, place, keyword",
+    (None, "", "type"),
+    ([], "", "type"),
+    ("text", "", "type"),
+    (envelope(meta=ABSENT), "", "required"),
+    (envelope(extra=1), "", "additionalProperties"),
+    (envelope(type=7), "/type", "type"),
+    (envelope(schemaVersion="1.0"), "/schemaVersion", "type"),
+    (envelope(partial=True), "/partial", "type"),
+    (with_meta(source="tool"), "/meta/source", "enum"),
+    (with_meta(**{"acme.key": 1}), "/meta", "additionalProperties"),
+    (envelope(payload={"bad": "\ud800"}), "", "type"),
+    (envelope(payload={1, 2}), "", "schema"),
+    (envelope(payload=object()), "", "type"),
 )
 def test_a_document_that_is_no_envelope(document: Any, place: str, keyword: str) -> None:
     outcome = refusal_of(document)
@@ -64,7 +62,7 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.rule("env-04")
-@for_each(("levels", "taken"), [(62, True), (63, True), (64, False), (500, False), (100_000, False)])
+@each_case("levels, taken", (62, True), (63, True), (64, False), (500, False), (100_000, False))
 def test_depth_is_bounded_as_the_decoder_bounds_it(levels: int, taken: bool) -> None:
     assert isinstance(accept_outcome(envelope("vendor.any", nested(levels))), Accepted) is taken
 
@@ -97,20 +95,18 @@ SURFACE = "ui.a2ui-surface"
 
 
 @pytest.mark.rule("env-06")
-@for_each(
-    ("kind", "pointer", "value", "place"),
-    [
-        ("clarification.request", "/questions", [], "/payload/questions"),
-        ("clarification.request", "/questions/1/id", "", "/payload/questions/1/id"),
-        ("error", "/code", ABSENT, "/payload"),
-        ("schema.response", "/ack", False, "/payload/ack"),
-        ("media.file", "/bytes", -1, "/payload/bytes"),
-        (SURFACE, "/surface/components/3/id", 5, "/payload/surface/components/3/id"),
-        (SURFACE, "/surface/components/3/component", "video", "/payload/surface/components/3/component"),
-        (SURFACE, "/surface/components/4/options/1/value", 5, "/payload/surface/components/4/options/1/value"),
-        (SURFACE, "/surface/components/6/action/target", "x", "/payload/surface/components/6/action/target"),
-        (SURFACE, "/catalogVersion", 9, "/payload/catalogVersion"),
-    ],
+@each_case(
+    "kind, pointer, value, place",
+    ("clarification.request", "/questions", [], "/payload/questions"),
+    ("clarification.request", "/questions/1/id", "", "/payload/questions/1/id"),
+    ("error", "/code", ABSENT, "/payload"),
+    ("schema.response", "/ack", False, "/payload/ack"),
+    ("media.file", "/bytes", -1, "/payload/bytes"),
+    (SURFACE, "/surface/components/3/id", 5, "/payload/surface/components/3/id"),
+    (SURFACE, "/surface/components/3/component", "video", "/payload/surface/components/3/component"),
+    (SURFACE, "/surface/components/4/options/1/value", 5, "/payload/surface/components/4/options/1/value"),
+    (SURFACE, "/surface/components/6/action/target", "x", "/payload/surface/components/6/action/target"),
+    (SURFACE, "/catalogVersion", 9, "/payload/catalogVersion"),
 )
 def test_a_payload_that_does_not_fit_its_kind(kind: str, pointer: str, value: Any, place: str) -> None:
     outcome = refusal_of(envelope(kind, with_value(PAYLOADS[kind], pointer, value)))
@@ -137,7 +133,7 @@ def test_a_kind_with_a_broken_schema_takes_nothing() -> None:
 
 
 @pytest.mark.rule("env-06")
-@for_each("payload", [{"a": [1]}, None, "text", 0, False, []])
+@each_case("payload", {"a": [1]}, None, "text", 0, False, [])
 def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
     outcome = accept_outcome({**envelope("vendor.any"), "payload": payload, "schemaVersion": 9})
     assert isinstance(outcome, Accepted)
@@ -148,22 +144,20 @@ def test_a_kind_without_a_schema_passes_with_a_warning(payload: Any) -> None:
 
 
 @pytest.mark.rule("env-07")
-@for_each(
-    ("version", "advertised", "strict", "taken", "drift"),
-    [
-        (1, None, False, True, False),
-        (ABSENT, None, False, True, True),
-        (ABSENT, None, True, False, False),
-        (0, None, True, False, False),
-        (2, None, False, False, False),
-        (2, None, True, False, False),
-        (1.0, None, True, True, False),
-        (1, 2, False, True, True),
-        (1, 2, True, False, False),
-        (2, 2, True, True, False),
-        (1, 0, False, False, False),
-        (10**40, None, False, False, False),
-    ],
+@each_case(
+    "version, advertised, strict, taken, drift",
+    (1, None, False, True, False),
+    (ABSENT, None, False, True, True),
+    (ABSENT, None, True, False, False),
+    (0, None, True, False, False),
+    (2, None, False, False, False),
+    (2, None, True, False, False),
+    (1.0, None, True, True, False),
+    (1, 2, False, True, True),
+    (1, 2, True, False, False),
+    (2, 2, True, True, False),
+    (1, 0, False, False, False),
+    (10**40, None, False, False, False),
 )
 def test_versions(version: Any, advertised: int | None, strict: bool, taken: bool, drift: bool) -> None:
     versions = None if advertised is None else {"error": advertised}
@@ -203,16 +197,14 @@ def test_another_catalog_is_another_version() -> None:
 
 
 @pytest.mark.rule("env-19")
-@for_each(
-    ("name", "taken"),
-    [
-        ("action", False),
-        ("openwop.x", False),
-        ("openwop.", False),
-        ("openwop", True),
-        ("Action", True),
-        ("actions", True),
-    ],
+@each_case(
+    "name, taken",
+    ("action", False),
+    ("openwop.x", False),
+    ("openwop.", False),
+    ("openwop", True),
+    ("Action", True),
+    ("actions", True),
 )
 def test_ids_that_no_field_may_have(name: str, taken: bool) -> None:
     for index in (2, 3, 4, 5):
@@ -229,16 +221,14 @@ def test_ids_that_no_field_may_have(name: str, taken: bool) -> None:
 
 
 @pytest.mark.rule("env-06")
-@for_each(
-    ("members", "place"),
-    [
-        ({}, "/payload"),
-        ({"url": "https://a.example/b", "base64": "AAAA"}, "/payload"),
-        ({"url": "/relative"}, "/payload/url"),
-        ({"url": ""}, "/payload/url"),
-        ({"url": "https://a.example/a b"}, "/payload/url"),
-        ({"url": "https://a.example/\n"}, "/payload/url"),
-    ],
+@each_case(
+    "members, place",
+    ({}, "/payload"),
+    ({"url": "https://a.example/b", "base64": "AAAA"}, "/payload"),
+    ({"url": "/relative"}, "/payload/url"),
+    ({"url": ""}, "/payload/url"),
+    ({"url": "https://a.example/a b"}, "/payload/url"),
+    ({"url": "https://a.example/\n"}, "/payload/url"),
 )
 def test_media_come_by_one_address_or_in_place(members: dict[str, Any], place: str) -> None:
     for kind in ("media.image", "media.audio", "media.file"):
@@ -289,25 +279,23 @@ ANIMALS: Json = {
 
 
 @pytest.mark.rule("env-17")
-@for_each(
-    ("value", "place", "where", "keyword"),
-    [
-        ({"pet": {"kind": "cat", "lives": "x"}}, "/pet/lives", "#/$defs/cat/properties/lives/type", "type"),
-        ({"pet": {"kind": "dog"}}, "/pet", "#/properties/pet/anyOf", "required"),
-        ({"pet": {"kind": "cow"}}, "/pet/kind", "#/properties/pet/anyOf", "enum"),
-        ({"pet": {}}, "/pet", "#/properties/pet/anyOf", "required"),
-        ({"pet": 1}, "/pet", "#/properties/pet/anyOf", "type"),
-        (
-            {"pet": {"kind": "cat", CANARY: 1}},
-            "/pet",
-            "#/$defs/cat/additionalProperties",
-            "additionalProperties",
-        ),
-        ({"size": "four"}, "/size", "#/properties/size/anyOf/1/maxLength", "maxLength"),
-        ({"size": None}, "/size", "#/properties/size/anyOf", "anyOf"),
-        ({f"n-{CANARY}": "x"}, "", "#/patternProperties/^n-/type", "type"),
-        ({"7": 1}, "", "#/additionalProperties", "additionalProperties"),
-    ],
+@each_case(
+    "value, place, where, keyword",
+    ({"pet": {"kind": "cat", "lives": "x"}}, "/pet/lives", "#/$defs/cat/properties/lives/type", "type"),
+    ({"pet": {"kind": "dog"}}, "/pet", "#/properties/pet/anyOf", "required"),
+    ({"pet": {"kind": "cow"}}, "/pet/kind", "#/properties/pet/anyOf", "enum"),
+    ({"pet": {}}, "/pet", "#/properties/pet/anyOf", "required"),
+    ({"pet": 1}, "/pet", "#/properties/pet/anyOf", "type"),
+    (
+        {"pet": {"kind": "cat", CANARY: 1}},
+        "/pet",
+        "#/$defs/cat/additionalProperties",
+        "additionalProperties",
+    ),
+    ({"size": "four"}, "/size", "#/properties/size/anyOf/1/maxLength", "maxLength"),
+    ({"size": None}, "/size", "#/properties/size/anyOf", "anyOf"),
+    ({f"n-{CANARY}": "x"}, "", "#/patternProperties/^n-/type", "type"),
+    ({"7": 1}, "", "#/additionalProperties", "additionalProperties"),
 )
 def test_a_place_is_named_as_the_schema_names_it(value: Any, place: str, where: str, keyword: str) -> None:
     (detail,) = DocumentValidator(ANIMALS).error_details(value, "")

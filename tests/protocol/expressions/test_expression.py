@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.protocol.expressions import cel, expression, template
 from weftwork.protocol.expressions.expression import parse_expression
 from weftwork.protocol.expressions.faults import ExpressionFault
@@ -95,7 +95,7 @@ def fault(source: str, scope: dict[str, Any] = SCOPE, names: tuple[str, ...] = (
 
 
 @pytest.mark.rule("expr-01")
-@for_each(("source", "value"), EXAMPLES)
+@each_case("source, value", *EXAMPLES)
 def test_examples(source: str, value: Any) -> None:
     got = parse_expression(source).evaluate(SCOPE)
     assert got == value
@@ -114,9 +114,7 @@ def test_numbers_are_doubles_and_come_back_as_integers() -> None:
 
 
 @pytest.mark.rule("expr-03")
-@for_each(
-    ("source", "inputs", "variables", "nodes"),
-    [
+@each_case("source, inputs, variables, nodes",
         ("1", set(), set(), set()),
         ("inputs.a + variables.b", {"a"}, {"b"}, set()),
         ("inputs['a'].x[0].y", {"a"}, set(), set()),
@@ -142,7 +140,6 @@ def test_numbers_are_doubles_and_come_back_as_integers() -> None:
         ("inputs.a.map(inputs, inputs.b)", {"a"}, set(), set()),
         ("inputs.a.map(x, x.b + inputs.c)", {"a", "c"}, set(), set()),
         ("inputs.a.filter(inputs, inputs.b).map(x, inputs.c)", {"a", "c"}, set(), set()),
-    ],
 )  # fmt: skip
 def test_references(source: str, inputs: set[str] | None, variables: set[str] | None, nodes: set[str]) -> None:
     read = parse_expression(source).references
@@ -215,7 +212,7 @@ INVALID = [
 
 # fmt: on
 @pytest.mark.rule("expr-01", "expr-03")
-@for_each(("source", "said"), INVALID)
+@each_case("source, said", *INVALID)
 def test_what_is_no_expression_is_refused_when_it_is_parsed(source: str, said: str) -> None:
     with pytest.raises(ExpressionFault) as caught:
         parse_expression(source)
@@ -265,7 +262,7 @@ FAILED = [
 
 
 @pytest.mark.rule("expr-07", "expr-10")
-@for_each(("source", "said"), FAILED)
+@each_case("source, said", *FAILED)
 def test_what_has_no_value_fails(source: str, said: str) -> None:
     caught = fault(source)
     assert caught.code == "expression_failed"
@@ -274,15 +271,12 @@ def test_what_has_no_value_fails(source: str, said: str) -> None:
 
 
 @pytest.mark.rule("expr-10")
-@for_each(
-    "source",
-    [
+@each_case("source",
         "V", "V.x", "V[0]", "V + 1", "1 + V", "-V", "!V", "V && V", "V || V", "V ? 1 : 2", "V / V", "V % 2", "V < 1",
         "inputs[V]", "inputs.list[V]", "{V: 1, V: 2}[V + V]", "[1].map(x, V[x])", "int(V)", "uint(V)", "double(V)",
         "bool(V)", "bytes(V)", "timestamp(V)", "duration(V)", "size(V) + 1.0", "V.contains(1.0 + V)", "V in V",
         "V.startsWith(inputs.n)", "V.getHours()", "string(V) + inputs.n", "[V].exists(x, x)", "V.all(x, x)",
         "V.matches('^$') + V", "V.map(x, x)", "[V][3]", "{V: V}.other", "{V: V}[inputs.name]", "other(V)",
-    ],
 )  # fmt: skip
 def test_no_message_holds_a_value(source: str) -> None:
     """Whatever kind the value has; a fault's cause and context would reach a log too."""
@@ -318,45 +312,41 @@ def template_fault(text: str, scope: dict[str, Any] = TEMPLATE_SCOPE) -> Express
 
 
 @pytest.mark.rule("expr-08")
-@for_each(
-    ("text", "rendered"),
-    [
-        ("", ""),
-        ("plain } }} { text", "plain } }} { text"),
-        ("Hello, {{ inputs.name }}!", "Hello, Ada!"),
-        ("{{inputs.name}}{{inputs.n}}", "Ada2"),
-        ("{{ inputs.n / 4.0 }} {{ inputs.none }} {{ nodes.a.outputs.x }}", "0.5 null true"),
-        ("{{ inputs.list }}", '[1,"é"]'),
-        ("{{ {'a': {'b': inputs.n}} }}", '{"a":{"b":2}}'),
-        ("{{{'a':{'b':1}}}}", '{"a":{"b":1}}'),
-        ("{{ '{{' }}x{{ \"}}\" }}", "{{x}}"),
-        ("{{ r'\\}}' }}", "\\}}"),
-        ("{{ '\\'}}' }}", "'}}"),
-        ("{{ '''}}'\n''' + \"\"\"\"}}\"\"\" }}", "}}'\n\"}}"),
-        ("{{ b'}}' == b'}}' }}", "true"),
-        ("{{ inputs.n // }}\n}}.", "2."),
-        ("{{\n inputs.name\n}}", "Ada"),
-        ("{ { inputs.name } }", "{ { inputs.name } }"),
-        ("ü{{ 'ß' }}☃", "üß☃"),
-    ],
+@each_case(
+    "text, rendered",
+    ("", ""),
+    ("plain } }} { text", "plain } }} { text"),
+    ("Hello, {{ inputs.name }}!", "Hello, Ada!"),
+    ("{{inputs.name}}{{inputs.n}}", "Ada2"),
+    ("{{ inputs.n / 4.0 }} {{ inputs.none }} {{ nodes.a.outputs.x }}", "0.5 null true"),
+    ("{{ inputs.list }}", '[1,"é"]'),
+    ("{{ {'a': {'b': inputs.n}} }}", '{"a":{"b":2}}'),
+    ("{{{'a':{'b':1}}}}", '{"a":{"b":1}}'),
+    ("{{ '{{' }}x{{ \"}}\" }}", "{{x}}"),
+    ("{{ r'\\}}' }}", "\\}}"),
+    ("{{ '\\'}}' }}", "'}}"),
+    ("{{ '''}}'\n''' + \"\"\"\"}}\"\"\" }}", "}}'\n\"}}"),
+    ("{{ b'}}' == b'}}' }}", "true"),
+    ("{{ inputs.n // }}\n}}.", "2."),
+    ("{{\n inputs.name\n}}", "Ada"),
+    ("{ { inputs.name } }", "{ { inputs.name } }"),
+    ("ü{{ 'ß' }}☃", "üß☃"),
 )
 def test_template_examples(text: str, rendered: str) -> None:
     assert parse_template(text).render(TEMPLATE_SCOPE) == rendered
 
 
 @pytest.mark.rule("expr-08")
-@for_each(
-    ("text", "said"),
-    [
-        ("a {{ inputs.name", "opens with {{ at character 3 is not closed"),
-        ("{{ inputs.name // }}", "is not closed"),
-        ("{{ 'a }}", "Expression 1 of the template: There is a syntax error"),
-        ("{{ { }}", "is not closed"),
-        ("{{ }}", "syntax error"),
-        ("{{ other }}", "no name or function `other`"),
-        ("{{ inputs.n }} {{ nodes }}", "Expression 2 of the template: A node must be named"),
-        ("\ud800", "lone surrogate"),
-    ],
+@each_case(
+    "text, said",
+    ("a {{ inputs.name", "opens with {{ at character 3 is not closed"),
+    ("{{ inputs.name // }}", "is not closed"),
+    ("{{ 'a }}", "Expression 1 of the template: There is a syntax error"),
+    ("{{ { }}", "is not closed"),
+    ("{{ }}", "syntax error"),
+    ("{{ other }}", "no name or function `other`"),
+    ("{{ inputs.n }} {{ nodes }}", "Expression 2 of the template: A node must be named"),
+    ("\ud800", "lone surrogate"),
 )
 def test_what_is_no_template_is_refused_when_it_is_parsed(text: str, said: str) -> None:
     with pytest.raises(ExpressionFault) as caught:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.protocol.expressions import cel, cost, expression, values
 from weftwork.protocol.expressions import expression as module
 from weftwork.protocol.expressions.cost import count_states
@@ -82,13 +82,13 @@ def test_walks_are_not_nested(source: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.rule("expr-05")
-@for_each("source", CHAINED)
+@each_case("source", *CHAINED)
 def test_a_chain_is_no_nesting(source: str) -> None:
     assert evaluate(source)
 
 
 @pytest.mark.rule("expr-05")
-@for_each(("opening", "closing"), [("(", ")"), ("[", "]"), ("{'a':", "}"), ("true ? 1 : (", ")"), ("-(", ")")])
+@each_case("opening, closing", ("(", ")"), ("[", "]"), ("{'a':", "}"), ("true ? 1 : (", ")"), ("-(", ")"))
 def test_the_depth_of_the_source(opening: str, closing: str) -> None:
     """The package's own bound; that it is there is all that keeps its stack from running over."""
     parse_expression(f"{opening * 10}1{closing * 10}")
@@ -257,19 +257,17 @@ UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
 @pytest.mark.rule("expr-09")
-@for_each(
-    ("text", "pattern", "found"),
-    [
-        ("order-12", "[0-9]+", True),
-        ("order-12", "^[0-9]+$", False),
-        ("", "", True),
-        ("ORDER", "(?i)order", True),
-        ("a\nb", "a.b", False),
-        ("Größe", "ö", True),
-        ("Größe", r"^\pL+$", True),
-        ("a.b", r"\Qa.b\E", True),
-        ("0f8fad5b-d9cb-469f-a165-70867728950e", f"^{UUID}$", True),
-    ],
+@each_case(
+    "text, pattern, found",
+    ("order-12", "[0-9]+", True),
+    ("order-12", "^[0-9]+$", False),
+    ("", "", True),
+    ("ORDER", "(?i)order", True),
+    ("a\nb", "a.b", False),
+    ("Größe", "ö", True),
+    ("Größe", r"^\pL+$", True),
+    ("a.b", r"\Qa.b\E", True),
+    ("0f8fad5b-d9cb-469f-a165-70867728950e", f"^{UUID}$", True),
 )
 def test_a_pattern_is_searched_for_anywhere(text: str, pattern: str, found: bool) -> None:
     assert check_pattern(pattern) is None
@@ -277,7 +275,7 @@ def test_a_pattern_is_searched_for_anywhere(text: str, pattern: str, found: bool
 
 
 @pytest.mark.rule("expr-09")
-@for_each("pattern", ["(", "[a", "a**", r"\1", "(?=a)", "a{1001}", "\\"])
+@each_case("pattern", "(", "[a", "a**", r"\1", "(?=a)", "a{1001}", "\\")
 def test_what_is_no_pattern(pattern: str) -> None:
     assert check_pattern(pattern) == "is not a valid regular expression"
     with pytest.raises(ExpressionFault) as caught:
@@ -294,36 +292,34 @@ def test_the_length_of_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_pattern("é" * (MAX_PATTERN // 2) + "a") is None
 
 
-@for_each(
-    ("pattern", "count"),
-    [
-        ("", 1),
-        ("abc", 3),
-        ("a{20}", 20),
-        ("a{3,20}b", 21),
-        ("a{20,}", 20),
-        ("(ab){10}", 20),
-        ("((a{5}){5}){5}", 125),
-        ("(?:a|b){4}", 12),
-        ("(?i)a{3}", 3),
-        ("(?P<name>a){3}", 3),
-        ("[a-z]{10}", 30),
-        ("[^a-z]{10}", 60),
-        ("[]a]{2}", 6),
-        (r"[\]a]{2}", 6),
-        ("[[:alpha:]]{2}", 6),
-        (".{10}", 60),
-        (r"\.{10}", 10),
-        (r"\W{10}", 60),
-        (r"\pL", 5_000),
-        (r"\p{Greek}{2}", 10_000),
-        (r"[\pL\pN]", 10_003),
-        (r"\Q{9}\E", 7),
-        ("a{", 2),
-        ("{9}", 1),
-        (")a{3}(", 3),
-        (UUID, 100),
-    ],
+@each_case(
+    "pattern, count",
+    ("", 1),
+    ("abc", 3),
+    ("a{20}", 20),
+    ("a{3,20}b", 21),
+    ("a{20,}", 20),
+    ("(ab){10}", 20),
+    ("((a{5}){5}){5}", 125),
+    ("(?:a|b){4}", 12),
+    ("(?i)a{3}", 3),
+    ("(?P<name>a){3}", 3),
+    ("[a-z]{10}", 30),
+    ("[^a-z]{10}", 60),
+    ("[]a]{2}", 6),
+    (r"[\]a]{2}", 6),
+    ("[[:alpha:]]{2}", 6),
+    (".{10}", 60),
+    (r"\.{10}", 10),
+    (r"\W{10}", 60),
+    (r"\pL", 5_000),
+    (r"\p{Greek}{2}", 10_000),
+    (r"[\pL\pN]", 10_003),
+    (r"\Q{9}\E", 7),
+    ("a{", 2),
+    ("{9}", 1),
+    (")a{3}(", 3),
+    (UUID, 100),
 )
 def test_the_states_of_a_pattern(pattern: str, count: int) -> None:
     assert count_states(pattern) == count

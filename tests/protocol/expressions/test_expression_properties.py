@@ -13,7 +13,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.docs.pages import ROOT, blocks
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.expressions.test_expression import SCOPE, fault
 from weftwork.app import Host
@@ -277,7 +277,7 @@ def test_the_examples_are_found() -> None:
     assert len(lines("template", "  →  ")) >= 3
 
 
-@for_each(("source", "said"), lines("cel", "  // "))
+@each_case("source, said", *lines("cel", "  // "))
 def test_examples(source: str, said: str) -> None:
     got = outcome(f"{source} // {said}")
     code, divider, words = said.partition(": ")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
@@ -67,7 +67,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 STAMPS: st.SearchStrategy[Stamp] = st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from("xyz"))
 
 
-@for_each("reducer", REDUCERS)
+@each_case("reducer", *REDUCERS)
 def test_arguments_are_left_alone(reducer: str) -> None:
     @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), max_size=6), st.none() | st.integers(1, 3))
     def check(writes: list[Write], max_size: int | None) -> None:
@@ -84,7 +84,7 @@ def test_arguments_are_left_alone(reducer: str) -> None:
 
 
 @pytest.mark.rule("chan-09")
-@for_each("reducer", REDUCERS)
+@each_case("reducer", *REDUCERS)
 def test_a_stored_state_goes_on_as_if_it_had_never_been_stored(reducer: str) -> None:
     @for_all(50, st.lists(st.tuples(STAMPS, VALUES[reducer]), min_size=2, max_size=8), st.data())
     def check(writes: list[Write], data: st.DataObject) -> None:
@@ -114,19 +114,17 @@ def test_whole_numbers_are_counted_exactly(values: list[int]) -> None:
     assert (back.value, type(back.value), back.remainder) == (0, int, ())
 
 
-@for_each(
-    ("values", "total"),
-    [
-        ([], 7),
-        ([1, 2], 10),
-        ([0.5, 0.5], 8),
-        ([0.1] * 10, 8),
-        ([1e-300], 7),
-        ([1e-300, -7], 1e-300),
-        ([MAX_INTEGER, 1], 9007199254740999.0),
-        ([MAX_INTEGER, 1, -MAX_INTEGER], 8),
-        ([0.1, 0.2, -0.3], 7),
-    ],
+@each_case(
+    "values, total",
+    ([], 7),
+    ([1, 2], 10),
+    ([0.5, 0.5], 8),
+    ([0.1] * 10, 8),
+    ([1e-300], 7),
+    ([1e-300, -7], 1e-300),
+    ([MAX_INTEGER, 1], 9007199254740999.0),
+    ([MAX_INTEGER, 1, -MAX_INTEGER], 8),
+    ([0.1, 0.2, -0.3], 7),
 )
 def test_sums(values: list[Any], total: Any) -> None:
     state = fold(stamp_of("a", *values), "counter", ChannelState(7)) if values else ChannelState(7)
@@ -138,8 +136,8 @@ def entry(value: Any, ts: int) -> dict[str, Any]:
 
 
 @pytest.mark.rule("chan-09")
-@for_each(("age", "stays"), [(199, True), (200, True), (201, False), (0, True), (-5, True)])
-@for_each("reducer", sorted(EXPIRING_REDUCERS))
+@each_case("age, stays", (199, True), (200, True), (201, False), (0, True), (-5, True))
+@each_case("reducer", *sorted(EXPIRING_REDUCERS))
 def test_an_entry_stays_until_it_is_older_than_its_time(reducer: str, age: int, stays: bool) -> None:
     old, new = {"userId": "a"}, {"userId": "b"}
     state = fold([*stamp_of("a", old), *stamp_of("b", new)], reducer, ttl_ms=200, at=[NOW - age, NOW])
@@ -167,7 +165,7 @@ def test_what_is_remembered_of_times_never_hides_an_old_entry(steps: list[tuple[
         assert [each["_ts"] for each in state.value] == model
 
 
-@for_each("reducer", sorted(set(REDUCERS) - EXPIRING_REDUCERS))
+@each_case("reducer", *sorted(set(REDUCERS) - EXPIRING_REDUCERS))
 def test_other_reducers_know_no_time(reducer: str) -> None:
     value = {"replace": 1, "merge": {"a": 1}, "counter": 1, "message": {"messageId": "m", "role": "tool", "content": 1}}
     state = fold(stamp_of("a", value[reducer]), reducer, ttl_ms=5)
@@ -250,15 +248,13 @@ def test_no_mixture_of_reducers_and_values_breaks_the_fold(steps: list[tuple[Sta
         json.loads(encode_stored(state.value))
 
 
-@for_each(
-    ("reducer", "value"),
-    [
-        ("merge", [1]),
-        ("counter", True),
-        ("counter", float("inf")),
-        ("votes", {"vote": 1}),
-        ("message", {"role": "user"}),
-    ],
+@each_case(
+    "reducer, value",
+    ("merge", [1]),
+    ("counter", True),
+    ("counter", float("inf")),
+    ("votes", {"vote": 1}),
+    ("message", {"role": "user"}),
 )
 def test_a_value_of_the_wrong_shape_changes_nothing(reducer: str, value: Any) -> None:
     before = ChannelState([1])
@@ -281,7 +277,7 @@ def interleaved(draw: st.DrawFn, reducer: str) -> tuple[list[Write], list[Write]
 
 
 @pytest.mark.rule("chan-09")
-@for_each("reducer", REDUCERS)
+@each_case("reducer", *REDUCERS)
 def test_the_order_of_arrival_makes_no_difference(reducer: str) -> None:
     bounds = st.none() | st.integers(1, 4) if reducer in LIST_REDUCERS - {"message"} else st.none()
     ttl = st.none() | st.just(1) if reducer in EXPIRING_REDUCERS else st.none()
@@ -328,7 +324,7 @@ def outcomes(reducer: str) -> set[bytes]:
 
 
 @pytest.mark.rule("chan-09")
-@for_each("reducer", CONTESTED)
+@each_case("reducer", *CONTESTED)
 def test_the_stamps_decide_a_contest(reducer: str) -> None:
     assert outcomes(reducer) == {comparable_value(ChannelState(CONTESTED[reducer][2]))}
 

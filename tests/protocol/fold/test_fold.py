@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.errors import RUN_ERRORS
 from weftwork.protocol.fold.data_flow import MissingInput, resolve_inputs
@@ -61,7 +61,7 @@ HANDLED = set(FOLDED_TYPES)
 
 
 @pytest.mark.rule("fold-01")
-@for_each("kind", [kind for kind in TYPES if kind not in HANDLED] + ["node.unheard-of", "run.novel"])
+@each_case("kind", *([kind for kind in TYPES if kind not in HANDLED] + ["node.unheard-of", "run.novel"]))
 def test_a_type_that_means_nothing_to_us_changes_nothing(kind: str) -> None:
     facts = [Fact(0, "run.started", {}, 5), Fact(1, "node.started", {"attempt": 1}, 6, "a")]
     state = fold(PLAN, header_of(PLAN), {"z": 1}, facts)
@@ -111,9 +111,11 @@ def test_a_log_folds_step_by_step() -> None:
 
 
 @pytest.mark.rule("lim-01")
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [("node-executions", "recursion_limit_exceeded"), ("run-duration", "run_timeout"), ("unheard-of", "cap_breached")],
+@each_case(
+    "kind, code",
+    ("node-executions", "recursion_limit_exceeded"),
+    ("run-duration", "run_timeout"),
+    ("unheard-of", "cap_breached"),
 )
 def test_each_kind_of_breach_fails_the_run_with_its_code(kind: str, code: str) -> None:
     payload = {"kind": kind, "limit": 3, "observed": 4}
@@ -146,22 +148,20 @@ CONNECTED = {"p": {"type": "connection", "nodeId": "a", "outputKey": "output"}}
 
 
 @pytest.mark.rule("data-03")
-@for_each(
-    ("ports", "outputs", "expected"),
-    [
-        ({}, {}, {}),
-        ({}, {"output": 1}, {"input": 1}),
-        ({}, {"output": 1, "other": 2}, {"input": 2}),
-        (STATIC, {"output": 1}, {"input": None}),
-        (VARIABLE, {"output": 1}, {"p": "var", "input": 1}),
-        (CONNECTED, {"output": None}, {"p": None, "input": None}),
-        (CONNECTED, {}, MissingInput("p", "a.output")),
-        (CONNECTED, None, MissingInput("p", "a.output")),
-        (UNSET, {}, MissingInput("p", "gone")),
-        ({"p": {**UNSET["p"], "optional": True}}, {}, {}),
-        ({"p": {**CONNECTED["p"], "optional": True}}, {}, {}),
-        ({"input": {**UNSET["p"], "optional": True}}, {"output": 1}, {}),
-    ],
+@each_case(
+    "ports, outputs, expected",
+    ({}, {}, {}),
+    ({}, {"output": 1}, {"input": 1}),
+    ({}, {"output": 1, "other": 2}, {"input": 2}),
+    (STATIC, {"output": 1}, {"input": None}),
+    (VARIABLE, {"output": 1}, {"p": "var", "input": 1}),
+    (CONNECTED, {"output": None}, {"p": None, "input": None}),
+    (CONNECTED, {}, MissingInput("p", "a.output")),
+    (CONNECTED, None, MissingInput("p", "a.output")),
+    (UNSET, {}, MissingInput("p", "gone")),
+    ({"p": {**UNSET["p"], "optional": True}}, {}, {}),
+    ({"p": {**CONNECTED["p"], "optional": True}}, {}, {}),
+    ({"input": {**UNSET["p"], "optional": True}}, {"output": 1}, {}),
 )
 def test_a_port_has_its_own_value_and_an_edge_fills_what_is_left(ports: Any, outputs: Any, expected: Any) -> None:
     assert resolved(ports, outputs) == expected

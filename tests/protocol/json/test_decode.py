@@ -10,7 +10,7 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import canonical, decoder, source_locations
@@ -81,30 +81,28 @@ def refusal(data: bytes) -> ClientFault:
 
 
 @pytest.mark.rule("json-01")
-@for_each("name", WALKED)
+@each_case("name", *WALKED)
 def test_what_the_walk_refuses_is_pointed_at(name: str) -> None:
     data, pointer = WALKED[name]
     assert refusal(data).details == {"pointer": pointer}
 
 
 @pytest.mark.rule("json-01")
-@for_each("name", PARSED)
+@each_case("name", *PARSED)
 def test_what_is_no_document_is_refused(name: str) -> None:
     assert refusal(PARSED[name]).details == {"pointer": ""}
 
 
-@for_each(
+@each_case(
     "data",
-    [
-        nested(MAX_DEPTH),
-        json.dumps([0] * (MAX_DOCUMENT_VALUES - 1)).encode(),
-        b"[9007199254740991, -9007199254740991]",
-        b'{"a": {"a": 1}, "b": {"a": 2}}',
-        b'"\\ud83d\\ude00"',
-        b"1.7976931348623157e308",
-        b" null ",
-        b'{"\\n": "\\n"}',
-    ],
+    nested(MAX_DEPTH),
+    json.dumps([0] * (MAX_DOCUMENT_VALUES - 1)).encode(),
+    b"[9007199254740991, -9007199254740991]",
+    b'{"a": {"a": 1}, "b": {"a": 2}}',
+    b'"\\ud83d\\ude00"',
+    b"1.7976931348623157e308",
+    b" null ",
+    b'{"\\n": "\\n"}',
 )
 def test_what_is_just_allowed_passes(data: bytes) -> None:
     assert decode(data) == json.loads(data)
@@ -138,18 +136,16 @@ def test_any_bytes_give_a_document_or_a_refusal(data: bytes) -> None:
         assert json.dumps(decode(data)) == json.dumps(json.loads(data))
 
 
-@for_each(
+@each_case(
     "text",
-    [
-        '{"a": "%s\\ud800"}',
-        '["%s\\u0000"]',
-        '{"a": "%s", "n": NaN}',
-        '{"a": {"b": "%s", "b": "%s"}}',
-        '{"a": "%s"',
-        '"%s" tail',
-        '["%s", 9007199254740993]',
-        "%s",
-    ],
+    '{"a": "%s\\ud800"}',
+    '["%s\\u0000"]',
+    '{"a": "%s", "n": NaN}',
+    '{"a": {"b": "%s", "b": "%s"}}',
+    '{"a": "%s"',
+    '"%s" tail',
+    '["%s", 9007199254740993]',
+    "%s",
 )
 def test_no_refusal_repeats_a_value(text: str) -> None:
     fault = refusal(text.replace("%s", CANARY).encode())
@@ -197,7 +193,7 @@ def test_names_are_ordered_by_utf_16_and_not_by_code_point(monkeypatch: pytest.M
     assert encode_canonical(value) != rfc8785.dumps(value)
 
 
-@for_each("value", [math.nan, math.inf, -math.inf, {"a": [math.nan]}])
+@each_case("value", math.nan, math.inf, -math.inf, {"a": [math.nan]})
 def test_what_is_not_finite_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(ValueError, match="not finite"):
         encode_canonical(value)
@@ -311,22 +307,20 @@ SAMPLE = b"""{
 """
 
 
-@for_each(
-    ("pointer", "place"),
-    [
-        ("", (1, 1)),
-        ("/a", (2, 8)),
-        ("/a/b/0", (2, 15)),
-        ("/a/b/1/c", (2, 25)),
-        ("/a~0", (3, 14)),
-        ("/é", (4, 8)),
-        ("/\\xe9", (4, 8)),
-        ("/last", (4, 21)),
-        ("/a/none", (2, 8)),
-        ("/a/b/7", (2, 14)),
-        ("/a/b/1/c/deeper", (2, 25)),
-        ("/none/at/all", (1, 1)),
-    ],
+@each_case(
+    "pointer, place",
+    ("", (1, 1)),
+    ("/a", (2, 8)),
+    ("/a/b/0", (2, 15)),
+    ("/a/b/1/c", (2, 25)),
+    ("/a~0", (3, 14)),
+    ("/é", (4, 8)),
+    ("/\\xe9", (4, 8)),
+    ("/last", (4, 21)),
+    ("/a/none", (2, 8)),
+    ("/a/b/7", (2, 14)),
+    ("/a/b/1/c/deeper", (2, 25)),
+    ("/none/at/all", (1, 1)),
 )
 def test_a_place_counts_lines_and_characters(pointer: str, place: tuple[int, int]) -> None:
     assert locate(SAMPLE, [pointer]) == {pointer: place}
@@ -381,7 +375,7 @@ BROKEN = [
 ]
 
 
-@for_each(("data", "place"), BROKEN)
+@each_case("data, place", *BROKEN)
 def test_what_cannot_be_read_breaks_at_a_place(data: bytes, place: tuple[int, int]) -> None:
     with pytest.raises(ClientFault) as caught:
         decode(data)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.json.test_schema import trap
 from weftwork.protocol.errors import HostFault
@@ -97,24 +97,22 @@ def refused(document: Any, at: str = "") -> list[tuple[str, str]]:
 
 
 @pytest.mark.rule("schema-03")
-@for_each(
+@each_case(
     "document",
-    [
-        {},
-        {"$schema": DRAFT},
-        {"$schema": f"{DRAFT}#", "$comment": "c", "title": "t", "description": "d", "x-order": [1], "format": "email"},
-        {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "$id": True}, "required": ["a"]},
-        {"properties": {"$ref": {"type": "string"}}, "additionalProperties": False, "propertyNames": {"maxLength": 3}},
-        {"patternProperties": {"^x-": {"type": "integer"}}, "minProperties": 1, "maxProperties": 3},
-        {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": {"required": ["b"]}}},
-        {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"$ref": "#/$defs/b-1._"}, "b-1._": {"const": 1}}},
-        {"prefixItems": [True, False], "contains": {}, "minContains": 1, "maxContains": 2, "uniqueItems": True},
-        {"allOf": [{}], "anyOf": [True], "oneOf": [{"not": False}], "if": {}, "then": {}, "else": {}},
-        {"enum": [None, {"$ref": "https://example.org"}], "const": {"unknown": 1}, "default": {"$id": 1}},
-        {"minimum": 0, "maximum": 9.5, "exclusiveMinimum": -1, "exclusiveMaximum": 10, "multipleOf": 0.5},
-        {"minLength": 0, "maxLength": 9, "pattern": r"^[^@\s]+@[^@\s]+\.[a-z]{2,10}$", "examples": ["a"]},
-        {"readOnly": True, "writeOnly": False, "deprecated": True},
-    ],
+    {},
+    {"$schema": DRAFT},
+    {"$schema": f"{DRAFT}#", "$comment": "c", "title": "t", "description": "d", "x-order": [1], "format": "email"},
+    {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "$id": True}, "required": ["a"]},
+    {"properties": {"$ref": {"type": "string"}}, "additionalProperties": False, "propertyNames": {"maxLength": 3}},
+    {"patternProperties": {"^x-": {"type": "integer"}}, "minProperties": 1, "maxProperties": 3},
+    {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": {"required": ["b"]}}},
+    {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"$ref": "#/$defs/b-1._"}, "b-1._": {"const": 1}}},
+    {"prefixItems": [True, False], "contains": {}, "minContains": 1, "maxContains": 2, "uniqueItems": True},
+    {"allOf": [{}], "anyOf": [True], "oneOf": [{"not": False}], "if": {}, "then": {}, "else": {}},
+    {"enum": [None, {"$ref": "https://example.org"}], "const": {"unknown": 1}, "default": {"$id": 1}},
+    {"minimum": 0, "maximum": 9.5, "exclusiveMinimum": -1, "exclusiveMaximum": 10, "multipleOf": 0.5},
+    {"minLength": 0, "maxLength": 9, "pattern": r"^[^@\s]+@[^@\s]+\.[a-z]{2,10}$", "examples": ["a"]},
+    {"readOnly": True, "writeOnly": False, "deprecated": True},
 )
 def test_the_dialect(document: dict[str, Any]) -> None:
     assert check_caller_schema(document, "/configurableSchema") == []
@@ -126,7 +124,7 @@ minimun id extends nullable""".split()
 
 
 @pytest.mark.rule("schema-03")
-@for_each("keyword", [*OUTSIDE, "$schema", "$defs"])
+@each_case("keyword", *OUTSIDE, "$schema", "$defs")
 def test_every_other_keyword_is_refused_by_name(keyword: str) -> None:
     assert refused({"items": {keyword: {}}}, "/channels/c/schema") == [
         (f"/channels/c/schema/items/{keyword}", "keyword")
@@ -137,9 +135,7 @@ def test_every_other_keyword_is_refused_by_name(keyword: str) -> None:
 
 
 @pytest.mark.rule("schema-03")
-@for_each(
-    ("document", "at", "rule"),
-    [
+@each_case("document, at, rule",
         (True, "", "type"),
         ([], "", "type"),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, "/$schema", "$schema"),
@@ -173,7 +169,6 @@ def test_every_other_keyword_is_refused_by_name(keyword: str) -> None:
         ({"patternProperties": {"^(a": {}}}, "/patternProperties/^(a", "pattern"),
         ({"anyOf": [{"pattern": f"^{i}"} for i in range(33)]}, "", "pattern"),
         ({"anyOf": [{"pattern": f"[a-z]{{250}}{i}"} for i in range(9)]}, "", "pattern"),
-    ],
 )  # fmt: skip
 def test_what_is_refused(document: Any, at: str, rule: str) -> None:
     assert refused(document, "/s") == [(f"/s{at}", rule)]
@@ -186,7 +181,7 @@ def nested(depth: int, leaf: Any, wrap: str = "items") -> Any:
 
 
 @pytest.mark.rule("schema-03")
-@for_each("wrap", ["items", "not", "allOf", "default"])
+@each_case("wrap", "items", "not", "allOf", "default")
 def test_depth_is_bounded_far_below_the_stack(wrap: str) -> None:
     assert refused(nested(31, {}, wrap)) == []
     assert [rule for _, rule in refused(nested(33, {}, wrap))] == ["depth"]
@@ -215,17 +210,15 @@ def test_doubling_by_reference_is_weighed_written_out(keyword: str, monkeypatch:
 
 
 @pytest.mark.rule("schema-03")
-@pytest.mark.parametrize(
+@each_case(
     "definitions",
-    [
-        {"a": {"$ref": "#/$defs/a"}},
-        {"a": {"items": {"$ref": "#/$defs/a"}}},
-        {
-            "a": {"not": {"$ref": "#/$defs/b"}},
-            "b": {"properties": {"x": {"$ref": "#/$defs/c"}}},
-            "c": {"$ref": "#/$defs/a"},
-        },
-    ],
+    {"a": {"$ref": "#/$defs/a"}},
+    {"a": {"items": {"$ref": "#/$defs/a"}}},
+    {
+        "a": {"not": {"$ref": "#/$defs/b"}},
+        "b": {"properties": {"x": {"$ref": "#/$defs/c"}}},
+        "c": {"$ref": "#/$defs/a"},
+    },
 )
 def test_circles_are_refused(definitions: dict[str, Any]) -> None:
     (violation,) = check_caller_schema({"$defs": definitions}, "/s")

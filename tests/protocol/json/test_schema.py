@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from referencing import Registry, Resource
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.errors import ClientFault, HostFault
@@ -71,9 +71,7 @@ PROMPTS = "/defaults/promptRefs"
 
 
 @pytest.mark.rule("schema-01")
-@for_each(
-    ("name", "pointer", "value", "at", "rule"),
-    [
+@each_case("name, pointer, value, at, rule",
         ("create-run", "/workflowId", ABSENT, "", "required"),
         ("create-run", "/workflowId", "", HERE, "minLength"),
         ("create-run", "/inputs", [], HERE, "type"),
@@ -144,7 +142,6 @@ PROMPTS = "/defaults/promptRefs"
         ("workflow-definition", "/channels/notes/ttlMs", 31536000001, HERE, "maximum"),
         ("workflow-definition", f"{PROMPTS}/system", "prompt:A", HERE, "pattern"),
         ("workflow-definition", f"{PROMPTS}/user/templateId", ABSENT, f"{PROMPTS}/user", "required"),
-    ],
 )  # fmt: skip
 def test_a_violation_points_at_its_place(name: str, pointer: str, value: Any, at: str, rule: str) -> None:
     found = schema.check(name, with_value(DOCUMENTS[name][0], pointer, value))
@@ -281,26 +278,22 @@ SHAPES = {
 }  # fmt: skip
 
 
-@for_each(
-    ("document", "at", "rule", "message"),
-    [
-        ({"type": "circle", "r": "wide"}, "/r", "type", "must be of type number"),
-        ({"type": "circle"}, "", "required", 'must have the member "r"'),
-        ({"type": "circle", "r": 1, "ink": "teal"}, "/ink", "enum", 'must be one of: "red", "blue"'),
-        ({"type": "square", "side": 0}, "/side", "minimum", "must be 1 or more"),
-        ("x", "", "minLength", "needs 2 or more characters"),
-        ({"type": "line"}, "", "oneOf", "must fit exactly one of the allowed forms"),
-        (7, "", "oneOf", "must fit exactly one of the allowed forms"),
-    ],
+@each_case(
+    "document, at, rule, message",
+    ({"type": "circle", "r": "wide"}, "/r", "type", "must be of type number"),
+    ({"type": "circle"}, "", "required", 'must have the member "r"'),
+    ({"type": "circle", "r": 1, "ink": "teal"}, "/ink", "enum", 'must be one of: "red", "blue"'),
+    ({"type": "square", "side": 0}, "/side", "minimum", "must be 1 or more"),
+    ("x", "", "minLength", "needs 2 or more characters"),
+    ({"type": "line"}, "", "oneOf", "must fit exactly one of the allowed forms"),
+    (7, "", "oneOf", "must fit exactly one of the allowed forms"),
 )
 def test_a_choice_reports_the_form_that_was_meant(document: Any, at: str, rule: str, message: str) -> None:
     found = schema.check_inline(SHAPES, document, "/nodes/3/config")
     assert found == [schema.Violation(f"/nodes/3/config{at}", rule, message)]
 
 
-@for_each(
-    ("rules", "document", "at", "message"),
-    [
+@each_case("rules, document, at, message",
         ({"const": {"a": None}}, 1, "", 'must be one of: {"a":null}'),
         ({"enum": list(range(30))}, 99, "", "must be one of the 30 values that the schema lists"),
         ({"type": ["string", "null"]}, 1, "", "must be of type null or string"),
@@ -317,7 +310,6 @@ def test_a_choice_reports_the_form_that_was_meant(document: Any, at: str, rule: 
         ({"oneOf": [True, {"minimum": 0}]}, 1, "", "must fit exactly one of the allowed forms"),
         ({"anyOf": [{"minimum": 3}, {"multipleOf": 4}]}, 1, "", "fits none of the allowed forms"),
         ({"$ref": AGENT}, {}, "", 'must have the member "agentId"'),
-    ],
 )  # fmt: skip
 def test_messages_say_what_is_right(rules: dict[str, Any], document: Any, at: str, message: str) -> None:
     (found,) = schema.check_inline(rules, document, "")
@@ -447,13 +439,11 @@ def test_an_independent_validator_agrees(case: tuple[str, Any]) -> None:
     assert (schema.check(name, document) == []) == SECOND_OPINIONS[name].is_valid(document)
 
 
-@pytest.mark.parametrize(
-    ("name", "document", "pointer", "meant"),
-    [
-        ("create-run", {"workflowId": "x", "input": {}}, "/input", "inputs"),
-        ("workflow-definition", {"nodes": [{"positon": {}}]}, "/nodes/0/positon", "position"),
-        ("workflow-definition", {"zzz": 1}, "/zzz", None),
-    ],
+@each_case(
+    "name, document, pointer, meant",
+    ("create-run", {"workflowId": "x", "input": {}}, "/input", "inputs"),
+    ("workflow-definition", {"nodes": [{"positon": {}}]}, "/nodes/0/positon", "position"),
+    ("workflow-definition", {"zzz": 1}, "/zzz", None),
 )
 def test_a_misspelt_member_gets_a_suggestion(name: str, document: Any, pointer: str, meant: str | None) -> None:
     found = next(each for each in schema.check(name, document) if each.pointer == pointer)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.media.test_media_type import DOCX, SCRIPTS
 from weftwork.protocol.media import asset_headers, asset_references
@@ -106,22 +106,20 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.rule("media-03")
-@for_each(
+@each_case(
     "payload",
-    [
-        b"\xc0\xc0\xc0",
-        msgspec.msgpack.encode({"partition": "live:acme"}),
-        msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", "", None, "more"]),
-        msgspec.msgpack.encode(["live:acme", bytes(31), "", "image/png"]),
-        msgspec.msgpack.encode(["live:acme", bytes(33), "", "image/png"]),
-        msgspec.msgpack.encode(["live:acme", "x" * 32, "", "image/png"]),
-        msgspec.msgpack.encode(["live:acme", bytes(32), ""]),
-        msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", ""]),
-        msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", "", 1.0]),
-        msgspec.msgpack.encode(TOKEN) + b"\xc0",
-        msgspec.msgpack.encode(TOKEN).replace(b"photo", b"\xff\xff\xff\xff\xff"),
-        msgspec.msgpack.encode(TOKEN).replace(b"\xa5" + b"01run", b"\xd9\x05" + b"01run"),
-    ],
+    b"\xc0\xc0\xc0",
+    msgspec.msgpack.encode({"partition": "live:acme"}),
+    msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", "", None, "more"]),
+    msgspec.msgpack.encode(["live:acme", bytes(31), "", "image/png"]),
+    msgspec.msgpack.encode(["live:acme", bytes(33), "", "image/png"]),
+    msgspec.msgpack.encode(["live:acme", "x" * 32, "", "image/png"]),
+    msgspec.msgpack.encode(["live:acme", bytes(32), ""]),
+    msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", ""]),
+    msgspec.msgpack.encode(["live:acme", bytes(32), "", "image/png", "", 1.0]),
+    msgspec.msgpack.encode(TOKEN) + b"\xc0",
+    msgspec.msgpack.encode(TOKEN).replace(b"photo", b"\xff\xff\xff\xff\xff"),
+    msgspec.msgpack.encode(TOKEN).replace(b"\xa5" + b"01run", b"\xd9\x05" + b"01run"),
 )
 def test_other_payloads_are_no_tokens(payload: bytes) -> None:
     text = f"v1.k.{urlsafe_b64encode(payload).rstrip(b'=').decode()}.{'A' * 43}"
@@ -147,37 +145,35 @@ sizes = st.integers(0, 50)
 
 
 @pytest.mark.rule("media-11")
-@for_each(
-    ("value", "found"),
-    [
-        ("bytes=0-0", asset_headers.ByteRange(0, 1)),
-        ("bytes=0-9", asset_headers.ByteRange(0, 10)),
-        ("bytes=3-", asset_headers.ByteRange(3, 10)),
-        ("bytes=-4", asset_headers.ByteRange(6, 10)),
-        ("bytes=-99", asset_headers.ByteRange(0, 10)),
-        ("bytes=2-99", asset_headers.ByteRange(2, 10)),
-        ("Bytes= 2-3 ", asset_headers.ByteRange(2, 4)),
-        ("bytes=10-", asset_headers.UNSATISFIABLE),
-        ("bytes=10-20", asset_headers.UNSATISFIABLE),
-        ("bytes=-0", asset_headers.UNSATISFIABLE),
-        ("bytes=" + "9" * 50 + "-", asset_headers.UNSATISFIABLE),
-        (None, None),
-        ("", None),
-        ("bytes", None),
-        ("bytes=", None),
-        ("bytes=-", None),
-        ("bytes=5-2", None),
-        ("bytes=0-1,3-4", None),
-        ("bytes=0-1, ", None),
-        ("items=0-1", None),
-        ("bytes=a-b", None),
-        ("bytes=1.0-2", None),
-        ("bytes=+1-2", None),
-        ("bytes=--1", None),
-        ("bytes=0x1-2", None),
-        ("bytes=\u0661-\u0662", None),
-        ("bytes=" + "9" * 5000 + "-", None),
-    ],
+@each_case(
+    "value, found",
+    ("bytes=0-0", asset_headers.ByteRange(0, 1)),
+    ("bytes=0-9", asset_headers.ByteRange(0, 10)),
+    ("bytes=3-", asset_headers.ByteRange(3, 10)),
+    ("bytes=-4", asset_headers.ByteRange(6, 10)),
+    ("bytes=-99", asset_headers.ByteRange(0, 10)),
+    ("bytes=2-99", asset_headers.ByteRange(2, 10)),
+    ("Bytes= 2-3 ", asset_headers.ByteRange(2, 4)),
+    ("bytes=10-", asset_headers.UNSATISFIABLE),
+    ("bytes=10-20", asset_headers.UNSATISFIABLE),
+    ("bytes=-0", asset_headers.UNSATISFIABLE),
+    ("bytes=" + "9" * 50 + "-", asset_headers.UNSATISFIABLE),
+    (None, None),
+    ("", None),
+    ("bytes", None),
+    ("bytes=", None),
+    ("bytes=-", None),
+    ("bytes=5-2", None),
+    ("bytes=0-1,3-4", None),
+    ("bytes=0-1, ", None),
+    ("items=0-1", None),
+    ("bytes=a-b", None),
+    ("bytes=1.0-2", None),
+    ("bytes=+1-2", None),
+    ("bytes=--1", None),
+    ("bytes=0x1-2", None),
+    ("bytes=\u0661-\u0662", None),
+    ("bytes=" + "9" * 5000 + "-", None),
 )
 def test_the_table_of_ranges(value: str | None, found: asset_headers.ByteRange | None) -> None:
     assert asset_headers.parse_byte_range(value, 10) == found
@@ -215,38 +211,34 @@ def test_whatever_is_sent_it_stays_inside(value: str, size: int) -> None:
 
 
 @pytest.mark.rule("media-12")
-@for_each(
-    ("value", "has"),
-    [
-        (TAG, True),
-        (f"W/{TAG}", True),
-        (f'"x", {TAG}', True),
-        (f'"x",W/{TAG},"y"', True),
-        ("*", True),
-        (None, False),
-        ("", False),
-        ('"x"', False),
-        (TAG.strip('"'), False),
-        (TAG.upper(), False),
-    ],
+@each_case(
+    "value, has",
+    (TAG, True),
+    (f"W/{TAG}", True),
+    (f'"x", {TAG}', True),
+    (f'"x",W/{TAG},"y"', True),
+    ("*", True),
+    (None, False),
+    ("", False),
+    ('"x"', False),
+    (TAG.strip('"'), False),
+    (TAG.upper(), False),
 )
 def test_who_has_it_is_not_sent_it_again(value: str | None, has: bool) -> None:
     assert asset_headers.is_not_modified(value, TAG) is has
 
 
 @pytest.mark.rule("media-12")
-@for_each(
-    ("value", "holds"),
-    [
-        (None, True),
-        (TAG, True),
-        (f" {TAG} ", True),
-        (f"W/{TAG}", False),
-        ('"x"', False),
-        ("*", False),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", False),
-        ("", False),
-    ],
+@each_case(
+    "value, holds",
+    (None, True),
+    (TAG, True),
+    (f" {TAG} ", True),
+    (f"W/{TAG}", False),
+    ('"x"', False),
+    ("*", False),
+    ("Wed, 21 Oct 2015 07:28:00 GMT", False),
+    ("", False),
 )
 def test_a_part_of_something_else_is_not_sent(value: str | None, holds: bool) -> None:
     assert asset_headers.is_range_current(value, TAG) is holds
@@ -256,30 +248,28 @@ HEADER = re.compile(rb"""(?:inline|attachment)(?:; filename="[ !#-\[\]-~]+"(?:; 
 
 
 @pytest.mark.rule("media-09")
-@for_each(
-    ("text", "name"),
-    [
-        ("photo.png", "photo.png"),
-        ("Rechnung März 2026.pdf", "Rechnung März 2026.pdf"),
-        ("../../etc/passwd", "_.._etc_passwd"),
-        ("C:\\boot.ini", "C__boot.ini"),
-        ("a\r\nSet-Cookie: x=1.png", "a Set-Cookie_ x=1.png"),
-        ("a\0b%00c.png", "ab_00c.png"),
-        ('a";x="b.png', "a__x=_b.png"),
-        ("gepj.\u202egnp.exe", "gepj.gnp.exe"),
-        ("a\u200b\ufeff\u2066b.png", "ab.png"),
-        ("half \ud800 done", "half done"),
-        ("a\u2028b\u2029c\x85d", "a b c d"),
-        ("  .hidden. ", "hidden"),
-        (".", ""),
-        ("..", ""),
-        ("....", ""),
-        ("///", ""),
-        ("", ""),
-        ("\u202e", ""),
-        ("x" * 500 + ".png", "x" * 116 + ".png"),
-        ("🧵" * 200 + ".png", "🧵" * 59 + ".png"),
-    ],
+@each_case(
+    "text, name",
+    ("photo.png", "photo.png"),
+    ("Rechnung März 2026.pdf", "Rechnung März 2026.pdf"),
+    ("../../etc/passwd", "_.._etc_passwd"),
+    ("C:\\boot.ini", "C__boot.ini"),
+    ("a\r\nSet-Cookie: x=1.png", "a Set-Cookie_ x=1.png"),
+    ("a\0b%00c.png", "ab_00c.png"),
+    ('a";x="b.png', "a__x=_b.png"),
+    ("gepj.\u202egnp.exe", "gepj.gnp.exe"),
+    ("a\u200b\ufeff\u2066b.png", "ab.png"),
+    ("half \ud800 done", "half done"),
+    ("a\u2028b\u2029c\x85d", "a b c d"),
+    ("  .hidden. ", "hidden"),
+    (".", ""),
+    ("..", ""),
+    ("....", ""),
+    ("///", ""),
+    ("", ""),
+    ("\u202e", ""),
+    ("x" * 500 + ".png", "x" * 116 + ".png"),
+    ("🧵" * 200 + ".png", "🧵" * 59 + ".png"),
 )
 def test_the_table_of_file_names(text: str, name: str) -> None:
     assert asset_headers.safe_file_name(text) == name
@@ -389,6 +379,6 @@ def served(media_type: str) -> str:
 
 
 @pytest.mark.rule("media-13")
-@for_each("media_type", ["text/html", "image/svg+xml", "application/pdf", "text/csv", DOCX])
+@each_case("media_type", "text/html", "image/svg+xml", "application/pdf", "text/csv", DOCX)
 def test_what_may_run_is_saved(media_type: str) -> None:
     assert served(media_type) == media_type

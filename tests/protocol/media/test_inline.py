@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.limits import Limits
@@ -51,7 +51,7 @@ def test_models_write_base64_in_many_ways(data: bytes, urlsafe: bool, padded: bo
 
 
 @pytest.mark.rule("media-84")
-@for_each("text", ["!", "AAA*", "A", "AAAAA", "\u00e4\u00e4\u00e4\u00e4"])
+@each_case("text", "!", "AAA*", "A", "AAAAA", "\u00e4\u00e4\u00e4\u00e4")
 def test_what_is_none_is_none(text: str) -> None:
     assert inline_media.decode_base64(text) is None
 
@@ -76,7 +76,7 @@ SPELLINGS = {
 
 
 @pytest.mark.rule("media-84")
-@for_each("text", SPELLINGS.values())
+@each_case("text", *SPELLINGS.values())
 def test_media_above_the_cap_are_found_however_they_are_written(text: str) -> None:
     (found,) = inline_media.find_inline_media(text, CAP)
     assert inline_media.decode_base64(found.base64) == DATA
@@ -88,7 +88,7 @@ def test_media_above_the_cap_are_found_however_they_are_written(text: str) -> No
 
 
 @pytest.mark.rule("media-84")
-@for_each("text", [envelope(TEXT[:1000]), TEXT, f"The key is {TEXT}.", "a" * 9_000])
+@each_case("text", envelope(TEXT[:1000]), TEXT, f"The key is {TEXT}.", "a" * 9_000)
 def test_what_is_small_or_no_media_stays(text: str) -> None:
     assert inline_media.find_inline_media(text, CAP) == []
     assert inline_media.truncate_inline_media(text, CAP, everywhere=False) == text
@@ -137,8 +137,8 @@ AROUND = {
 
 
 @pytest.mark.rule("media-84")
-@for_each("around", AROUND.values())
-@for_each("base64", [TEXT, PADDED])
+@each_case("around", *AROUND.values())
+@each_case("base64", TEXT, PADDED)
 def test_the_text_around_a_picture_stays_as_it_is(around: str, base64: str) -> None:
     text = around.format(base64)
     found = inline_media.find_inline_media(text, CAP)
@@ -148,14 +148,12 @@ def test_the_text_around_a_picture_stays_as_it_is(around: str, base64: str) -> N
 
 
 @pytest.mark.rule("media-84")
-@for_each(
+@each_case(
     "text",
-    [
-        "\n".join(f"{at:08x}-1234-4321-9876-{at:012x}" for at in range(200)),
-        "\n".join(["Apple", "Banana", "Cherry"] * 500),
-        json.dumps({"ids": "\n".join(f"{at:036x}" for at in range(200))}),
-        "A" * 5_000,
-    ],
+    "\n".join(f"{at:08x}-1234-4321-9876-{at:012x}" for at in range(200)),
+    "\n".join(["Apple", "Banana", "Cherry"] * 500),
+    json.dumps({"ids": "\n".join(f"{at:036x}" for at in range(200))}),
+    "A" * 5_000,
 )
 def test_lists_are_no_base64(text: str) -> None:
     assert inline_media.truncate_inline_media(f"media.image {text}", CAP, everywhere=True) == f"media.image {text}"
@@ -309,9 +307,7 @@ def test_any_bytes_are_read(document: bytes) -> None:
 
 
 @pytest.mark.rule("media-81")
-@pytest.mark.parametrize(
-    ("kind", "display"), [("media.image", "image"), ("media.audio", "audio"), ("media.file", "file")]
-)
+@each_case("kind, display", ("media.image", "image"), ("media.audio", "audio"), ("media.file", "file"))
 def test_the_hint_says_what_the_payload_says(kind: str, display: str) -> None:
     payload = {"url": "https://a.example/x", "bytes": 1, "mimeType": "a/b", "alt": "A"}
     assert rendering_hint(kind, payload, "T") == {"display": display, "mimeType": "a/b", "alt": "A", "title": "T"}
@@ -319,15 +315,13 @@ def test_the_hint_says_what_the_payload_says(kind: str, display: str) -> None:
 
 
 @pytest.mark.rule("media-82")
-@for_each(
-    ("payload", "hint", "alt"),
-    [
-        ({"alt": "P"}, {}, "P"),
-        ({}, {"alt": "H"}, "H"),
-        ({"alt": "P"}, {"alt": "H"}, "P"),
-        ({}, {}, None),
-        ({}, {"alt": 3}, None),
-    ],
+@each_case(
+    "payload, hint, alt",
+    ({"alt": "P"}, {}, "P"),
+    ({}, {"alt": "H"}, "H"),
+    ({"alt": "P"}, {"alt": "H"}, "P"),
+    ({}, {}, None),
+    ({}, {"alt": 3}, None),
 )
 def test_what_one_of_them_says_both_say(payload: dict[str, Any], hint: dict[str, Any], alt: str | None) -> None:
     made = mirror_hint({"type": "media.image", "payload": payload, "meta": {"rendering": hint}})
@@ -337,30 +331,26 @@ def test_what_one_of_them_says_both_say(payload: dict[str, Any], hint: dict[str,
 
 
 @pytest.mark.rule("media-82")
-@for_each(
+@each_case(
     "document",
-    [
-        {"type": "media.image", "payload": []},
-        {"type": "media.image"},
-        {"type": "media.image", "payload": {}, "meta": 1},
-        {"type": "media.image", "payload": {}, "meta": {"rendering": "x"}},
-    ],
+    {"type": "media.image", "payload": []},
+    {"type": "media.image"},
+    {"type": "media.image", "payload": {}, "meta": 1},
+    {"type": "media.image", "payload": {}, "meta": {"rendering": "x"}},
 )
 def test_what_is_no_envelope_stays_as_it_is(document: dict[str, Any]) -> None:
     assert mirror_hint(document) == document
 
 
 @pytest.mark.rule("media-83")
-@for_each(
-    ("payload", "place"),
-    [
-        ({"url": "https://a.example/x"}, None),
-        ({"url": "http://a.example/x"}, None),
-        ({"base64": "AAAA"}, None),
-        ({"url": "data:image/png;base64,AAAA"}, "/payload/url"),
-        ({"url": "JavaScript:alert(1)"}, "/payload/url"),
-        ({"url": "file:///etc/passwd"}, "/payload/url"),
-    ],
+@each_case(
+    "payload, place",
+    ({"url": "https://a.example/x"}, None),
+    ({"url": "http://a.example/x"}, None),
+    ({"base64": "AAAA"}, None),
+    ({"url": "data:image/png;base64,AAAA"}, "/payload/url"),
+    ({"url": "JavaScript:alert(1)"}, "/payload/url"),
+    ({"url": "file:///etc/passwd"}, "/payload/url"),
 )
 def test_a_url_is_a_web_address(payload: dict[str, Any], place: str | None) -> None:
     fault = check_media_url(payload)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.media.file_heads import ACTIVE, ALL_HEADS, FRAME, HEADS_BY_TYPE
 from weftwork.protocol.media import media_types
@@ -22,54 +22,52 @@ declared = st.sampled_from(
 
 
 @pytest.mark.rule("media-08")
-@for_each(
-    ("said", "looks", "served"),
-    [
-        ("", "image/png", "image/png"),
-        ("", "text/html", "text/html"),
-        ("image/png", "image/png", "image/png"),
-        ("IMAGE/PNG", "image/png", "image/png"),
-        (" image/png ; charset=utf-7", "image/png", "image/png"),
-        ("image/jpg", "image/jpeg", "image/jpeg"),
-        ("audio/mp3", "audio/mpeg", "audio/mpeg"),
-        ("audio/x-wav", "audio/wav", "audio/wav"),
-        ("audio/m4a", "audio/mp4", "audio/mp4"),
-        ("audio/x-m4a", "video/mp4", "audio/mp4"),
-        ("video/mp4", "audio/mp4", media_types.UNKNOWN_TYPE),
-        ("audio/webm", "video/webm", "audio/webm"),
-        ("image/png", "image/jpeg", media_types.UNKNOWN_TYPE),
-        ("image/png", "text/html", media_types.UNKNOWN_TYPE),
-        ("image/png", "text/plain", media_types.UNKNOWN_TYPE),
-        ("text/plain", "image/png", media_types.UNKNOWN_TYPE),
-        ("text/plain", "text/html", media_types.UNKNOWN_TYPE),
-        ("text/plain", "image/svg+xml", media_types.UNKNOWN_TYPE),
-        ("text/markdown", "application/xml", media_types.UNKNOWN_TYPE),
-        ("application/json", "text/html", media_types.UNKNOWN_TYPE),
-        ("text/html", "text/html", "text/html"),
-        ("image/svg+xml", "image/svg+xml", "image/svg+xml"),
-        ("text/xml", "application/xml", "application/xml"),
-        ("application/rss+xml", "application/xml", "application/xml"),
-        ("text/csv", "text/plain", "text/csv"),
-        ("application/csv", "text/plain", "text/csv"),
-        ("text/markdown; charset=utf-8", "application/json", "text/markdown"),
-        ("application/json", "text/plain", "application/json"),
-        ("application/geo+json", "application/json", "application/geo+json"),
-        ("application/yaml", "text/plain", "application/yaml"),
-        ("application/javascript", "text/plain", "text/plain"),
-        ("text/html", "text/plain", "text/plain"),
-        ("image/svg+xml", "text/plain", media_types.UNKNOWN_TYPE),
-        (DOCX, "application/zip", DOCX),
-        ("application/epub+zip", "application/zip", "application/epub+zip"),
-        (DOCX, "text/plain", media_types.UNKNOWN_TYPE),
-        ("application/java-archive", "application/zip", media_types.UNKNOWN_TYPE),
-        ("application/octet-stream", "image/png", media_types.UNKNOWN_TYPE),
-        ("image/heic", media_types.UNKNOWN_TYPE, media_types.UNKNOWN_TYPE),
-        ("png", "image/png", media_types.UNKNOWN_TYPE),
-        ("image/png,text/html", "image/png", media_types.UNKNOWN_TYPE),
-        ("image/png\r\nx-evil: 1", "image/png", media_types.UNKNOWN_TYPE),
-        ("text/<script>", "text/plain", media_types.UNKNOWN_TYPE),
-        ("text/" + "x" * 200, "text/plain", media_types.UNKNOWN_TYPE),
-    ],
+@each_case(
+    "said, looks, served",
+    ("", "image/png", "image/png"),
+    ("", "text/html", "text/html"),
+    ("image/png", "image/png", "image/png"),
+    ("IMAGE/PNG", "image/png", "image/png"),
+    (" image/png ; charset=utf-7", "image/png", "image/png"),
+    ("image/jpg", "image/jpeg", "image/jpeg"),
+    ("audio/mp3", "audio/mpeg", "audio/mpeg"),
+    ("audio/x-wav", "audio/wav", "audio/wav"),
+    ("audio/m4a", "audio/mp4", "audio/mp4"),
+    ("audio/x-m4a", "video/mp4", "audio/mp4"),
+    ("video/mp4", "audio/mp4", media_types.UNKNOWN_TYPE),
+    ("audio/webm", "video/webm", "audio/webm"),
+    ("image/png", "image/jpeg", media_types.UNKNOWN_TYPE),
+    ("image/png", "text/html", media_types.UNKNOWN_TYPE),
+    ("image/png", "text/plain", media_types.UNKNOWN_TYPE),
+    ("text/plain", "image/png", media_types.UNKNOWN_TYPE),
+    ("text/plain", "text/html", media_types.UNKNOWN_TYPE),
+    ("text/plain", "image/svg+xml", media_types.UNKNOWN_TYPE),
+    ("text/markdown", "application/xml", media_types.UNKNOWN_TYPE),
+    ("application/json", "text/html", media_types.UNKNOWN_TYPE),
+    ("text/html", "text/html", "text/html"),
+    ("image/svg+xml", "image/svg+xml", "image/svg+xml"),
+    ("text/xml", "application/xml", "application/xml"),
+    ("application/rss+xml", "application/xml", "application/xml"),
+    ("text/csv", "text/plain", "text/csv"),
+    ("application/csv", "text/plain", "text/csv"),
+    ("text/markdown; charset=utf-8", "application/json", "text/markdown"),
+    ("application/json", "text/plain", "application/json"),
+    ("application/geo+json", "application/json", "application/geo+json"),
+    ("application/yaml", "text/plain", "application/yaml"),
+    ("application/javascript", "text/plain", "text/plain"),
+    ("text/html", "text/plain", "text/plain"),
+    ("image/svg+xml", "text/plain", media_types.UNKNOWN_TYPE),
+    (DOCX, "application/zip", DOCX),
+    ("application/epub+zip", "application/zip", "application/epub+zip"),
+    (DOCX, "text/plain", media_types.UNKNOWN_TYPE),
+    ("application/java-archive", "application/zip", media_types.UNKNOWN_TYPE),
+    ("application/octet-stream", "image/png", media_types.UNKNOWN_TYPE),
+    ("image/heic", media_types.UNKNOWN_TYPE, media_types.UNKNOWN_TYPE),
+    ("png", "image/png", media_types.UNKNOWN_TYPE),
+    ("image/png,text/html", "image/png", media_types.UNKNOWN_TYPE),
+    ("image/png\r\nx-evil: 1", "image/png", media_types.UNKNOWN_TYPE),
+    ("text/<script>", "text/plain", media_types.UNKNOWN_TYPE),
+    ("text/" + "x" * 200, "text/plain", media_types.UNKNOWN_TYPE),
 )
 def test_the_table(said: str, looks: str, served: str) -> None:
     assert media_types.resolve_media_type(said, looks) == served
@@ -101,8 +99,8 @@ def test_what_was_said_is_never_repeated_unread(said: str, looks: str) -> None:
 
 
 @pytest.mark.rule("media-07")
-@for_each(
-    "media_type", [*ACTIVE, "application/pdf", "text/plain", "application/json", media_types.UNKNOWN_TYPE, *SCRIPTS]
+@each_case(
+    "media_type", *ACTIVE, "application/pdf", "text/plain", "application/json", media_types.UNKNOWN_TYPE, *SCRIPTS
 )
 def test_the_rest_is_a_download(media_type: str) -> None:
     assert not media_types.is_inline(media_type)
@@ -131,7 +129,7 @@ MARKUP = [
 
 
 @pytest.mark.rule("media-05", "media-06")
-@for_each(("media_type", "head"), ALL_HEADS)
+@each_case("media_type, head", *ALL_HEADS)
 def test_what_programs_write_is_known(media_type: str, head: bytes) -> None:
     assert media_types.sniff_media_type(head) == media_type
 

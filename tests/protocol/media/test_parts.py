@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from weftwork.protocol.media import message_parts
 
 ALL = frozenset(message_parts.MODALITIES)
@@ -29,18 +29,16 @@ def wrong(content: Any, offered: frozenset[message_parts.Modality] = ALL, most: 
 
 
 @pytest.mark.rule("media-41")
-@for_each(
-    ("part", "shown"),
-    [
-        (PNG, message_parts.MediaInput("image", "image/png", "data", b"\0\0\0", "/c/0")),
-        ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, b"\x89PNG\r\n\x1a\n"),
-        ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, b"\0\0\0"),
-        ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, b"%PDF-"),
-        ({"type": "document", "mimeType": "text/plain", "url": "https://x.test/a"}, "https://x.test/a"),
-        ({"type": "document", "mimeType": "application/octet-stream", "mediaRef": REF}, REF),
-        ({"type": "audio", "mimeType": "Audio/OGG; codecs=opus", "url": "https://x.test/a"}, "https://x.test/a"),
-        ({"type": "image", "mimeType": "image/png", "mediaRef": "anything"}, "anything"),
-    ],
+@each_case(
+    "part, shown",
+    (PNG, message_parts.MediaInput("image", "image/png", "data", b"\0\0\0", "/c/0")),
+    ({"type": "image", "mimeType": "image/png", "dataBase64": "iVBORw0KGgo="}, b"\x89PNG\r\n\x1a\n"),
+    ({"type": "audio", "mimeType": "audio/mp3", "dataBase64": "AAAA"}, b"\0\0\0"),
+    ({"type": "file", "mimeType": "application/pdf", "dataBase64": "JVBERi0="}, b"%PDF-"),
+    ({"type": "document", "mimeType": "text/plain", "url": "https://x.test/a"}, "https://x.test/a"),
+    ({"type": "document", "mimeType": "application/octet-stream", "mediaRef": REF}, REF),
+    ({"type": "audio", "mimeType": "Audio/OGG; codecs=opus", "url": "https://x.test/a"}, "https://x.test/a"),
+    ({"type": "image", "mimeType": "image/png", "mediaRef": "anything"}, "anything"),
 )
 def test_a_part_names_its_type_and_one_source(part: Any, shown: Any) -> None:
     (found,) = parsed([part])
@@ -63,75 +61,71 @@ def test_texts_are_parts_too() -> None:
 
 
 @pytest.mark.rule("ai-03")
-@for_each(
-    ("content", "text"),
-    [
-        ("a", "a"),
-        ([], ""),
-        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
-        ([{"type": "text", "text": "a"}, PNG], None),
-        ([{"type": "text"}], None),
-        ([{"type": "text", "text": 1}], None),
-        (["a"], None),
-        ({"type": "text", "text": "a"}, None),
-        (1, None),
-    ],
+@each_case(
+    "content, text",
+    ("a", "a"),
+    ([], ""),
+    ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "a\nb"),
+    ([{"type": "text", "text": "a"}, PNG], None),
+    ([{"type": "text"}], None),
+    ([{"type": "text", "text": 1}], None),
+    (["a"], None),
+    ({"type": "text", "text": "a"}, None),
+    (1, None),
 )
 def test_a_message_of_nothing_but_text_is_a_text(content: Any, text: str | None) -> None:
     assert message_parts.plain_text(content) == text
 
 
 @pytest.mark.rule("media-43")
-@for_each(
-    ("part", "pointer"),
-    [
-        ({"type": "image", "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": 1, "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": SECRET, "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": "image/" + "x" * 2000, "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": "image/png\r\nX: y", "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": "audio/ogg", "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "audio", "mimeType": "image/png", "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": "application/octet-stream", "data": "AAAA"}, "/c/0/mimeType"),
-        ({"type": "image", "mimeType": "image/png"}, "/c/0"),
-        ({**PNG, "url": "https://x.test"}, "/c/0"),
-        ({**PNG, "mediaRef": REF}, "/c/0"),
-        ({**PNG, "dataBase64": "AAAA"}, "/c/0"),
-        ({**PNG, "url": "u", "mediaRef": REF}, "/c/0"),
-        ({**PNG, "data": ""}, "/c/0/data"),
-        ({**PNG, "data": None}, "/c/0/data"),
-        ({**PNG, "data": [SECRET]}, "/c/0/data"),
-        ({**PNG, "data": "AAA"}, "/c/0/data"),
-        ({**PNG, "data": "AA=A"}, "/c/0/data"),
-        ({**PNG, "data": "A==="}, "/c/0/data"),
-        ({**PNG, "data": "===="}, "/c/0/data"),
-        ({**PNG, "data": "AA\nAA==="}, "/c/0/data"),
-        ({**PNG, "data": "AA-_"}, "/c/0/data"),
-        ({**PNG, "data": "AA AA==="}, "/c/0/data"),
-        ({"type": "image", "mimeType": "image/png", "dataBase64": "!" + SECRET * 4}, "/c/0/dataBase64"),
-        ({"type": "image", "mimeType": "image/png", "url": "h" * 8193}, "/c/0/url"),
-        ({"type": "image", "mimeType": "image/png", "url": {}}, "/c/0/url"),
-        ({"type": "image", "mimeType": "image/png", "mediaRef": "h" * 513}, "/c/0/mediaRef"),
-        ({"type": "text"}, "/c/0/text"),
-        ({"type": "text", "text": 1}, "/c/0/text"),
-        ({"type": 1}, "/c/0"),
-        ({}, "/c/0"),
-        (SECRET, "/c/0"),
-        (None, "/c/0"),
-        ([PNG], "/c/0"),
-    ],
+@each_case(
+    "part, pointer",
+    ({"type": "image", "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": 1, "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": SECRET, "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": "image/" + "x" * 2000, "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": "image/png\r\nX: y", "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": "audio/ogg", "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "audio", "mimeType": "image/png", "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": "application/octet-stream", "data": "AAAA"}, "/c/0/mimeType"),
+    ({"type": "image", "mimeType": "image/png"}, "/c/0"),
+    ({**PNG, "url": "https://x.test"}, "/c/0"),
+    ({**PNG, "mediaRef": REF}, "/c/0"),
+    ({**PNG, "dataBase64": "AAAA"}, "/c/0"),
+    ({**PNG, "url": "u", "mediaRef": REF}, "/c/0"),
+    ({**PNG, "data": ""}, "/c/0/data"),
+    ({**PNG, "data": None}, "/c/0/data"),
+    ({**PNG, "data": [SECRET]}, "/c/0/data"),
+    ({**PNG, "data": "AAA"}, "/c/0/data"),
+    ({**PNG, "data": "AA=A"}, "/c/0/data"),
+    ({**PNG, "data": "A==="}, "/c/0/data"),
+    ({**PNG, "data": "===="}, "/c/0/data"),
+    ({**PNG, "data": "AA\nAA==="}, "/c/0/data"),
+    ({**PNG, "data": "AA-_"}, "/c/0/data"),
+    ({**PNG, "data": "AA AA==="}, "/c/0/data"),
+    ({"type": "image", "mimeType": "image/png", "dataBase64": "!" + SECRET * 4}, "/c/0/dataBase64"),
+    ({"type": "image", "mimeType": "image/png", "url": "h" * 8193}, "/c/0/url"),
+    ({"type": "image", "mimeType": "image/png", "url": {}}, "/c/0/url"),
+    ({"type": "image", "mimeType": "image/png", "mediaRef": "h" * 513}, "/c/0/mediaRef"),
+    ({"type": "text"}, "/c/0/text"),
+    ({"type": "text", "text": 1}, "/c/0/text"),
+    ({"type": 1}, "/c/0"),
+    ({}, "/c/0"),
+    (SECRET, "/c/0"),
+    (None, "/c/0"),
+    ([PNG], "/c/0"),
 )
 def test_a_part_of_another_shape_is_told_where(part: Any, pointer: str) -> None:
     assert wrong([part]) == ("validation_error", pointer)
 
 
-@for_each("content", [None, 1, True, {}, PNG])
+@each_case("content", None, 1, True, {}, PNG)
 def test_content_is_a_text_or_a_list(content: Any) -> None:
     assert wrong(content) == ("validation_error", "/c")
 
 
 @pytest.mark.rule("media-40")
-@for_each("kind", ["image", "audio", "document", "file", "video", "", "Image", "TEXT", SECRET])
+@each_case("kind", "image", "audio", "document", "file", "video", "", "Image", "TEXT", SECRET)
 def test_a_part_that_is_not_taken_is_no_matter_of_shape(kind: str) -> None:
     for part in ({"type": kind}, {"type": kind, "mimeType": SECRET, "url": 1, "data": SECRET}):
         assert wrong([{"type": "text"}, {}, part], frozenset()) == ("unsupported_modality", "/c/2/type")
@@ -149,8 +143,8 @@ def test_each_modality_is_taken_by_itself(taken: message_parts.Modality) -> None
 
 
 @pytest.mark.rule("media-44")
-@for_each("over", [-1, 0, 1, 2, 3])
-@for_each("name", ["data", "dataBase64"])
+@each_case("over", -1, 0, 1, 2, 3)
+@each_case("name", "data", "dataBase64")
 def test_the_cap_is_one_of_decoded_bytes(over: int, name: str) -> None:
     part = {"type": "image", "mimeType": "image/png", name: b64encode(b"x" * (CAP + over)).decode()}
     if over <= 0:
@@ -256,15 +250,13 @@ def parsed_parts(content: list[Any], offered: frozenset[message_parts.Modality] 
 
 
 @pytest.mark.rule("media-50")
-@for_each(
-    ("given_part", "part"),
-    [
-        ({"mediaRef": REF, "mimeType": "image/png", "url": "u", "bytes": 3}, ("image", "mediaRef", REF)),
-        ({"mediaRef": REF, "mimeType": "audio/ogg"}, ("audio", "mediaRef", REF)),
-        ({"mediaRef": REF, "mimeType": "application/pdf"}, ("document", "mediaRef", REF)),
-        ({"url": "u", "mimeType": "image/jpg", "alt": "x"}, ("image", "url", "u")),
-        ({"data": "AAAA", "mimeType": "text/plain"}, ("document", "data", b"\0\0\0")),
-    ],
+@each_case(
+    "given_part, part",
+    ({"mediaRef": REF, "mimeType": "image/png", "url": "u", "bytes": 3}, ("image", "mediaRef", REF)),
+    ({"mediaRef": REF, "mimeType": "audio/ogg"}, ("audio", "mediaRef", REF)),
+    ({"mediaRef": REF, "mimeType": "application/pdf"}, ("document", "mediaRef", REF)),
+    ({"url": "u", "mimeType": "image/jpg", "alt": "x"}, ("image", "url", "u")),
+    ({"data": "AAAA", "mimeType": "text/plain"}, ("document", "data", b"\0\0\0")),
 )
 def test_a_reference_to_media_is_a_part(given_part: Any, part: Any) -> None:
     (found,) = parsed_parts([given_part])
@@ -272,46 +264,42 @@ def test_a_reference_to_media_is_a_part(given_part: Any, part: Any) -> None:
 
 
 @pytest.mark.rule("media-50")
-@for_each(
-    ("given_part", "named"),
-    [
-        (REF, message_parts.AssetInput(REF, None, "/c/0")),
-        ({"mediaRef": REF}, message_parts.AssetInput(REF, None, "/c/0")),
-        ({"mediaRef": REF, "mimeType": "", "url": "u", "bytes": 3}, message_parts.AssetInput(REF, None, "/c/0")),
-        ({"mediaRef": REF, "mimeType": None}, message_parts.AssetInput(REF, None, "/c/0")),
-        ({"mediaRef": "anything"}, message_parts.AssetInput("anything", None, "/c/0")),
-        ({"type": "file", "mediaRef": REF}, message_parts.AssetInput(REF, "document", "/c/0")),
-        ({"type": "image", "mediaRef": REF, "mimeType": ""}, message_parts.AssetInput(REF, "image", "/c/0")),
-    ],
+@each_case(
+    "given_part, named",
+    (REF, message_parts.AssetInput(REF, None, "/c/0")),
+    ({"mediaRef": REF}, message_parts.AssetInput(REF, None, "/c/0")),
+    ({"mediaRef": REF, "mimeType": "", "url": "u", "bytes": 3}, message_parts.AssetInput(REF, None, "/c/0")),
+    ({"mediaRef": REF, "mimeType": None}, message_parts.AssetInput(REF, None, "/c/0")),
+    ({"mediaRef": "anything"}, message_parts.AssetInput("anything", None, "/c/0")),
+    ({"type": "file", "mediaRef": REF}, message_parts.AssetInput(REF, "document", "/c/0")),
+    ({"type": "image", "mediaRef": REF, "mimeType": ""}, message_parts.AssetInput(REF, "image", "/c/0")),
 )
 def test_a_name_alone_is_a_part_as_well(given_part: Any, named: message_parts.AssetInput) -> None:
     assert parsed_parts([given_part]) == (named,)
 
 
-@for_each("given_part", [PNG, {"type": "video"}, {"type": 1}, {"type": "text", "text": REF}])
+@each_case("given_part", PNG, {"type": "video"}, {"type": 1}, {"type": "text", "text": REF})
 def test_a_part_stays_as_it_is(given_part: Any) -> None:
     assert message_parts.normalize_part(given_part) is given_part
 
 
 @pytest.mark.rule("media-43", "media-50")
-@for_each(
-    ("given_part", "pointer", "word"),
-    [
-        ({"url": SECRET}, "/c/0/mimeType", "mimeType"),
-        ({"data": SECRET}, "/c/0/mimeType", "mimeType"),
-        ({"mimeType": 1, "url": SECRET}, "/c/0/mimeType", "mimeType"),
-        ({"type": "image", "url": SECRET}, "/c/0/mimeType", "mimeType"),
-        ({"type": "image", "url": SECRET, "mediaRef": REF}, "/c/0/mimeType", "mimeType"),
-        ({"mediaRef": 7}, "/c/0/mediaRef", "mediaRef"),
-        ({"mediaRef": ""}, "/c/0/mediaRef", "source"),
-        ({"mediaRef": "x" * 513}, "/c/0/mediaRef", "source"),
-        (SECRET, "/c/0", "mediaRef"),
-        ("https://x.test/" + SECRET, "/c/0", "mediaRef"),
-        ({}, "/c/0", "mediaRef"),
-        (7, "/c/0", "mediaRef"),
-        (None, "/c/0", "mediaRef"),
-        ([REF], "/c/0", "mediaRef"),
-    ],
+@each_case(
+    "given_part, pointer, word",
+    ({"url": SECRET}, "/c/0/mimeType", "mimeType"),
+    ({"data": SECRET}, "/c/0/mimeType", "mimeType"),
+    ({"mimeType": 1, "url": SECRET}, "/c/0/mimeType", "mimeType"),
+    ({"type": "image", "url": SECRET}, "/c/0/mimeType", "mimeType"),
+    ({"type": "image", "url": SECRET, "mediaRef": REF}, "/c/0/mimeType", "mimeType"),
+    ({"mediaRef": 7}, "/c/0/mediaRef", "mediaRef"),
+    ({"mediaRef": ""}, "/c/0/mediaRef", "source"),
+    ({"mediaRef": "x" * 513}, "/c/0/mediaRef", "source"),
+    (SECRET, "/c/0", "mediaRef"),
+    ("https://x.test/" + SECRET, "/c/0", "mediaRef"),
+    ({}, "/c/0", "mediaRef"),
+    (7, "/c/0", "mediaRef"),
+    (None, "/c/0", "mediaRef"),
+    ([REF], "/c/0", "mediaRef"),
 )
 def test_the_message_says_what_is_missing(given_part: Any, pointer: str, word: str) -> None:
     found = parsed_parts([given_part])
@@ -322,9 +310,7 @@ def test_the_message_says_what_is_missing(given_part: Any, pointer: str, word: s
 
 
 @pytest.mark.rule("media-40")
-@pytest.mark.parametrize(
-    "given_part", [{"mimeType": "video/mp4", "url": "u"}, {"mimeType": "Video/X", "mediaRef": REF}]
-)
+@each_case("given_part", {"mimeType": "video/mp4", "url": "u"}, {"mimeType": "Video/X", "mediaRef": REF})
 def test_a_film_is_no_document(given_part: Any) -> None:
     found = parsed_parts([{"url": "no media type"}, given_part])
     assert isinstance(found, message_parts.PartError)
@@ -351,19 +337,17 @@ def test_names_count_among_the_media_of_a_request() -> None:
 
 
 @pytest.mark.rule("media-50")
-@for_each(
-    ("said", "media_type", "shown"),
-    [
-        (None, "image/png", "image"),
-        (None, "audio/ogg", "audio"),
-        (None, "text/plain", "document"),
-        (None, "application/octet-stream", "document"),
-        (None, "video/mp4", "unsupported_modality"),
-        ("image", "image/png", "image"),
-        ("document", "image/png", "document"),
-        ("image", "audio/ogg", "validation_error"),
-        ("audio", "application/octet-stream", "validation_error"),
-    ],
+@each_case(
+    "said, media_type, shown",
+    (None, "image/png", "image"),
+    (None, "audio/ogg", "audio"),
+    (None, "text/plain", "document"),
+    (None, "application/octet-stream", "document"),
+    (None, "video/mp4", "unsupported_modality"),
+    ("image", "image/png", "image"),
+    ("document", "image/png", "document"),
+    ("image", "audio/ogg", "validation_error"),
+    ("audio", "application/octet-stream", "validation_error"),
 )
 def test_an_asset_is_shown_as_what_it_is(said: message_parts.Modality | None, media_type: str, shown: str) -> None:
     found = message_parts.resolve_asset_part(message_parts.AssetInput(REF, said, "/c/0"), media_type, ALL)

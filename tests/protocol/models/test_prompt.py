@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 from weftwork.protocol.json import schema
 from weftwork.protocol.models import prompt_composition, prompt_templates
 from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose, extract_path
@@ -40,18 +40,16 @@ def sha(text: str) -> str:
 
 
 @pytest.mark.rule("prompt-05")
-@for_each(
-    ("text", "expected"),
-    [
-        ("{{a}}", "1"),
-        ("{{ a }}{{a}}", "11"),
-        ("{{{a}}}", "1"),
-        ("{{{ b }}}|{{c}}|{{d}}", '{{a}}|{"x":[1,null]}|true'),
-        ("{{missing}}.", "."),
-        ("{{n}}.", "."),
-        ("{a} {{}} {{ }} {{a", "{a} {{}} {{ }} {{a"),
-        ("{{a.b}} {{#a}} {{é}}", "{{a.b}} {{#a}} {{é}}"),
-    ],
+@each_case(
+    "text, expected",
+    ("{{a}}", "1"),
+    ("{{ a }}{{a}}", "11"),
+    ("{{{a}}}", "1"),
+    ("{{{ b }}}|{{c}}|{{d}}", '{{a}}|{"x":[1,null]}|true'),
+    ("{{missing}}.", "."),
+    ("{{n}}.", "."),
+    ("{a} {{}} {{ }} {{a", "{a} {{}} {{ }} {{a"),
+    ("{{a.b}} {{#a}} {{é}}", "{{a.b}} {{#a}} {{é}}"),
 )
 def test_places_are_filled_in_once(text: str, expected: str) -> None:
     result = composed(text, a=1, b="{{a}}", c={"x": [1, None]}, d=True, n=Binding(None))
@@ -80,9 +78,15 @@ def test_what_is_bound() -> None:
     assert composed("{{a}}", path, a={"x": [0, {"y": 5}]}).text == "5"
 
 
-@for_each(
-    ("path", "value"),
-    [("$", {"a": [1]}), ("$.a", [1]), ("a[0]", 1), ("$.a[1]", None), ("$.b", None), ("$.a.x", None), ("$..a", None)],
+@each_case(
+    "path, value",
+    ("$", {"a": [1]}),
+    ("$.a", [1]),
+    ("a[0]", 1),
+    ("$.a[1]", None),
+    ("$.b", None),
+    ("$.a.x", None),
+    ("$..a", None),
 )
 def test_paths_into_values(path: str, value: Any) -> None:
     assert extract_path({"a": [1]}, path) == value
@@ -139,19 +143,17 @@ def test_no_text_raises_and_no_secret_is_shown(text: str, values: dict[str, str]
 
 
 @pytest.mark.rule("prompt-01")
-@for_each(
-    ("given", "expected", "text"),
-    [
-        ("prompt:writer", prompt_templates.PromptRef("writer"), "prompt:writer"),
-        ("prompt:a.b-c_d@1.2.3", prompt_templates.PromptRef("a.b-c_d", "1.2.3"), "prompt:a.b-c_d@1.2.3"),
-        ("prompt:a@1.2.3-rc.1+build", prompt_templates.PromptRef("a", "1.2.3-rc.1+build"), "prompt:a@1.2.3-rc.1+build"),
-        ({"templateId": "a"}, prompt_templates.PromptRef("a"), "prompt:a"),
-        (
-            {"templateId": "a", "version": "1.0.0", "libraryId": "lib", "variableOverrides": {"x": 1}},
-            prompt_templates.PromptRef("a", "1.0.0", "lib", {"x": 1}),
-            "prompt:a@1.0.0",
-        ),
-    ],
+@each_case(
+    "given, expected, text",
+    ("prompt:writer", prompt_templates.PromptRef("writer"), "prompt:writer"),
+    ("prompt:a.b-c_d@1.2.3", prompt_templates.PromptRef("a.b-c_d", "1.2.3"), "prompt:a.b-c_d@1.2.3"),
+    ("prompt:a@1.2.3-rc.1+build", prompt_templates.PromptRef("a", "1.2.3-rc.1+build"), "prompt:a@1.2.3-rc.1+build"),
+    ({"templateId": "a"}, prompt_templates.PromptRef("a"), "prompt:a"),
+    (
+        {"templateId": "a", "version": "1.0.0", "libraryId": "lib", "variableOverrides": {"x": 1}},
+        prompt_templates.PromptRef("a", "1.0.0", "lib", {"x": 1}),
+        "prompt:a@1.0.0",
+    ),
 )
 def test_references(given: Any, expected: prompt_templates.PromptRef, text: str) -> None:
     assert schema.check_inline(prompt_templates.REF_SCHEMA, given, "") == []
@@ -160,23 +162,21 @@ def test_references(given: Any, expected: prompt_templates.PromptRef, text: str)
 
 
 @pytest.mark.rule("prompt-01")
-@for_each(
+@each_case(
     "given",
-    [
-        *(
-            "writer",
-            "prompt:",
-            "prompt:A",
-            "prompt:a@1",
-            "prompt:a@1.0",
-            "prompt:a@",
-            "prompt:a b",
-            " prompt:a",
-            "prompt:a\n",
-        ),
-        *(f"prompt:{'a' * 129}", "prompt:.a", "prompt:a@1.0.0 ", 7, None, [], {}, {"templateId": "A"}),
-        *({"templateId": "a", "version": "1"}, {"templateId": "a", "more": 1}, {"templateId": "a", "libraryId": ""}),
-    ],
+    *(
+        "writer",
+        "prompt:",
+        "prompt:A",
+        "prompt:a@1",
+        "prompt:a@1.0",
+        "prompt:a@",
+        "prompt:a b",
+        " prompt:a",
+        "prompt:a\n",
+    ),
+    *(f"prompt:{'a' * 129}", "prompt:.a", "prompt:a@1.0.0 ", 7, None, [], {}, {"templateId": "A"}),
+    *({"templateId": "a", "version": "1"}, {"templateId": "a", "more": 1}, {"templateId": "a", "libraryId": ""}),
 )
 def test_what_is_no_reference(given: Any) -> None:
     assert schema.check_inline(prompt_templates.REF_SCHEMA, given, "") != []

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.net import address
 from weftwork.protocol.net import target as module
@@ -16,22 +16,20 @@ ANY = OutboundPolicy(private=True)
 
 
 @pytest.mark.rule("out-02")
-@for_each(
-    ("url", "found"),
-    [
-        ("https://example.com", RequestTarget("https", "example.com", 443, "/")),
-        ("HTTPS://Example.COM:443/a/B?c=D#e", RequestTarget("https", "example.com", 443, "/a/B?c=D")),
-        ("https://example.com.:8443?x", RequestTarget("https", "example.com", 8443, "/?x")),
-        ("http://example.com", RequestTarget("http", "example.com", 80, "/")),
-        ("https://[2606:4700::1111]:444/", RequestTarget("https", "2606:4700::1111", 444, "/")),
-        ("https://[0:0:0:0:0:ffff:7f00:1]/", RequestTarget("https", "::ffff:7f00:1", 443, "/")),
-        ("https://xn--bcher-kva.example/ä?ö", RequestTarget("https", "xn--bcher-kva.example", 443, "/%C3%A4?%C3%B6")),
-        ("https://ｅｘａｍｐｌｅ。com/", RequestTarget("https", "example.com", 443, "/")),  # noqa: RUF001
-        ("https://a_b.example-c.test/%2e%2E/x", RequestTarget("https", "a_b.example-c.test", 443, "/%2e%2E/x")),
-        ("https://2130706433/", RequestTarget("https", "2130706433", 443, "/")),
-        ("https://example.com/@x:y", RequestTarget("https", "example.com", 443, "/@x:y")),
-        ("https://example.com#@x", RequestTarget("https", "example.com", 443, "/")),
-    ],
+@each_case(
+    "url, found",
+    ("https://example.com", RequestTarget("https", "example.com", 443, "/")),
+    ("HTTPS://Example.COM:443/a/B?c=D#e", RequestTarget("https", "example.com", 443, "/a/B?c=D")),
+    ("https://example.com.:8443?x", RequestTarget("https", "example.com", 8443, "/?x")),
+    ("http://example.com", RequestTarget("http", "example.com", 80, "/")),
+    ("https://[2606:4700::1111]:444/", RequestTarget("https", "2606:4700::1111", 444, "/")),
+    ("https://[0:0:0:0:0:ffff:7f00:1]/", RequestTarget("https", "::ffff:7f00:1", 443, "/")),
+    ("https://xn--bcher-kva.example/ä?ö", RequestTarget("https", "xn--bcher-kva.example", 443, "/%C3%A4?%C3%B6")),
+    ("https://ｅｘａｍｐｌｅ。com/", RequestTarget("https", "example.com", 443, "/")),  # noqa: RUF001
+    ("https://a_b.example-c.test/%2e%2E/x", RequestTarget("https", "a_b.example-c.test", 443, "/%2e%2E/x")),
+    ("https://2130706433/", RequestTarget("https", "2130706433", 443, "/")),
+    ("https://example.com/@x:y", RequestTarget("https", "example.com", 443, "/@x:y")),
+    ("https://example.com#@x", RequestTarget("https", "example.com", 443, "/")),
 )
 def test_what_a_url_means(url: str, found: RequestTarget) -> None:
     assert parse_target(url, ANY) == found
@@ -39,14 +37,12 @@ def test_what_a_url_means(url: str, found: RequestTarget) -> None:
 
 
 @pytest.mark.rule("out-02")
-@for_each(
-    ("policy", "urls"),
-    [
-        (OutboundPolicy(), ["http://example.com/", "https://example.com:80/", "https://example.com:8443/"]),
-        (OutboundPolicy(frozenset({8443})), ["https://example.com/", "http://example.com:8443/"]),
-        (OutboundPolicy(http=True), ["http://example.com:8080/", "https://example.com:80/", "http://x.local/"]),
-        (ANY, ["ftp://example.com/", "https://metadata.google.internal/", "https://example.com:0/", "https://a@b/"]),
-    ],
+@each_case(
+    "policy, urls",
+    (OutboundPolicy(), ["http://example.com/", "https://example.com:80/", "https://example.com:8443/"]),
+    (OutboundPolicy(frozenset({8443})), ["https://example.com/", "http://example.com:8443/"]),
+    (OutboundPolicy(http=True), ["http://example.com:8080/", "https://example.com:80/", "http://x.local/"]),
+    (ANY, ["ftp://example.com/", "https://metadata.google.internal/", "https://example.com:0/", "https://a@b/"]),
 )
 def test_what_the_operator_does_not_allow(policy: OutboundPolicy, urls: list[str]) -> None:
     for url in urls:
@@ -54,13 +50,11 @@ def test_what_the_operator_does_not_allow(policy: OutboundPolicy, urls: list[str
             parse_target(url, policy)
 
 
-@pytest.mark.parametrize(
-    ("policy", "urls"),
-    [
-        (OutboundPolicy(frozenset({443, 8443})), ["https://example.com/", "https://example.com:8443/"]),
-        (OutboundPolicy(http=True), ["http://example.com/", "https://example.com/", "http://example.com:443/"]),
-        (ANY, ["http://localhost:1/", "https://vault.internal:65535/", "http://printer.local/"]),
-    ],
+@each_case(
+    "policy, urls",
+    (OutboundPolicy(frozenset({443, 8443})), ["https://example.com/", "https://example.com:8443/"]),
+    (OutboundPolicy(http=True), ["http://example.com/", "https://example.com/", "http://example.com:443/"]),
+    (ANY, ["http://localhost:1/", "https://vault.internal:65535/", "http://printer.local/"]),
 )
 def test_what_the_operator_allows(policy: OutboundPolicy, urls: list[str]) -> None:
     for url in urls:
@@ -156,16 +150,14 @@ INSIDE = (
 
 # fmt: on
 @pytest.mark.rule("out-01")
-@pytest.mark.parametrize(
-    ("texts", "always", "private"), [(PUBLIC, True, True), (NEVER, False, False), (INSIDE, False, True)]
-)
+@each_case("texts, always, private", (PUBLIC, True, True), (NEVER, False, False), (INSIDE, False, True))
 def test_the_table(texts: tuple[str, ...], always: bool, private: bool) -> None:
     for text in texts:
         found = address.parse_address(text)
         assert (address.is_allowed(found), address.is_allowed(found, private=True)) == (always, private), text
 
 
-@for_each("text", ["fe80::1%eth0", "::1%1", "", "127.1", "0x7f000001", "0177.0.0.1", "1.2.3.4 ", "[::1]"])
+@each_case("text", "fe80::1%eth0", "::1%1", "", "127.1", "0x7f000001", "0177.0.0.1", "1.2.3.4 ", "[::1]")
 def test_what_is_no_address_or_has_a_zone_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         address.parse_address(text)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.ids import MAX_NODE_ID
 from weftwork.protocol.people import interrupt_tokens
@@ -106,24 +106,22 @@ def test_bits_that_mean_nothing_make_another_text_too(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.rule("tok-01")
-@for_each(
+@each_case(
     "payload",
-    [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"\xff\xfe",
-        interrupt_tokens.signed_bytes(TOKEN).replace(b'"resolve"', b'"approve"'),
-        interrupt_tokens.signed_bytes(TOKEN).replace(b'"k1"', b"1"),
-        interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f'"{NOW}"'.encode()),
-        interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f"{NOW}.0".encode()),
-        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"admin":true}',
-        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"for":null}',
-        interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"intent":"inspect"}',
-        interrupt_tokens.signed_bytes(TOKEN).replace(b":", b": ", 1),
-        b" " + interrupt_tokens.signed_bytes(TOKEN),
-    ],
+    b"",
+    b"{}",
+    b"[]",
+    b"null",
+    b"\xff\xfe",
+    interrupt_tokens.signed_bytes(TOKEN).replace(b'"resolve"', b'"approve"'),
+    interrupt_tokens.signed_bytes(TOKEN).replace(b'"k1"', b"1"),
+    interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f'"{NOW}"'.encode()),
+    interrupt_tokens.signed_bytes(TOKEN).replace(str(NOW).encode(), f"{NOW}.0".encode()),
+    interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"admin":true}',
+    interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"for":null}',
+    interrupt_tokens.signed_bytes(TOKEN)[:-1] + b',"intent":"inspect"}',
+    interrupt_tokens.signed_bytes(TOKEN).replace(b":", b": ", 1),
+    b" " + interrupt_tokens.signed_bytes(TOKEN),
 )
 def test_a_payload_of_another_form_is_none(payload: bytes) -> None:
     assert interrupt_tokens.decode_token(interrupt_tokens.encode_token(payload, SIGNATURE)) is None
@@ -135,20 +133,18 @@ def test_no_text_breaks_it(text: str) -> None:
 
 
 @pytest.mark.rule("tok-03")
-@for_each(("at", "over"), [(-1, False), (0, True), (1, True), (-interrupt_tokens.LEEWAY_MS, False), (10**9, True)])
+@each_case("at, over", (-1, False), (0, True), (1, True), (-interrupt_tokens.LEEWAY_MS, False), (10**9, True))
 def test_it_ends_to_the_millisecond(at: int, over: bool) -> None:
     assert TOKEN.is_expired(NOW + interrupt_tokens.LEEWAY_MS + at) is over
 
 
 @pytest.mark.rule("tok-03")
-@for_each(
-    ("due", "ends"),
-    [
-        (None, NOW + interrupt_tokens.READ_TOKEN_MS),
-        (NOW + 1, NOW + 1),
-        (NOW + interrupt_tokens.READ_TOKEN_MS, NOW + interrupt_tokens.READ_TOKEN_MS),
-        (NOW + interrupt_tokens.READ_TOKEN_MS + 1, NOW + interrupt_tokens.READ_TOKEN_MS),
-    ],
+@each_case(
+    "due, ends",
+    (None, NOW + interrupt_tokens.READ_TOKEN_MS),
+    (NOW + 1, NOW + 1),
+    (NOW + interrupt_tokens.READ_TOKEN_MS, NOW + interrupt_tokens.READ_TOKEN_MS),
+    (NOW + interrupt_tokens.READ_TOKEN_MS + 1, NOW + interrupt_tokens.READ_TOKEN_MS),
 )
 def test_it_never_outlasts_the_interrupt(due: int | None, ends: int) -> None:
     assert interrupt_tokens.token_expiry(NOW, interrupt_tokens.READ_TOKEN_MS, due) == ends
@@ -168,20 +164,18 @@ def test_the_refusals_say_nothing_of_the_token() -> None:
     ) == (410, "interrupt_expired", None)
 
 
-@for_each(
-    ("text", "good"),
-    [
-        ("ada", True),
-        ("Ada Lovelace <ada@example.org>", True),
-        ("é" * interrupt_tokens.MAX_PERSON_NAME, True),
-        ("a" * (interrupt_tokens.MAX_PERSON_NAME + 1), False),
-        ("", False),
-        ("a\nb", False),
-        ("a\x85b", False),
-        ("a\u2028b", False),
-        (1, False),
-        (None, False),
-    ],
+@each_case(
+    "text, good",
+    ("ada", True),
+    ("Ada Lovelace <ada@example.org>", True),
+    ("é" * interrupt_tokens.MAX_PERSON_NAME, True),
+    ("a" * (interrupt_tokens.MAX_PERSON_NAME + 1), False),
+    ("", False),
+    ("a\nb", False),
+    ("a\x85b", False),
+    ("a\u2028b", False),
+    (1, False),
+    (None, False),
 )
 def test_who_a_link_can_be_for(text: Any, good: bool) -> None:
     assert interrupt_tokens.is_person_name(text) is good
@@ -203,6 +197,6 @@ def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, sig
 
 
 @pytest.mark.rule("tok-07")
-@for_each("path", ["/v1/runs/01k5x2v9q7j3m8n4p6r0s1t2w5/interrupts/a.b", "/v1/interrupts/", "", "/health"])
+@each_case("path", "/v1/runs/01k5x2v9q7j3m8n4p6r0s1t2w5/interrupts/a.b", "/v1/interrupts/", "", "/health")
 def test_other_paths_stay_as_they_are(path: str) -> None:
     assert interrupt_tokens.mask_tokens(path) == path

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.json import schema
@@ -59,7 +59,7 @@ def test_a_marker_names_what_it_stands_for() -> None:
 
 
 @pytest.mark.rule("hide-02")
-@for_each("shape", SHAPES)
+@each_case("shape", *SHAPES)
 def test_sensitive_variables_are_shown_as_their_marker(shape: str) -> None:
     assert visible_variable(PLAN, "secret", SHAPES[shape]) == redaction_marker("secret")
     assert visible_variable(PLAN, "plain", SHAPES[shape]) == SHAPES[shape]
@@ -90,8 +90,8 @@ def payload_at(pointer: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@for_each("shape", SHAPES)
-@for_each("place", WHOLE)
+@each_case("shape", *SHAPES)
+@each_case("place", *WHOLE)
 def test_a_place_is_hidden_whole_whatever_stands_there(place: str, shape: str) -> None:
     kind, node_id, pointer, marker = WHOLE[place]
     more = {"name": "secret"} if kind == "variable.changed" else {}
@@ -169,7 +169,7 @@ READABLE: dict[str, tuple[str, str | None, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@for_each("name", READABLE)
+@each_case("name", *READABLE)
 def test_elsewhere_only_copies_of_texts_are_masked(name: str) -> None:
     kind, node_id, payload, expected = READABLE[name]
     before = copy.deepcopy(payload)
@@ -192,7 +192,7 @@ STRUCTURE: dict[str, tuple[str, str | None, dict[str, Any]]] = {
 
 
 @pytest.mark.rule("hide-03")
-@for_each("name", STRUCTURE)
+@each_case("name", *STRUCTURE)
 def test_what_the_protocol_says_itself_is_never_rewritten(name: str) -> None:
     kind, node_id, payload = STRUCTURE[name]
     words = ["core", "core.identity", "sample", "acme", "node-b", "trigger-rule", "run-duration", "run_timeout", "m..."]
@@ -200,9 +200,11 @@ def test_what_the_protocol_says_itself_is_never_rewritten(name: str) -> None:
 
 
 @pytest.mark.rule("hide-03")
-@pytest.mark.parametrize(
-    ("kind", "member"),
-    [("weftwork.effect.claimed", "step"), ("weftwork.effect.recorded", "step"), ("version.pinned", "changeId")],
+@each_case(
+    "kind, member",
+    ("weftwork.effect.claimed", "step"),
+    ("weftwork.effect.recorded", "step"),
+    ("version.pinned", "changeId"),
 )
 def test_a_name_that_an_author_made_of_a_secret_does_not_show_it(kind: str, member: str) -> None:
     payload = {"nodeId": "b", member: f"pay {CANARY}"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.privacy import secret_matcher
 from weftwork.protocol.privacy.secret_matcher import (
@@ -26,22 +26,20 @@ def knowing(*values: Any) -> SecretMatcher:
     return made
 
 
-@for_each(
-    ("learnt", "text", "shown"),
-    [
-        ("abcd", "abcd", "***"),
-        ("abcd", "<abcd> abcdabcd", "<***> ******"),
-        ("abc", "abc", "abc"),
-        ("", "", ""),
-        (["abcd", {"deep": ["efgh"]}], "abcd efgh deep", "*** *** deep"),
-        ({"longname": 4711}, "longname 4711", "longname 4711"),
-        ("a.c*d", "a.c*d abc*d", "*** abc*d"),
-        ([" a\nb ", "é\U0001f600xy"], "[ a\nb ] é\U0001f600xy", "[***] ***"),
-        (["inner", "outer-inner-outer"], "<outer-inner-outer> <inner>", "<***> <***>"),
-        (["abcd", "abcdef"], "abcde abcdef", "***e ***"),
-        ("x" * (MAX_TEXT - 1), "x" * (MAX_TEXT - 1) + "\ny", "***\ny"),
-        ("x" * MAX_TEXT + "y", "<" + "x" * MAX_TEXT + "y>\n.", "<***"),
-    ],
+@each_case(
+    "learnt, text, shown",
+    ("abcd", "abcd", "***"),
+    ("abcd", "<abcd> abcdabcd", "<***> ******"),
+    ("abc", "abc", "abc"),
+    ("", "", ""),
+    (["abcd", {"deep": ["efgh"]}], "abcd efgh deep", "*** *** deep"),
+    ({"longname": 4711}, "longname 4711", "longname 4711"),
+    ("a.c*d", "a.c*d abc*d", "*** abc*d"),
+    ([" a\nb ", "é\U0001f600xy"], "[ a\nb ] é\U0001f600xy", "[***] ***"),
+    (["inner", "outer-inner-outer"], "<outer-inner-outer> <inner>", "<***> <***>"),
+    (["abcd", "abcdef"], "abcde abcdef", "***e ***"),
+    ("x" * (MAX_TEXT - 1), "x" * (MAX_TEXT - 1) + "\ny", "***\ny"),
+    ("x" * MAX_TEXT + "y", "<" + "x" * MAX_TEXT + "y>\n.", "<***"),
 )
 def test_a_learnt_text_is_masked_wherever_it_stands(learnt: Any, text: str, shown: str) -> None:
     assert knowing(learnt).mask(text) == shown
@@ -172,7 +170,7 @@ def test_a_marker_is_not_much_longer_than_what_it_stands_for() -> None:
         assert made.mask(made.mask(text)) == made.mask(text)
 
 
-@for_each("shown", ["k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77"])
+@each_case("shown", "k\u00e5/77", r"k\u00e5/77", r"k\u00E5/77", "k\u00e5\\/77")
 def test_a_text_is_found_as_it_stands_in_json(shown: str) -> None:
     made = knowing("k\u00e5/77")
     assert made.mask(f"<{shown}>") == "<***>"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.wire.test_streams import event
 from weftwork.adapters.http.response_writer import CHUNK_BYTES
@@ -58,24 +58,22 @@ def refusal(said: Any) -> ClientFault:
 
 
 @pytest.mark.rule("fb-01")
-@for_each(
-    ("said", "pointer"),
-    [
-        ({}, ""),
-        ([], ""),
-        ({"signal": {}}, "/signal"),
-        ({"signal": {"kind": "praise"}}, "/signal/kind"),
-        ({"signal": {"kind": "rating"}}, "/signal"),
-        ({"signal": {"kind": "rating", "rating": 6}}, "/signal/rating"),
-        ({"signal": {"kind": "rating", "rating": 2.5}}, "/signal/rating"),
-        ({"signal": {"kind": "label"}}, "/signal"),
-        ({"signal": {"kind": "correction", "label": "x"}}, "/signal"),
-        ({**FLAG, "target": {"runId": "run-2"}}, "/target/runId"),
-        ({**FLAG, "actor": {"principalRef": "somebody"}}, "/actor"),
-        ({**FLAG, "note": "n" * (MAX_TEXT + 1)}, "/note"),
-        ({"signal": {"kind": "label", "label": "l" * (MAX_LABEL + 1)}}, "/signal/label"),
-        ({"signal": {"kind": "flag", "correction": "c" * (MAX_TEXT + 1)}}, "/signal/correction"),
-    ],
+@each_case(
+    "said, pointer",
+    ({}, ""),
+    ([], ""),
+    ({"signal": {}}, "/signal"),
+    ({"signal": {"kind": "praise"}}, "/signal/kind"),
+    ({"signal": {"kind": "rating"}}, "/signal"),
+    ({"signal": {"kind": "rating", "rating": 6}}, "/signal/rating"),
+    ({"signal": {"kind": "rating", "rating": 2.5}}, "/signal/rating"),
+    ({"signal": {"kind": "label"}}, "/signal"),
+    ({"signal": {"kind": "correction", "label": "x"}}, "/signal"),
+    ({**FLAG, "target": {"runId": "run-2"}}, "/target/runId"),
+    ({**FLAG, "actor": {"principalRef": "somebody"}}, "/actor"),
+    ({**FLAG, "note": "n" * (MAX_TEXT + 1)}, "/note"),
+    ({"signal": {"kind": "label", "label": "l" * (MAX_LABEL + 1)}}, "/signal/label"),
+    ({"signal": {"kind": "flag", "correction": "c" * (MAX_TEXT + 1)}}, "/signal/correction"),
 )
 def test_what_may_not_be_said_is_refused_by_its_place(said: Any, pointer: str) -> None:
     assert (refusal(said).details or {})["pointer"] == pointer
@@ -113,9 +111,8 @@ def test_texts_are_kept_as_they_may_be_shown() -> None:
 
 
 @pytest.mark.rule("fb-02")
-@for_each(
-    ("letter", "fits"),
-    [("n", True), ("\u00e9", True), ("\u65e5", True), ('"', True), ("\U0001f9f6", False), ("\x01", False)],
+@each_case(
+    "letter, fits", ("n", True), ("\u00e9", True), ("\u65e5", True), ('"', True), ("\U0001f9f6", False), ("\x01", False)
 )
 def test_the_whole_is_bounded_as_it_is_encoded(letter: str, fits: bool) -> None:
     text = letter * MAX_TEXT

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
@@ -101,7 +101,7 @@ def test_events_behind_the_snapshot_are_left_for_the_next_bundle() -> None:
 
 
 @pytest.mark.rule("bundle-03")
-@for_each("status", STATUSES)
+@each_case("status", *STATUSES)
 def test_every_status_has_a_word_in_bundles(status: str) -> None:
     shown = debug_bundle.bundle_run({"runId": "r", "workflowId": "w", "status": status})
     listed = schema.document("debug-bundle")["properties"]["run"]["properties"]["status"]["enum"]
@@ -117,7 +117,7 @@ def test_every_status_has_a_word_in_bundles(status: str) -> None:
 
 
 @pytest.mark.rule("bundle-04")
-@for_each("count", [1, 2, 5, 40])
+@each_case("count", 1, 2, 5, 40)
 def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
     events = events_of(story(count, "x" * 50))
     whole, _ = write(events)
@@ -234,7 +234,7 @@ def planted(secret: str) -> tuple[list[Event], StoredRun]:
 
 
 @pytest.mark.rule("bundle-02")
-@for_each("name", CREDENTIALS)
+@each_case("name", *CREDENTIALS)
 def test_no_member_of_a_bundle_holds_a_credential(name: str) -> None:
     secret = CREDENTIALS[name]
     events, run = planted(secret)

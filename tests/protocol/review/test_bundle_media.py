@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
@@ -46,7 +46,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
-@for_each("data", [b"", TINY, PNG, b"\7" * 200_000])
+@each_case("data", b"", TINY, PNG, b"\7" * 200_000)
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
     body, _ = write(events_of([*story(1)[:2], *media(data, name="dot.png"), *story(1)[2:]]), link=link)
@@ -145,15 +145,13 @@ def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyP
     assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
 
 
-@for_each(
+@each_case(
     "text",
-    [
-        "a" * debug_bundle.MAX_BASE64_RUN,
-        "word " * 1_000,
-        "\n".join(hashlib.sha256(bytes([each])).hexdigest() for each in range(50)),
-        "/".join(["https:/", *(f"part{each}.html" for each in range(300))]),
-        "\n".join("x" * 39 for _ in range(50)),
-    ],
+    "a" * debug_bundle.MAX_BASE64_RUN,
+    "word " * 1_000,
+    "\n".join(hashlib.sha256(bytes([each])).hexdigest() for each in range(50)),
+    "/".join(["https:/", *(f"part{each}.html" for each in range(300))]),
+    "\n".join("x" * 39 for _ in range(50)),
 )
 def test_what_is_no_base64_stays(text: str) -> None:
     assert debug_bundle.elide_long_base64(text) == text
@@ -227,7 +225,7 @@ def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.rule("media-55", "bundle-02")
-@for_each("name", CREDENTIALS)
+@each_case("name", *CREDENTIALS)
 def test_no_credential_hides_behind_the_looks_of_a_url(name: str) -> None:
     secret = CREDENTIALS[name]
     token = tokens(1)[0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.review import credential_patterns
@@ -69,8 +69,8 @@ HARMLESS = [
 
 
 @pytest.mark.rule("bundle-02")
-@for_each("name", CREDENTIALS)
-@for_each("around", ["{}", "the key is {}.", '"{}"', "key={}", "({})", "a\n{}\nb"])
+@each_case("name", *CREDENTIALS)
+@each_case("around", "{}", "the key is {}.", '"{}"', "key={}", "({})", "a\n{}\nb")
 def test_a_credential_is_found_in_any_text(name: str, around: str) -> None:
     text = around.format(CREDENTIALS[name])
     shown = mask_credentials_in_text(text)
@@ -81,7 +81,7 @@ def test_a_credential_is_found_in_any_text(name: str, around: str) -> None:
     assert may_hold_credential(json.dumps(text, ensure_ascii=False).encode())
 
 
-@for_each("text", HARMLESS)
+@each_case("text", *HARMLESS)
 def test_what_is_none_stays_as_it_is(text: str) -> None:
     assert mask_credentials_in_text(text) == text
 

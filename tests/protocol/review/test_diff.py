@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical, encode_stored
@@ -125,24 +125,22 @@ def test_events_are_the_same_when_their_canonical_forms_are(one: Any, other: Any
 
 
 @pytest.mark.rule("diff-02")
-@for_each(
-    ("one", "other", "equal"),
-    [
-        ({"n": 1}, {"n": 1.0}, True),
-        ({"n": 0}, {"n": -0.0}, True),
-        ({"n": 1}, {"n": True}, False),
-        ({"n": "1"}, {"n": 1}, False),
-        ({"n": None}, {}, False),
-        ({"runId": "run-a", "writtenAt": "now"}, {"runId": "run-b"}, True),
-        ({"inner": {"runId": "run-a"}}, {"inner": {"runId": "run-b"}}, False),
-        ({"childRunId": "run-a", "key": "0"}, {"childRunId": "run-b", "key": "0"}, True),
-        ({"reason": "x", "parentRunId": "run-a"}, {"reason": "x"}, True),
-        ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 1}}, True),
-        ({"outputs": {"x": {"childRunId": "run-a"}}}, {"outputs": {"x": {"childRunId": "run-b"}}}, True),
-        ({"outputs": {"x": [{"childRunId": "run-a"}]}}, {"outputs": {"x": [{"childRunId": "run-b"}]}}, True),
-        ({"value": {"childRunId": "run-a"}}, {"value": {"childRunId": "run-b"}}, False),
-        ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 2}}, False),
-    ],
+@each_case(
+    "one, other, equal",
+    ({"n": 1}, {"n": 1.0}, True),
+    ({"n": 0}, {"n": -0.0}, True),
+    ({"n": 1}, {"n": True}, False),
+    ({"n": "1"}, {"n": 1}, False),
+    ({"n": None}, {}, False),
+    ({"runId": "run-a", "writtenAt": "now"}, {"runId": "run-b"}, True),
+    ({"inner": {"runId": "run-a"}}, {"inner": {"runId": "run-b"}}, False),
+    ({"childRunId": "run-a", "key": "0"}, {"childRunId": "run-b", "key": "0"}, True),
+    ({"reason": "x", "parentRunId": "run-a"}, {"reason": "x"}, True),
+    ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 1}}, True),
+    ({"outputs": {"x": {"childRunId": "run-a"}}}, {"outputs": {"x": {"childRunId": "run-b"}}}, True),
+    ({"outputs": {"x": [{"childRunId": "run-a"}]}}, {"outputs": {"x": [{"childRunId": "run-b"}]}}, True),
+    ({"value": {"childRunId": "run-a"}}, {"value": {"childRunId": "run-b"}}, False),
+    ({"outputs": {"childRunId": "run-a", "n": 1}}, {"outputs": {"childRunId": "run-b", "n": 2}}, False),
 )
 def test_what_counts_as_equal(one: Any, other: Any, equal: bool) -> None:
     assert (
@@ -162,17 +160,15 @@ ONE: Log = [("run.started", None, {}), ("node.completed", "n", {}), ("run.comple
 
 
 @pytest.mark.rule("diff-03")
-@for_each(
-    ("a", "b", "statuses", "ops"),
-    [
-        (3, 1, {}, {1: "removed", 2: "removed"}),
-        (1, 3, {}, {1: "added", 2: "added"}),
-        (3, 1, {"b": "running"}, {}),
-        (1, 3, {"a": "waiting-input"}, {}),
-        (3, 1, {"a": "running"}, {1: "removed", 2: "removed"}),
-        (3, 2, {"a": "running", "b": "cancelling"}, {}),
-        (3, 0, {"b": "pending"}, {}),
-    ],
+@each_case(
+    "a, b, statuses, ops",
+    (3, 1, {}, {1: "removed", 2: "removed"}),
+    (1, 3, {}, {1: "added", 2: "added"}),
+    (3, 1, {"b": "running"}, {}),
+    (1, 3, {"a": "waiting-input"}, {}),
+    (3, 1, {"a": "running"}, {1: "removed", 2: "removed"}),
+    (3, 2, {"a": "running", "b": "cancelling"}, {}),
+    (3, 0, {"b": "pending"}, {}),
 )
 def test_what_a_live_run_lacks_may_still_come(a: int, b: int, statuses: dict[str, str], ops: dict[int, str]) -> None:
     document = compared(ONE[:a], ONE[:b], statuses=statuses)

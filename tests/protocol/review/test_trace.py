@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, for_all, header_of, node, plan_of, workflow
 from weftwork.protocol.review.spans import (
     MAX_ATTRIBUTE,
@@ -31,26 +31,24 @@ PLAN = plan_of(workflow([node("a"), node("b")], [edge("a", "b")]))
 
 
 @pytest.mark.rule("trace-01")
-@for_each(
-    ("header", "read"),
-    [
-        (f"00-{TRACE}-{SPAN}-01", True),
-        (f"00-{TRACE}-{SPAN}-00", True),
-        (f"cc-{TRACE}-{SPAN}-01-later", True),
-        (f"cc-{TRACE}-{SPAN}-01", True),
-        (f"00-{TRACE}-{SPAN}-01-later", False),
-        (f"ff-{TRACE}-{SPAN}-01", False),
-        (f"cc-{TRACE}-{SPAN}-01later", False),
-        (f"00-{'0' * 32}-{SPAN}-01", False),
-        (f"00-{TRACE}-{'0' * 16}-01", False),
-        (f"00-{TRACE.upper()}-{SPAN}-01", False),
-        (f"00-{TRACE[:-1]}-{SPAN}-01", False),
-        (f"00-{TRACE}-{SPAN}-1", False),
-        (f" 00-{TRACE}-{SPAN}-01", False),
-        (f"00-{TRACE}-{SPAN}-01\n", False),
-        ("", False),
-        (None, False),
-    ],
+@each_case(
+    "header, read",
+    (f"00-{TRACE}-{SPAN}-01", True),
+    (f"00-{TRACE}-{SPAN}-00", True),
+    (f"cc-{TRACE}-{SPAN}-01-later", True),
+    (f"cc-{TRACE}-{SPAN}-01", True),
+    (f"00-{TRACE}-{SPAN}-01-later", False),
+    (f"ff-{TRACE}-{SPAN}-01", False),
+    (f"cc-{TRACE}-{SPAN}-01later", False),
+    (f"00-{'0' * 32}-{SPAN}-01", False),
+    (f"00-{TRACE}-{'0' * 16}-01", False),
+    (f"00-{TRACE.upper()}-{SPAN}-01", False),
+    (f"00-{TRACE[:-1]}-{SPAN}-01", False),
+    (f"00-{TRACE}-{SPAN}-1", False),
+    (f" 00-{TRACE}-{SPAN}-01", False),
+    (f"00-{TRACE}-{SPAN}-01\n", False),
+    ("", False),
+    (None, False),
 )
 def test_a_traceparent_is_read_by_its_grammar_or_counts_as_absent(header: str | None, read: bool) -> None:
     assert parse_traceparent(header) == (TraceContext(TRACE, SPAN) if read else None)
@@ -126,7 +124,7 @@ LOGS: dict[str, tuple[list[Fact], list[tuple[str, tuple[str, int | None]]]]] = {
 
 
 @pytest.mark.rule("trace-04")
-@for_each("name", LOGS)
+@each_case("name", *LOGS)
 def test_a_log_gives_one_span_for_the_run_and_one_for_each_attempt(name: str) -> None:
     facts, expected = LOGS[name]
     found = project_spans(header_of(PLAN), facts)
@@ -264,7 +262,7 @@ def test_events_without_a_run_have_the_same_spans() -> None:
 
 
 @pytest.mark.rule("trace-06")
-@for_each("kind", RELIABILITY_ATTRIBUTES)
+@each_case("kind", *RELIABILITY_ATTRIBUTES)
 def test_a_node_tells_how_its_answers_came_about(kind: str) -> None:
     _, at_node = project_spans(header_of(ONE_NODE), facts((kind, SAID[kind])))
     assert EXPECTED[kind].items() <= at_node["attributes"].items()

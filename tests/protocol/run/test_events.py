@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.harness.payload_types import EVENT_TYPES, PAYLOAD_TYPES
 from weftwork.ports.node_outcome import EmitEvent
@@ -39,7 +39,7 @@ def test_the_catalogue_is_the_list_of_the_event_schema() -> None:
 
 
 @pytest.mark.rule("evt-01")
-@for_each("name", sorted(CATALOGUE))
+@each_case("name", *sorted(CATALOGUE))
 def test_every_type_of_the_catalogue_is_a_type(name: str) -> None:
     assert is_event_type(name)
 
@@ -191,14 +191,14 @@ def test_every_payload_has_a_sample_and_a_type_of_its_own() -> None:
     assert all(is_event_type(each) for each in EVENT_TYPES)
 
 
-@for_each("payload", SAMPLES)
+@each_case("payload", *SAMPLES)
 def test_payloads_are_encoded_as_they_were(payload: Payload) -> None:
     draft = Draft.of(payload, "n")
     assert (draft.type, encode_stored(draft.payload).decode()) == (payload.event_type, RECORDED[payload.event_type])
     assert EmitEvent.of(payload) == EmitEvent(payload.event_type, draft.payload)
 
 
-@for_each("payload", SAMPLES)
+@each_case("payload", *SAMPLES)
 def test_members_that_may_be_absent_are_left_out(payload: Payload) -> None:
     count = len(payload.__struct_fields__) - len(payload.__struct_defaults__)
     required = payload.__struct_fields__[:count]
@@ -233,7 +233,7 @@ BROKEN = {
 
 
 @pytest.mark.rule("fold-02")
-@for_each("batch", BROKEN.values())
+@each_case("batch", *BROKEN.values())
 def test_an_unsound_batch_is_refused(batch: Batch) -> None:
     check_batch(RUN, 2, SOUND)
     with pytest.raises(HostFault):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all, header_of, node, plan_of, workflow
 from weftwork.protocol.errors import ERRORS, ClientFault
 from weftwork.protocol.json import schema
@@ -169,7 +169,7 @@ def test_a_snapshot_names_agent_and_orchestrator() -> None:
 
 
 @pytest.mark.rule("kin-12")
-@for_each("status", STATUSES)
+@each_case("status", *STATUSES)
 def test_a_row_of_a_tree_fits_its_schema(status: Status) -> None:
     rows = [plain(tree_entry(stored(status=status, parent=parent), at)) for at, parent in enumerate((None, PARENT))]
     assert schema.check("run-tree", {"runId": "run-1", "runs": rows, "truncated": False}) == []
@@ -208,9 +208,17 @@ def test_a_list_that_is_too_long_is_told_how_long_it_may_be(count: int) -> None:
 
 
 @pytest.mark.rule("run-09")
-@for_each(
+@each_case(
     "document",
-    [{}, [], "x", None, {"runIds": []}, {"runIds": "r"}, {"runIds": [1]}, {"runIds": [""]}, {"runIds": ["r"], "x": 1}],
+    {},
+    [],
+    "x",
+    None,
+    {"runIds": []},
+    {"runIds": "r"},
+    {"runIds": [1]},
+    {"runIds": [""]},
+    {"runIds": ["r"], "x": 1},
 )
 def test_another_body_is_refused_without_the_bound(document: Any) -> None:
     assert "maxRunIds" not in (refusal(document).details or {})

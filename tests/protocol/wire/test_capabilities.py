@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import ABSENT, with_value
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS
@@ -272,7 +272,7 @@ def test_every_reference_in_the_interface_leads_somewhere() -> None:
     json.dumps(document)
 
 
-@for_each("route", ROUTES)
+@each_case("route", *ROUTES)
 def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
     operation = openapi(ROUTES, "0.1.0")["paths"][route.path][route.method.lower()]
     for name in filter(None, (route.request, route.response)):
@@ -292,20 +292,18 @@ def test_an_operation_says_what_it_takes_and_answers(route: Route) -> None:
         assert code in responses[str(ERRORS[code].status)]["description"]
 
 
-@for_each(
-    ("pointer", "value"),
-    [
-        ("/envelopeStrictness", "odd"),
-        ("/envelopeContracts/advertised", ABSENT),
-        ("/envelopes/reasoning/promptDirective", "loud"),
-        ("/envelopes/reliability/events/0", {}),
-        ("/envelopes/reliability/more", 1),
-        ("/envelopes/reliability/maxRetryAttempts", 17),
-        ("/envelopes/reliability/completion/distinguishesTruncation", []),
-        ("/aiProviders/supported/0", None),
-        ("/aiProviders/more", 1),
-        ("/aiProviders/realtimeVoice", {"synthesis": "streaming"}),
-    ],
+@each_case(
+    "pointer, value",
+    ("/envelopeStrictness", "odd"),
+    ("/envelopeContracts/advertised", ABSENT),
+    ("/envelopes/reasoning/promptDirective", "loud"),
+    ("/envelopes/reliability/events/0", {}),
+    ("/envelopes/reliability/more", 1),
+    ("/envelopes/reliability/maxRetryAttempts", 17),
+    ("/envelopes/reliability/completion/distinguishesTruncation", []),
+    ("/aiProviders/supported/0", None),
+    ("/aiProviders/more", 1),
+    ("/aiProviders/realtimeVoice", {"synthesis": "streaming"}),
 )
 def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> None:
     document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))

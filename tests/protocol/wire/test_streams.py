@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -36,25 +36,32 @@ def refusal(call: Any, text: str) -> ClientFault:
 
 
 @pytest.mark.rule("sse-04")
-@for_each(
-    ("text", "modes"),
-    [
-        (None, {"updates"}),
-        ("updates", {"updates"}),
-        ("values", {"values"}),
-        ("messages,debug", {"messages", "debug"}),
-        ("debug,updates,messages", {"updates", "messages", "debug"}),
-        ("updates,updates", {"updates"}),
-    ],
+@each_case(
+    "text, modes",
+    (None, {"updates"}),
+    ("updates", {"updates"}),
+    ("values", {"values"}),
+    ("messages,debug", {"messages", "debug"}),
+    ("debug,updates,messages", {"updates", "messages", "debug"}),
+    ("updates,updates", {"updates"}),
 )
 def test_modes_are_read(text: str | None, modes: set[str]) -> None:
     assert streams.parse_modes(text) == modes
 
 
 @pytest.mark.rule("sse-04")
-@for_each(
+@each_case(
     "text",
-    ["", "all", "Updates", "values,updates", "updates,values", "updates,bogus", "updates,", ",", " updates", "a\nb"],
+    "",
+    "all",
+    "Updates",
+    "values,updates",
+    "updates,values",
+    "updates,bogus",
+    "updates,",
+    ",",
+    " updates",
+    "a\nb",
 )
 def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> None:
     fault = refusal(streams.parse_modes, text)
@@ -63,36 +70,34 @@ def test_modes_that_are_unknown_or_do_not_go_together_are_refused(text: str) -> 
 
 
 @pytest.mark.rule("sse-05")
-@for_each(("text", "milliseconds"), [(None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50)])
+@each_case("text, milliseconds", (None, 0), ("0", 0), ("1", 1), ("5000", 5000), ("0050", 50))
 def test_a_buffer_time_is_read(text: str | None, milliseconds: int) -> None:
     assert streams.parse_buffer(text) == milliseconds
 
 
 @pytest.mark.rule("sse-05")
-@for_each("text", ["", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000])
+@each_case("text", "", "5001", "99999", "-1", "1.5", "1e3", " 1", "+1", "0x10", "٣", "1\n", "9" * 5000)
 def test_a_buffer_time_out_of_range_is_refused(text: str) -> None:
     fault = refusal(streams.parse_buffer, text)
     assert (fault.code, fault.details) == ("validation_error", {"pointer": "", "parameter": "bufferMs"})
 
 
 @pytest.mark.rule("sse-06")
-@for_each(
-    ("text", "cursor"),
-    [
-        (None, streams.Cursor(-1, True)),
-        ("", streams.Cursor(-1, True)),
-        ("-1", streams.Cursor(-1, True)),
-        ("0", streams.Cursor(0, False)),
-        ("7.5", streams.Cursor(7, True)),
-        ("999999999999999", streams.Cursor(999_999_999_999_999, False)),
-    ],
+@each_case(
+    "text, cursor",
+    (None, streams.Cursor(-1, True)),
+    ("", streams.Cursor(-1, True)),
+    ("-1", streams.Cursor(-1, True)),
+    ("0", streams.Cursor(0, False)),
+    ("7.5", streams.Cursor(7, True)),
+    ("999999999999999", streams.Cursor(999_999_999_999_999, False)),
 )
 def test_a_cursor_is_read(text: str | None, cursor: streams.Cursor) -> None:
     assert streams.parse_cursor(text) == cursor
 
 
 @pytest.mark.rule("sse-06")
-@for_each("text", ["x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN"])
+@each_case("text", "x", "-2", "1.0", "1.55", ".5", "1,5", " 1", "1 ", "٣", "1\n", "1" * 17, "NaN")
 def test_what_is_no_id_of_ours_is_refused(text: str) -> None:
     assert refusal(streams.parse_cursor, text).details == {"pointer": "", "parameter": "Last-Event-ID"}
 
@@ -208,8 +213,8 @@ def test_readers_are_shown_their_frames_whoever_came_before(
         )
 
 
-@for_each("modes", PLAIN)
-@for_each("kind", KINDS)
+@each_case("modes", *PLAIN)
+@each_case("kind", *KINDS)
 def test_small_frames_are_made_once_and_large_ones_not_kept(kind: str, modes: frozenset[streams.StreamMode]) -> None:
     small, large = sized_event(2, kind), sized_event(2, kind, MAX_CACHED_DOCUMENT)
     assert streams.encoded_frames(small, modes, streams.START) is streams.encoded_frames(
@@ -263,7 +268,7 @@ def expected(kind: str, mode: str) -> bool:
 
 
 @pytest.mark.rule("sse-01")
-@for_each("kind", sorted(CATALOGUE) + list(VENDOR))
+@each_case("kind", *(sorted(CATALOGUE) + list(VENDOR)))
 def test_each_mode_shows_its_own_events(kind: str) -> None:
     one = event(3, kind)
     for modes in COMBINED:
@@ -277,7 +282,7 @@ def test_each_mode_shows_its_own_events(kind: str) -> None:
 
 
 @pytest.mark.rule("sse-02")
-@for_each("kind", sorted(CATALOGUE) + list(VENDOR))
+@each_case("kind", *(sorted(CATALOGUE) + list(VENDOR)))
 def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str) -> None:
     assert (kind in streams.SNAPSHOT_TYPES) is expected(kind, "values")
 
@@ -307,7 +312,7 @@ def test_a_stream_cut_anywhere_resumes_exactly(kinds: list[str], modes: frozense
     assert inexact(kinds, modes, streams.parse_cursor) == []
 
 
-@for_each("modes", COMBINED)
+@each_case("modes", *COMBINED)
 def test_a_cut_between_an_event_and_its_chunk_is_exact(modes: frozenset[streams.StreamMode]) -> None:
     assert inexact(["run.started", "output.chunk", "output.chunk", "run.completed"], modes, streams.parse_cursor) == []
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.docs.pages import ROOT, blocks
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import node, workflow
 from weftwork.protocol.fold.channel_state import ChannelState, reduce_write
 from weftwork.protocol.json import caller_schema, schema
@@ -88,7 +88,7 @@ def test_every_reducer_of_the_protocol_is_known_and_no_other() -> None:
 
 
 @pytest.mark.rule("chan-02")
-@for_each("reducer", REDUCERS)
+@each_case("reducer", *REDUCERS)
 def test_a_bound_must_have_a_meaning(reducer: str) -> None:
     expires = reducer in ("append", "votes", "feedback")
     assert refused(reducer=reducer, ttlMs=1) == (
@@ -100,32 +100,30 @@ def test_a_bound_must_have_a_meaning(reducer: str) -> None:
 
 
 @pytest.mark.rule("chan-02")
-@for_each(
-    ("document", "pointer"),
-    [
-        ({"reducer": "replace", "schema": {"type": "text"}}, "/schema/type"),
-        ({"reducer": "replace", "schema": {"$ref": "https://example.org/x"}}, "/schema/$ref"),
-        ({"reducer": "replace", "schema": {"type": "string"}, "default": 1}, "/default"),
-        (
-            {"reducer": "replace", "schema": {"properties": {"a": {"type": "string"}}}, "default": {"a": 1}},
-            "/default/a",
-        ),
-        ({"reducer": "merge", "default": []}, "/default"),
-        ({"reducer": "counter", "default": "1"}, "/default"),
-        ({"reducer": "counter", "default": True}, "/default"),
-        ({"reducer": "counter", "default": 0, "schema": {"minimum": 1}}, "/default"),
-        ({"reducer": "append", "default": {}}, "/default"),
-        ({"reducer": "append", "default": [1, "x"], "schema": {"type": "integer"}}, "/default/1"),
-        ({"reducer": "append", "default": [1, 2], "maxSize": 1}, "/default"),
-        ({"reducer": "append", "default": [1], "ttlMs": 1}, "/default"),
-        ({"reducer": "votes", "default": [VOTE, {}]}, "/default/1"),
-        ({"reducer": "votes", "default": [VOTE, {"voter": "ada"}]}, "/default"),
-        ({"reducer": "message", "default": [MESSAGE, MESSAGE]}, "/default"),
-        ({"reducer": "message", "default": [{**MESSAGE, "role": "boss"}]}, "/default/0"),
-        ({"reducer": "replace", "access": {"writers": ["a", "core.a*"]}}, "/access/writers/1"),
-        ({"reducer": "replace", "access": {"readers": ["c*"]}}, "/access/readers/0"),
-        ({"reducer": "append", "schema": {"type": "array", "minItems": 1}}, "/schema/minItems"),
-    ],
+@each_case(
+    "document, pointer",
+    ({"reducer": "replace", "schema": {"type": "text"}}, "/schema/type"),
+    ({"reducer": "replace", "schema": {"$ref": "https://example.org/x"}}, "/schema/$ref"),
+    ({"reducer": "replace", "schema": {"type": "string"}, "default": 1}, "/default"),
+    (
+        {"reducer": "replace", "schema": {"properties": {"a": {"type": "string"}}}, "default": {"a": 1}},
+        "/default/a",
+    ),
+    ({"reducer": "merge", "default": []}, "/default"),
+    ({"reducer": "counter", "default": "1"}, "/default"),
+    ({"reducer": "counter", "default": True}, "/default"),
+    ({"reducer": "counter", "default": 0, "schema": {"minimum": 1}}, "/default"),
+    ({"reducer": "append", "default": {}}, "/default"),
+    ({"reducer": "append", "default": [1, "x"], "schema": {"type": "integer"}}, "/default/1"),
+    ({"reducer": "append", "default": [1, 2], "maxSize": 1}, "/default"),
+    ({"reducer": "append", "default": [1], "ttlMs": 1}, "/default"),
+    ({"reducer": "votes", "default": [VOTE, {}]}, "/default/1"),
+    ({"reducer": "votes", "default": [VOTE, {"voter": "ada"}]}, "/default"),
+    ({"reducer": "message", "default": [MESSAGE, MESSAGE]}, "/default"),
+    ({"reducer": "message", "default": [{**MESSAGE, "role": "boss"}]}, "/default/0"),
+    ({"reducer": "replace", "access": {"writers": ["a", "core.a*"]}}, "/access/writers/1"),
+    ({"reducer": "replace", "access": {"readers": ["c*"]}}, "/access/readers/0"),
+    ({"reducer": "append", "schema": {"type": "array", "minItems": 1}}, "/schema/minItems"),
 )
 def test_what_cannot_be_run_is_refused_where_it_stands(document: dict[str, Any], pointer: str) -> None:
     assert schema.check("workflow-definition", workflow([node("a")], channels={"c": document})) == []
@@ -149,41 +147,39 @@ def test_every_wrong_channel_is_listed_and_right_ones_are_kept() -> None:
 
 
 @pytest.mark.rule("chan-04")
-@for_each(
-    ("reducer", "value", "fits"),
-    [
-        *((reducer, value, True) for reducer in ("replace", "append", "feedback") for value in (None, 1, [], {}, "x")),
-        ("merge", {}, True),
-        ("merge", [], False),
-        ("merge", None, False),
-        ("counter", -1, True),
-        ("counter", 0.5, True),
-        ("counter", MAX_INTEGER, True),
-        ("counter", MAX_INTEGER + 1, False),
-        ("counter", 1e300, False),
-        ("counter", float("nan"), False),
-        ("counter", float("inf"), False),
-        ("counter", True, False),
-        ("counter", "1", False),
-        ("votes", VOTE, True),
-        ("votes", {"voter": "ada"}, True),
-        ("votes", {"userId": ""}, False),
-        ("votes", {"userId": 7, "voter": "ada"}, False),
-        ("votes", {}, False),
-        ("votes", "ada", False),
-        *(("message", {**MESSAGE, "role": role}, True) for role in MESSAGE_ROLES),
-        ("message", {**MESSAGE, "content": None, "timestamp": "x", "toolName": "t", "extra": 1}, True),
-        ("message", {**MESSAGE, "messageId": ""}, False),
-        ("message", {**MESSAGE, "messageId": "x" * 257}, False),
-        ("message", {**MESSAGE, "messageId": 1}, False),
-        ("message", {**MESSAGE, "role": "boss"}, False),
-        ("message", {**MESSAGE, "role": ["user"]}, False),
-        ("message", {"messageId": "m", "role": "user"}, False),
-        ("message", {"role": "user", "content": ""}, False),
-        ("message", [], False),
-        ("vendor.acme.sum", 1, False),
-        ("sum", 1, False),
-    ],
+@each_case(
+    "reducer, value, fits",
+    *((reducer, value, True) for reducer in ("replace", "append", "feedback") for value in (None, 1, [], {}, "x")),
+    ("merge", {}, True),
+    ("merge", [], False),
+    ("merge", None, False),
+    ("counter", -1, True),
+    ("counter", 0.5, True),
+    ("counter", MAX_INTEGER, True),
+    ("counter", MAX_INTEGER + 1, False),
+    ("counter", 1e300, False),
+    ("counter", float("nan"), False),
+    ("counter", float("inf"), False),
+    ("counter", True, False),
+    ("counter", "1", False),
+    ("votes", VOTE, True),
+    ("votes", {"voter": "ada"}, True),
+    ("votes", {"userId": ""}, False),
+    ("votes", {"userId": 7, "voter": "ada"}, False),
+    ("votes", {}, False),
+    ("votes", "ada", False),
+    *(("message", {**MESSAGE, "role": role}, True) for role in MESSAGE_ROLES),
+    ("message", {**MESSAGE, "content": None, "timestamp": "x", "toolName": "t", "extra": 1}, True),
+    ("message", {**MESSAGE, "messageId": ""}, False),
+    ("message", {**MESSAGE, "messageId": "x" * 257}, False),
+    ("message", {**MESSAGE, "messageId": 1}, False),
+    ("message", {**MESSAGE, "role": "boss"}, False),
+    ("message", {**MESSAGE, "role": ["user"]}, False),
+    ("message", {"messageId": "m", "role": "user"}, False),
+    ("message", {"role": "user", "content": ""}, False),
+    ("message", [], False),
+    ("vendor.acme.sum", 1, False),
+    ("sum", 1, False),
 )
 def test_a_reducer_takes_values_of_its_shape(reducer: str, value: Any, fits: bool) -> None:
     fault = check_write(None, reducer, value)
@@ -218,7 +214,7 @@ def test_without_the_schema_the_write_would_pass(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("chan-03")
-@for_each("reducer", sorted(LIST_REDUCERS))
+@each_case("reducer", *sorted(LIST_REDUCERS))
 def test_a_schema_of_the_list_is_read_as_one_of_its_items(reducer: str) -> None:
     value = {**MESSAGE, **VOTE}
     assert check_write(declared(reducer=reducer, schema={"type": "array"}), reducer, value) is None
@@ -244,19 +240,17 @@ def test_what_is_no_list_keeps_its_schema() -> None:
 
 
 @pytest.mark.rule("chan-06")
-@for_each(
-    ("written", "value", "conflict"),
-    [
-        (1, msgspec.UNSET, True),
-        (2, msgspec.UNSET, False),
-        (3, msgspec.UNSET, False),
-        (4, msgspec.UNSET, False),
-        (1, "x", True),
-        (2, "x", False),
-        (2, 1, True),
-        (3, 1, False),
-        (4, 1, False),
-    ],
+@each_case(
+    "written, value, conflict",
+    (1, msgspec.UNSET, True),
+    (2, msgspec.UNSET, False),
+    (3, msgspec.UNSET, False),
+    (4, msgspec.UNSET, False),
+    (1, "x", True),
+    (2, "x", False),
+    (2, 1, True),
+    (3, 1, False),
+    (4, 1, False),
 )
 def test_an_old_write_is_read_if_its_version_and_value_allow_it(written: int, value: Any, conflict: bool) -> None:
     now = declared(reducer="append", schema={"type": "string"}, schemaVersion=3, compatibleWith=[2])
@@ -283,27 +277,25 @@ def channel_with(access: Any) -> Channel:
 
 
 @pytest.mark.rule("chan-08")
-@for_each(
-    ("access", "node_id", "type_id", "allowed"),
-    [
-        ("public", "n", "core.noop", True),
-        ("private", "n", "core.noop", False),
-        ({}, "n", "core.noop", True),
-        ({"readers": []}, "n", "core.noop", True),
-        ({"writers": []}, "n", "core.noop", False),
-        ({"writers": ["n"]}, "n", "core.noop", True),
-        ({"writers": ["n"]}, "nn", "core.noop", False),
-        ({"writers": ["m", "n"]}, "n", "core.noop", True),
-        ({"writers": ["*"]}, "n", "core.noop", True),
-        ({"writers": ["core.*"]}, "n", "core.noop", True),
-        ({"writers": ["core.*"]}, "n", "core", False),
-        ({"writers": ["core.*"]}, "n", "corex.noop", False),
-        ({"writers": ["core.*"]}, "core.x", "other.noop", False),
-        ({"writers": ["core.ai.*"]}, "n", "core.ai.call.fast", True),
-        ({"writers": ["core.ai.*"]}, "n", "core.noop", False),
-        ({"writers": ["core.noop"]}, "n", "core.noop", False),
-        ({"writers": ["core.noop"]}, "core.noop", "other.x", True),
-    ],
+@each_case(
+    "access, node_id, type_id, allowed",
+    ("public", "n", "core.noop", True),
+    ("private", "n", "core.noop", False),
+    ({}, "n", "core.noop", True),
+    ({"readers": []}, "n", "core.noop", True),
+    ({"writers": []}, "n", "core.noop", False),
+    ({"writers": ["n"]}, "n", "core.noop", True),
+    ({"writers": ["n"]}, "nn", "core.noop", False),
+    ({"writers": ["m", "n"]}, "n", "core.noop", True),
+    ({"writers": ["*"]}, "n", "core.noop", True),
+    ({"writers": ["core.*"]}, "n", "core.noop", True),
+    ({"writers": ["core.*"]}, "n", "core", False),
+    ({"writers": ["core.*"]}, "n", "corex.noop", False),
+    ({"writers": ["core.*"]}, "core.x", "other.noop", False),
+    ({"writers": ["core.ai.*"]}, "n", "core.ai.call.fast", True),
+    ({"writers": ["core.ai.*"]}, "n", "core.noop", False),
+    ({"writers": ["core.noop"]}, "n", "core.noop", False),
+    ({"writers": ["core.noop"]}, "core.noop", "other.x", True),
 )
 def test_the_list_decides(access: Any, node_id: str, type_id: str, allowed: bool) -> None:
     assert may_write(channel_with(access), node_id, type_id) is allowed
@@ -315,9 +307,7 @@ def test_a_channel_that_nobody_declared_is_open() -> None:
 
 
 @pytest.mark.rule("chan-08")
-@pytest.mark.parametrize(
-    ("access", "allowed"), [("private", []), ({"writers": []}, []), ({"writers": ["a", "core.*"]}, ["a", "core.*"])]
-)
+@each_case("access, allowed", ("private", []), ({"writers": []}, []), ({"writers": ["a", "core.*"]}, ["a", "core.*"]))
 def test_a_denial_says_who_asked_and_who_is_let_in(access: Any, allowed: list[str]) -> None:
     requested_by = {"nodeId": "n", "typeId": "x.y"}
     assert access_denied_details(channel_with(access), "writers", "n", "x.y") == {
@@ -363,7 +353,7 @@ def test_every_reducer_has_its_example() -> None:
 
 
 @pytest.mark.rule("chan-09")
-@for_each("name", PAGE_REDUCERS)
+@each_case("name", *PAGE_REDUCERS)
 def test_the_example_of_a_reducer_gives_what_is_shown(name: str) -> None:
     writes, shown = PAGE_REDUCERS[name]
     state: ChannelState | None = None
@@ -395,7 +385,7 @@ def test_the_declarations_shown_can_be_run() -> None:
 
 
 @pytest.mark.rule("chan-08")
-@for_each(("cell", "who"), rows(section("Access")))
+@each_case("cell, who", *rows(section("Access")))
 def test_access_is_as_shown(cell: str, who: str) -> None:
     declaration: dict[str, Any] = {"reducer": "append"}
     if codes(cell):

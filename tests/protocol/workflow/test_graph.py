@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import TYPES, edge, for_all, header_of, node, plan_of, variable, workflow
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply, fold
@@ -59,17 +59,15 @@ def test_of_those_that_may_run_the_smallest_id_comes_first() -> None:
 
 
 @pytest.mark.rule("wf-05")
-@for_each(
-    ("completed", "failed", "skipped", "holds"),
-    [
-        (2, 0, 0, {"all_success", "any_success", "all_complete", "none_failed"}),
-        (1, 1, 0, {"any_success", "all_complete", "any_failed"}),
-        (1, 0, 1, {"any_success", "all_complete", "none_failed"}),
-        (0, 2, 0, {"all_complete", "any_failed"}),
-        (0, 1, 1, {"all_complete", "any_failed"}),
-        (0, 0, 2, {"all_complete", "none_failed"}),
-        (0, 0, 0, {"all_success", "all_complete", "none_failed"}),
-    ],
+@each_case(
+    "completed, failed, skipped, holds",
+    (2, 0, 0, {"all_success", "any_success", "all_complete", "none_failed"}),
+    (1, 1, 0, {"any_success", "all_complete", "any_failed"}),
+    (1, 0, 1, {"any_success", "all_complete", "none_failed"}),
+    (0, 2, 0, {"all_complete", "any_failed"}),
+    (0, 1, 1, {"all_complete", "any_failed"}),
+    (0, 0, 2, {"all_complete", "none_failed"}),
+    (0, 0, 0, {"all_success", "all_complete", "none_failed"}),
 )
 def test_a_trigger_rule_is_weighed(completed: int, failed: int, skipped: int, holds: set[str]) -> None:
     tally = graph.EdgeTally(0, completed, failed, skipped)
@@ -147,27 +145,25 @@ STATIC = {"type": "static", "value": 1}
 
 
 @pytest.mark.rule("hide-03")
-@for_each(
-    ("above", "ports", "carried", "hides"),
-    [
-        ({}, {"x": from_variable("secret")}, {}, True),
-        ({}, {"x": from_variable("plain")}, {}, False),
-        ({}, {"x": from_variable("undeclared")}, {}, False),
-        ({}, {"x": {"type": "static", "value": "secret"}}, {}, False),
-        ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "out")}, {}, True),
-        ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "open")}, {}, False),
-        ({"outputSensitivity": {"out": False}}, {"x": from_output("a", "out")}, {}, False),
-        ({"outputSensitivity": {"output": True}}, {}, {}, True),
-        ({"outputSensitivity": {"output": True}}, {"input": STATIC}, {}, False),
-        ({"outputSensitivity": {"output": True}}, {"other": STATIC}, {}, True),
-        ({"outputSensitivity": {"out": True}}, {}, {}, False),
-        ({"outputSensitivity": {"out": True}}, {}, {"sourceOutput": "out"}, True),
-        ({"outputSensitivity": {"out": True}}, {"y": STATIC}, {"sourceOutput": "out", "targetInput": "y"}, False),
-        ({"inputs": {"x": from_variable("secret")}}, {"x": from_output("a", "any")}, {}, True),
-        ({"inputs": {"x": from_variable("secret")}}, {"input": STATIC}, {}, False),
-        ({"inputs": {"x": from_variable("secret")}}, {}, {"sourceOutput": "any"}, True),
-        ({"inputs": {"x": from_variable("secret")}, "disabled": True}, {}, {}, True),
-    ],
+@each_case(
+    "above, ports, carried, hides",
+    ({}, {"x": from_variable("secret")}, {}, True),
+    ({}, {"x": from_variable("plain")}, {}, False),
+    ({}, {"x": from_variable("undeclared")}, {}, False),
+    ({}, {"x": {"type": "static", "value": "secret"}}, {}, False),
+    ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "out")}, {}, True),
+    ({"outputSensitivity": {"out": True}}, {"x": from_output("a", "open")}, {}, False),
+    ({"outputSensitivity": {"out": False}}, {"x": from_output("a", "out")}, {}, False),
+    ({"outputSensitivity": {"output": True}}, {}, {}, True),
+    ({"outputSensitivity": {"output": True}}, {"input": STATIC}, {}, False),
+    ({"outputSensitivity": {"output": True}}, {"other": STATIC}, {}, True),
+    ({"outputSensitivity": {"out": True}}, {}, {}, False),
+    ({"outputSensitivity": {"out": True}}, {}, {"sourceOutput": "out"}, True),
+    ({"outputSensitivity": {"out": True}}, {"y": STATIC}, {"sourceOutput": "out", "targetInput": "y"}, False),
+    ({"inputs": {"x": from_variable("secret")}}, {"x": from_output("a", "any")}, {}, True),
+    ({"inputs": {"x": from_variable("secret")}}, {"input": STATIC}, {}, False),
+    ({"inputs": {"x": from_variable("secret")}}, {}, {"sourceOutput": "any"}, True),
+    ({"inputs": {"x": from_variable("secret")}, "disabled": True}, {}, {}, True),
 )
 def test_a_node_that_is_given_something_sensitive_hides_all_it_makes(
     above: dict[str, Any], ports: dict[str, Any], carried: dict[str, Any], hides: bool
@@ -198,19 +194,17 @@ def planned(ids: str, *pairs: str) -> graph.Plan:
 
 
 @pytest.mark.rule("wf-15")
-@for_each(
-    ("ids", "pairs", "back"),
-    [
-        ("ab", ["ab"], set()),
-        ("a", ["aa"], {"aa"}),
-        ("ab", ["ab", "ba"], {"ba"}),
-        ("ba", ["ab", "ba"], {"ab"}),
-        ("abc", ["ba", "cb", "bc"], {"cb"}),
-        ("sabc", ["sa", "ab", "bc", "ca", "cb"], {"ca", "cb"}),
-        ("cabs", ["sb", "bc", "ca", "ab"], {"ab"}),
-        ("abxy", ["ab", "xy", "yx"], {"yx"}),
-        ("abcd", ["ab", "ac", "bd", "cd"], set()),
-    ],
+@each_case(
+    "ids, pairs, back",
+    ("ab", ["ab"], set()),
+    ("a", ["aa"], {"aa"}),
+    ("ab", ["ab", "ba"], {"ba"}),
+    ("ba", ["ab", "ba"], {"ab"}),
+    ("abc", ["ba", "cb", "bc"], {"cb"}),
+    ("sabc", ["sa", "ab", "bc", "ca", "cb"], {"ca", "cb"}),
+    ("cabs", ["sb", "bc", "ca", "ab"], {"ab"}),
+    ("abxy", ["ab", "xy", "yx"], {"yx"}),
+    ("abcd", ["ab", "ac", "bd", "cd"], set()),
 )
 def test_back_edges_are_found_depth_first_in_document_order(ids: str, pairs: list[str], back: set[str]) -> None:
     assert find_back_edges(list(ids), made(pairs)) == back
@@ -340,41 +334,39 @@ def taken(condition: dict[str, Any], **more: Any) -> bool:
 
 
 @pytest.mark.rule("wf-14")
-@for_each(
-    ("kind", "left", "right", "expected"),
-    [
-        ("equals", "number", 3, True),
-        ("equals", "number", 3.0, True),
-        ("equals", "number", "3", False),
-        ("equals", "yes", True, True),
-        ("equals", "yes", 1, False),
-        ("equals", "none", None, True),
-        ("equals", "gone", None, False),
-        ("equals", "object.deep.er", 1, True),
-        ("equals", "list.1.a.0", True, True),
-        ("equals", "list.9", 1, False),
-        ("equals", "list.-1", "x", False),
-        ("equals", "object", {"a.b": 2, "deep": {"er": 1}}, True),
-        ("equals", "status", "completed", True),
-        ("notEquals", "number", 4, True),
-        ("notEquals", "number", 3, False),
-        ("notEquals", "gone", 1, True),
-        ("contains", "text", "by", True),
-        ("contains", "text", "none", False),
-        ("contains", "text", 1, False),
-        ("contains", "list", {"a": [True]}, True),
-        ("contains", "list", {"a": [1]}, False),
-        ("contains", "list", True, False),
-        ("contains", "object", "deep", True),
-        ("contains", "object", "er", False),
-        ("contains", "number", 3, False),
-        ("contains", "gone", 3, False),
-        ("regex", "text", "^appr.*all$", True),
-        ("regex", "text", "by", True),
-        ("regex", "text", "^by", False),
-        ("regex", "number", "3", False),
-        ("regex", "gone", ".*", False),
-    ],
+@each_case(
+    "kind, left, right, expected",
+    ("equals", "number", 3, True),
+    ("equals", "number", 3.0, True),
+    ("equals", "number", "3", False),
+    ("equals", "yes", True, True),
+    ("equals", "yes", 1, False),
+    ("equals", "none", None, True),
+    ("equals", "gone", None, False),
+    ("equals", "object.deep.er", 1, True),
+    ("equals", "list.1.a.0", True, True),
+    ("equals", "list.9", 1, False),
+    ("equals", "list.-1", "x", False),
+    ("equals", "object", {"a.b": 2, "deep": {"er": 1}}, True),
+    ("equals", "status", "completed", True),
+    ("notEquals", "number", 4, True),
+    ("notEquals", "number", 3, False),
+    ("notEquals", "gone", 1, True),
+    ("contains", "text", "by", True),
+    ("contains", "text", "none", False),
+    ("contains", "text", 1, False),
+    ("contains", "list", {"a": [True]}, True),
+    ("contains", "list", {"a": [1]}, False),
+    ("contains", "list", True, False),
+    ("contains", "object", "deep", True),
+    ("contains", "object", "er", False),
+    ("contains", "number", 3, False),
+    ("contains", "gone", 3, False),
+    ("regex", "text", "^appr.*all$", True),
+    ("regex", "text", "by", True),
+    ("regex", "text", "^by", False),
+    ("regex", "number", "3", False),
+    ("regex", "gone", ".*", False),
 )
 def test_a_comparison_holds_or_not(kind: str, left: str, right: Any, expected: bool) -> None:
     condition = {"type": kind, "left": left, "right": right}
@@ -384,15 +376,13 @@ def test_a_comparison_holds_or_not(kind: str, left: str, right: Any, expected: b
 
 
 @pytest.mark.rule("wf-14")
-@for_each(
-    ("source", "expected"),
-    [
-        ("nodes.a.outputs.number > 2", True),
-        ("inputs.limit > nodes.a.outputs.number", True),
-        ("variables.limit == 9.0", True),
-        ("nodes.a.outputs.yes && has(nodes.a.outputs.gone)", False),
-        ("size(configurable) == 0", True),
-    ],
+@each_case(
+    "source, expected",
+    ("nodes.a.outputs.number > 2", True),
+    ("inputs.limit > nodes.a.outputs.number", True),
+    ("variables.limit == 9.0", True),
+    ("nodes.a.outputs.yes && has(nodes.a.outputs.gone)", False),
+    ("size(configurable) == 0", True),
 )
 def test_an_expression_holds_or_not(source: str, expected: bool) -> None:
     assert taken({"type": "expression", "expression": source}, limit=9) is expected
@@ -400,9 +390,7 @@ def test_an_expression_holds_or_not(source: str, expected: bool) -> None:
 
 
 @pytest.mark.rule("wf-14")
-@pytest.mark.parametrize(
-    ("source", "code"), [("1.0", "expression_failed"), ("inputs.gone == 1.0", "expression_failed")]
-)
+@each_case("source, code", ("1.0", "expression_failed"), ("inputs.gone == 1.0", "expression_failed"))
 def test_what_cannot_be_judged_fails_the_node_behind(source: str, code: str) -> None:
     with pytest.raises(ExpressionFault):
         taken({"type": "expression", "expression": source})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from openwop_client import CreateRunRequest, RunConfigurable
 from openwop_client.client import _to_jsonable
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import Mode
@@ -25,7 +25,7 @@ def refusal(call: Any, *arguments: Any) -> ClientFault:
 
 
 @pytest.mark.rule("lim-04")
-@for_each(("host", "run", "limit"), [(10, None, 10), (10, 3, 3), (10, 10, 10), (10, 5000, 10)])
+@each_case("host, run, limit", (10, None, 10), (10, 3, 3), (10, 10, 10), (10, 5000, 10))
 def test_the_lower_bound_on_executions_holds(host: int, run: int | None, limit: int) -> None:
     configurable = {} if run is None else {"recursionLimit": run}
     assert execution_limit(Limits(max_node_executions=host), configurable) == limit
@@ -41,20 +41,18 @@ def test_the_least_time_limit_holds_and_zero_is_none(host: int, definition: int,
 
 
 @pytest.mark.rule("lim-06")
-@for_each("name", ["runTimeoutMs", "maxLoopIterations"])
-@for_each("value", [0, -1, 1.5, 1.0, "1", True, None, []])
+@each_case("name", "runTimeoutMs", "maxLoopIterations")
+@each_case("value", 0, -1, 1.5, 1.0, "1", True, None, [])
 def test_a_reserved_option_out_of_range_is_refused(name: str, value: Any) -> None:
     fault = refusal(run_options.check_options, {name: value}, {})
     assert (fault.code, fault.details) == ("validation_error", {"pointer": f"/configurable/{name}"})
 
 
 @pytest.mark.rule("lim-06")
-@pytest.mark.parametrize(
-    ("name", "good", "bad"),
-    [
-        ("escalationThreshold", [0, 1, 0.5], [-0.1, 1.1, True, "0.5", None, []]),
-        ("reasoningVerbosity", ["summary", "full", "off"], ["loud", "", None, 1, ["full"]]),
-    ],
+@each_case(
+    "name, good, bad",
+    ("escalationThreshold", [0, 1, 0.5], [-0.1, 1.1, True, "0.5", None, []]),
+    ("reasoningVerbosity", ["summary", "full", "off"], ["loud", "", None, 1, ["full"]]),
 )
 def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: list[Any], bad: list[Any]) -> None:
     for value in good:
@@ -65,18 +63,16 @@ def test_what_agents_are_asked_for_is_one_of_what_they_know(name: str, good: lis
 
 
 @pytest.mark.rule("lim-06")
-@for_each(
-    ("metadata", "fits"),
-    [
-        ({}, True),
-        ({"a": {"b": {"c": {"d": 1}}}}, True),
-        ({"a": {"b": {"c": {"d": {}}}}}, False),
-        ({"a": [[[1]]]}, True),
-        ({"a": [[[[]]]]}, False),
-        ({"a": "x" * (8192 - 8)}, True),
-        ({"a": "x" * (8192 - 7)}, False),
-        ({"a": "ä" * 4093}, False),
-    ],
+@each_case(
+    "metadata, fits",
+    ({}, True),
+    ({"a": {"b": {"c": {"d": 1}}}}, True),
+    ({"a": {"b": {"c": {"d": {}}}}}, False),
+    ({"a": [[[1]]]}, True),
+    ({"a": [[[[]]]]}, False),
+    ({"a": "x" * (8192 - 8)}, True),
+    ({"a": "x" * (8192 - 7)}, False),
+    ({"a": "ä" * 4093}, False),
 )
 def test_metadata_is_small_and_shallow(metadata: dict[str, Any], fits: bool) -> None:
     if fits:
@@ -90,23 +86,21 @@ def declared(name: str, kind: str, required: bool = False, has_default: bool = F
 
 
 @pytest.mark.rule("data-04")
-@for_each(
-    ("variable", "inputs", "pointer"),
-    [
-        (declared("a/b", "string"), {}, None),
-        (declared("a", "string", required=True, has_default=True), {}, None),
-        (declared("a/b", "string", required=True), {}, "/inputs/a~1b"),
-        (declared("a", "string"), {"a": "x", "other": 1}, None),
-        (declared("a", "string"), {"a": 1}, "/inputs/a"),
-        (declared("a", "string"), {"a": None}, "/inputs/a"),
-        (declared("a", "number"), {"a": 1}, None),
-        (declared("a", "number"), {"a": 1.5}, None),
-        (declared("a", "number"), {"a": True}, "/inputs/a"),
-        (declared("a", "boolean"), {"a": 0}, "/inputs/a"),
-        (declared("a", "boolean"), {"a": False}, None),
-        (declared("a", "array"), {"a": {}}, "/inputs/a"),
-        (declared("a", "object"), {"a": {}}, None),
-    ],
+@each_case(
+    "variable, inputs, pointer",
+    (declared("a/b", "string"), {}, None),
+    (declared("a", "string", required=True, has_default=True), {}, None),
+    (declared("a/b", "string", required=True), {}, "/inputs/a~1b"),
+    (declared("a", "string"), {"a": "x", "other": 1}, None),
+    (declared("a", "string"), {"a": 1}, "/inputs/a"),
+    (declared("a", "string"), {"a": None}, "/inputs/a"),
+    (declared("a", "number"), {"a": 1}, None),
+    (declared("a", "number"), {"a": 1.5}, None),
+    (declared("a", "number"), {"a": True}, "/inputs/a"),
+    (declared("a", "boolean"), {"a": 0}, "/inputs/a"),
+    (declared("a", "boolean"), {"a": False}, None),
+    (declared("a", "array"), {"a": {}}, "/inputs/a"),
+    (declared("a", "object"), {"a": {}}, None),
 )
 def test_declared_inputs_have_their_type(variable: Variable, inputs: dict[str, Any], pointer: str | None) -> None:
     if pointer is None:
@@ -177,12 +171,14 @@ def test_reading_options_twice_changes_nothing_more(configurable: dict[str, Any]
 
 
 @pytest.mark.rule("opt-03")
-@for_each(
-    ("url", "fits"),
-    [(None, True), ("https://example.org/hook?x=1", True), ("HTTP://[::1]:8080", True), ("http://a/#b", True)]
-    + [("https://h/" + "x" * 2038, True), ("https://h/" + "x" * 2039, False)]
-    + [(url, False) for url in ("", "/path", "ftp://a", "https://", "https:///x", "https://u@h/", "http://a b/")]
-    + [("javascript:alert(1)", False), ("https://a/\n", False), (" https://a", False)],
+@each_case(
+    "url, fits",
+    *(
+        [(None, True), ("https://example.org/hook?x=1", True), ("HTTP://[::1]:8080", True), ("http://a/#b", True)]
+        + [("https://h/" + "x" * 2038, True), ("https://h/" + "x" * 2039, False)]
+        + [(url, False) for url in ("", "/path", "ftp://a", "https://", "https:///x", "https://u@h/", "http://a b/")]
+        + [("javascript:alert(1)", False), ("https://a/\n", False), (" https://a", False)]
+    ),
 )
 def test_a_callback_is_a_web_address(url: str | None, fits: bool) -> None:
     if fits:
@@ -199,16 +195,14 @@ TUNABLE = {
 
 
 @pytest.mark.rule("opt-04")
-@for_each(
-    ("configurable", "pointers"),
-    [
-        ({}, []),
-        ({"recursionLimit": 3, "acme.x": ["a"]}, []),
-        ({"recursionLimit": "many"}, ["/configurable/recursionLimit"]),
-        ({"acme.x": ["a", 1]}, ["/configurable/acme.x/1"]),
-        ({"recursionLimit": 0, "a/b": 1}, ["/configurable/a~1b", "/configurable/recursionLimit"]),
-        ({f"k{i:02}": 1 for i in range(30)}, [f"/configurable/k{i:02}" for i in range(20)]),
-    ],
+@each_case(
+    "configurable, pointers",
+    ({}, []),
+    ({"recursionLimit": 3, "acme.x": ["a"]}, []),
+    ({"recursionLimit": "many"}, ["/configurable/recursionLimit"]),
+    ({"acme.x": ["a", 1]}, ["/configurable/acme.x/1"]),
+    ({"recursionLimit": 0, "a/b": 1}, ["/configurable/a~1b", "/configurable/recursionLimit"]),
+    ({f"k{i:02}": 1 for i in range(30)}, [f"/configurable/k{i:02}" for i in range(20)]),
 )
 def test_what_is_configured_fits_the_schema_of_the_definition(
     configurable: dict[str, Any], pointers: list[str]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all, node, workflow
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -16,20 +16,18 @@ ENDED = (GOOD, BAD, "cancelled")
 
 
 @pytest.mark.rule("orch-01")
-@for_each(
-    ("decision", "place"),
-    [
-        ({"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0}, None),
-        ({"kind": "ask-user", "prompt": "?"}, None),
-        ({"kind": "terminate"}, None),
-        ({"kind": "terminate", "successCriteria": [{"key": "a", "met": False}]}, None),
-        ({"kind": "terminate", "successCriteria": [{"key": "a", "met": 1}]}, ("/successCriteria/0/met", "type")),
-        ({"kind": "next-worker", "nextWorkerIds": ["a"], "prompt": "?"}, ("/prompt", "additionalProperties")),
-        ({"kind": "next-worker", "nextWorkerIds": ["x" * 257]}, ("/nextWorkerIds/0", "maxLength")),
-        ({"kind": "vendor.acme.sleep"}, ("/kind", "enum")),
-        ({"nextWorkerIds": ["a"]}, ("", "required")),
-        ([], ("", "type")),
-    ],
+@each_case(
+    "decision, place",
+    ({"kind": "next-worker", "nextWorkerIds": ["a"], "confidence": 0}, None),
+    ({"kind": "ask-user", "prompt": "?"}, None),
+    ({"kind": "terminate"}, None),
+    ({"kind": "terminate", "successCriteria": [{"key": "a", "met": False}]}, None),
+    ({"kind": "terminate", "successCriteria": [{"key": "a", "met": 1}]}, ("/successCriteria/0/met", "type")),
+    ({"kind": "next-worker", "nextWorkerIds": ["a"], "prompt": "?"}, ("/prompt", "additionalProperties")),
+    ({"kind": "next-worker", "nextWorkerIds": ["x" * 257]}, ("/nextWorkerIds/0", "maxLength")),
+    ({"kind": "vendor.acme.sleep"}, ("/kind", "enum")),
+    ({"nextWorkerIds": ["a"]}, ("", "required")),
+    ([], ("", "type")),
 )
 def test_a_decision_is_one_of_three(decision: Any, place: tuple[str, str] | None) -> None:
     found = [(each.pointer, each.rule) for each in orchestration.check_decision(decision)]
@@ -37,24 +35,22 @@ def test_a_decision_is_one_of_three(decision: Any, place: tuple[str, str] | None
 
 
 @pytest.mark.rule("orch-07")
-@for_each(
-    ("mode", "quorum", "total", "ends", "verdict"),
-    [
-        ("wait-all", 1, 2, [(1, GOOD)], None),
-        ("wait-all", 1, 2, [(1, BAD)], None),
-        ("wait-all", 1, 2, [(1, GOOD), (0, GOOD)], orchestration.JoinOutcome((0, 1))),
-        ("wait-all", 1, 3, [(2, BAD), (0, GOOD), (1, "cancelled")], orchestration.JoinOutcome(failed=1)),
-        ("quorum", 2, 3, [(1, GOOD)], None),
-        ("quorum", 2, 4, [(3, GOOD), (1, BAD), (2, GOOD), (0, GOOD)], orchestration.JoinOutcome((2, 3))),
-        ("quorum", 2, 3, [(1, BAD), (0, "cancelled")], orchestration.JoinOutcome(failed=0)),
-        ("quorum", 2, 3, [(2, BAD), (1, "cancelled"), (0, BAD)], orchestration.JoinOutcome(failed=1)),
-        ("first", 1, 3, [(0, BAD), (2, GOOD), (1, GOOD)], orchestration.JoinOutcome((2,))),
-        ("first", 1, 2, [(1, BAD), (0, "cancelled")], orchestration.JoinOutcome(failed=0)),
-        ("first", 1, 2, [(0, BAD)], None),
-        ("race", 1, 3, [(1, BAD), (0, GOOD)], orchestration.JoinOutcome(failed=1)),
-        ("race", 1, 3, [(1, GOOD), (0, BAD)], orchestration.JoinOutcome((1,))),
-        ("race", 1, 2, [], None),
-    ],
+@each_case(
+    "mode, quorum, total, ends, verdict",
+    ("wait-all", 1, 2, [(1, GOOD)], None),
+    ("wait-all", 1, 2, [(1, BAD)], None),
+    ("wait-all", 1, 2, [(1, GOOD), (0, GOOD)], orchestration.JoinOutcome((0, 1))),
+    ("wait-all", 1, 3, [(2, BAD), (0, GOOD), (1, "cancelled")], orchestration.JoinOutcome(failed=1)),
+    ("quorum", 2, 3, [(1, GOOD)], None),
+    ("quorum", 2, 4, [(3, GOOD), (1, BAD), (2, GOOD), (0, GOOD)], orchestration.JoinOutcome((2, 3))),
+    ("quorum", 2, 3, [(1, BAD), (0, "cancelled")], orchestration.JoinOutcome(failed=0)),
+    ("quorum", 2, 3, [(2, BAD), (1, "cancelled"), (0, BAD)], orchestration.JoinOutcome(failed=1)),
+    ("first", 1, 3, [(0, BAD), (2, GOOD), (1, GOOD)], orchestration.JoinOutcome((2,))),
+    ("first", 1, 2, [(1, BAD), (0, "cancelled")], orchestration.JoinOutcome(failed=0)),
+    ("first", 1, 2, [(0, BAD)], None),
+    ("race", 1, 3, [(1, BAD), (0, GOOD)], orchestration.JoinOutcome(failed=1)),
+    ("race", 1, 3, [(1, GOOD), (0, BAD)], orchestration.JoinOutcome((1,))),
+    ("race", 1, 2, [], None),
 )
 def test_joins(
     mode: orchestration.JoinMode,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import TYPES, edge, for_all, node, plan_of, variable, workflow
 from tests.protocol.workflow.bad_definitions import CASES, GOOD, linked, with_changes
 from weftwork.adapters.memory.store import MemoryStore
@@ -75,7 +75,7 @@ def test_a_good_definition_is_read_whole() -> None:
 
 
 @pytest.mark.rule("wf-01", "wf-02", "wf-03", "wf-13", "wf-14", "wf-17", "wf-18")
-@for_each("name", CASES)
+@each_case("name", *CASES)
 def test_a_bad_definition_is_refused_with_every_violation(name: str) -> None:
     changes, expected = CASES[name]
     assert ", ".join(violations(with_changes(changes))) == expected
@@ -112,7 +112,7 @@ def test_a_connection_may_reach_over_nodes_in_between() -> None:
 
 
 @pytest.mark.rule("wf-01")
-@for_each("name", ["id", "name", "version", "nodes", "edges", "triggers", "variables", "metadata"])
+@each_case("name", "id", "name", "version", "nodes", "edges", "triggers", "variables", "metadata")
 def test_shape_is_judged_by_the_schema_first(name: str) -> None:
     document = {key: value for key, value in GOOD.items() if key != name}
     assert violations(document) == [" required"]
@@ -181,17 +181,15 @@ def calling(node_id: str = "call", **config: Any) -> dict[str, Any]:
     return node(node_id, CALL, config={"workflowId": "child", **config})
 
 
-@for_each(
-    ("pattern", "found"),
-    [
-        ("/a", [("/a", {"x/y": [1, 2]})]),
-        ("/a/*", [("/a/x~1y", [1, 2])]),
-        ("/a/*/*", [("/a/x~1y/0", 1), ("/a/x~1y/1", 2)]),
-        ("/*", [("/a", {"x/y": [1, 2]}), ("/b", 3)]),
-        ("/b/*", []),
-        ("/c", []),
-        ("/a/x~1y/0", []),
-    ],
+@each_case(
+    "pattern, found",
+    ("/a", [("/a", {"x/y": [1, 2]})]),
+    ("/a/*", [("/a/x~1y", [1, 2])]),
+    ("/a/*/*", [("/a/x~1y/0", 1), ("/a/x~1y/1", 2)]),
+    ("/*", [("/a", {"x/y": [1, 2]}), ("/b", 3)]),
+    ("/b/*", []),
+    ("/c", []),
+    ("/a/x~1y/0", []),
 )
 def test_what_stands_at_a_pattern(pattern: str, found: list[tuple[str, Any]]) -> None:
     assert list(match_pointer_pattern({"a": {"x/y": [1, 2]}, "b": 3}, pattern)) == found
@@ -350,11 +348,13 @@ def test_the_short_form_becomes_a_definition() -> None:
 
 
 @pytest.mark.rule("wf-12")
-@for_each(
+@each_case(
     "body",
-    [None, 1, "x", [], {}, {"definition": None}, {"workflowId": "probe"}, {"workflowId": 7, "nodes": [1]}]
-    + [{**SHORT, "nodes": nodes} for nodes in (None, {}, [None], [{}], [{"typeId": "core.noop"}])]
-    + [{**SHORT, "colour": "red"}],
+    *(
+        [None, 1, "x", [], {}, {"definition": None}, {"workflowId": "probe"}, {"workflowId": 7, "nodes": [1]}]
+        + [{**SHORT, "nodes": nodes} for nodes in (None, {}, [None], [{}], [{"typeId": "core.noop"}])]
+        + [{**SHORT, "colour": "red"}]
+    ),
 )
 def test_what_is_no_form_is_no_definition(body: Any) -> None:
     made, _ = read_test_definition(body)
@@ -396,8 +396,8 @@ BAD: list[tuple[Any, str, str]] = [
 ]
 
 
-@for_each(("document", "pointer", "there"), BAD)
-@for_each("indent", [None, 2])
+@each_case("document, pointer, there", *BAD)
+@each_case("indent", None, 2)
 def test_a_problem_is_the_one_a_host_names_and_is_told_where_it_stands(
     document: Any, pointer: str, there: str, indent: int | None
 ) -> None:
@@ -444,7 +444,7 @@ UNREADABLE = [
 ]
 
 
-@for_each(("data", "wanted"), UNREADABLE)
+@each_case("data, wanted", *UNREADABLE)
 def test_what_the_decoder_refuses_has_a_place_too(data: bytes, wanted: Problem | None) -> None:
     _, problems = find_problems(data, TYPES)
     assert len(problems) == 1

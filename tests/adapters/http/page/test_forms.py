@@ -246,23 +246,21 @@ def test_the_decision_of_a_supervisor_can_be_refused(sent: list[tuple[str, str]]
 MARKER = "[REDACTED:n.data]"
 
 
-@pytest.mark.parametrize(
-    ("question", "sent", "value"),
-    [
-        (
-            interrupt_document(
-                "low-confidence", {"agentId": "a.b", "threshold": 0.5, "observed": 0.2, "decision": {"to": MARKER}}
-            ),
-            [("action", "edit"), ("edit", '"refunds"')],
-            "refunds",
+@each_case(
+    "question, sent, value",
+    (
+        interrupt_document(
+            "low-confidence", {"agentId": "a.b", "threshold": 0.5, "observed": 0.2, "decision": {"to": MARKER}}
         ),
-        (
-            interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}}),
-            [("answer", '{"order": 7}')],
-            {"order": 7},
-        ),
-        (approval(artifactData={"iban": MARKER}), [("action", "accept")], {"action": "accept"}),
-    ],
+        [("action", "edit"), ("edit", '"refunds"')],
+        "refunds",
+    ),
+    (
+        interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}}),
+        [("answer", '{"order": 7}')],
+        {"order": 7},
+    ),
+    (approval(artifactData={"iban": MARKER}), [("action", "accept")], {"action": "accept"}),
 )
 def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
     question: dict[str, Any], sent: list[tuple[str, str]], value: Any
@@ -275,10 +273,9 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
 
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = interrupt_document("external-event", {"eventType": "paid", "correlation": {"order": MARKER}})
     monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER_PREFIX", "\0")
     with pytest.raises(AssertionError):
-        test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(question, [], None)
+        test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in()
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")

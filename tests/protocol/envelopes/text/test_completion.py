@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
@@ -50,37 +50,35 @@ UNREADABLE = completion.MismatchedAnswer("parse-error", ERRORS[0], (), True)
 
 
 @pytest.mark.rule("rel-05")
-@for_each(
-    ("given_", "expected"),
-    [
-        (answer(GOOD), completion.CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(f"So: {GOOD}"), completion.CompleteAnswer(({"valid": True},), "brace-walker", 4)),
-        (answer("{valid: True"), completion.CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
-        (answer(GOOD, "tool-call"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer("x"), UNREADABLE),
-        (answer("x", "tool-call"), UNREADABLE),
-        (answer(""), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
-        (answer("{oops"), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
-        (answer('{"valid', "length", "max_tokens"), CUT),
-        (answer('{"valid": tr', "length", "length"), CUT),
-        (answer("x", "length"), CUT),
-        (answer(GOOD, "length"), completion.TruncatedAnswer("max_tokens", True, 50)),
-        (answer("{'valid': True}", "length"), CUT),
-        (answer(GOOD, "other"), completion.TruncatedAnswer("unknown", True, 50)),
-        (answer("", "other", "eof"), completion.TruncatedAnswer("unknown", False, 50)),
-        (answer(GOOD, "stop", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer(GOOD, "other", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
-        (answer("x", "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
-        (answer('{"valid": 1}', "other", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", True, 50)),
-        (answer('{"valid": true', "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
-        (answer("", "content-filter", "safety"), completion.RefusedAnswer(None, None)),
-        (
-            answer(GOOD, "content-filter", refusal="No.", safety_category="harm"),
-            completion.RefusedAnswer("No.", "harm"),
-        ),
-        (answer(GOOD, refusal="No."), completion.RefusedAnswer("No.", None)),
-        (answer("x", "length", refusal=""), completion.RefusedAnswer("", None)),
-    ],
+@each_case(
+    "given_, expected",
+    (answer(GOOD), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+    (answer(f"So: {GOOD}"), completion.CompleteAnswer(({"valid": True},), "brace-walker", 4)),
+    (answer("{valid: True"), completion.CompleteAnswer(({"valid": True},), "jsonrepair", 0)),
+    (answer(GOOD, "tool-call"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+    (answer("x"), UNREADABLE),
+    (answer("x", "tool-call"), UNREADABLE),
+    (answer(""), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+    (answer("{oops"), completion.MismatchedAnswer("parse-error", ERRORS[0], (), False)),
+    (answer('{"valid', "length", "max_tokens"), CUT),
+    (answer('{"valid": tr', "length", "length"), CUT),
+    (answer("x", "length"), CUT),
+    (answer(GOOD, "length"), completion.TruncatedAnswer("max_tokens", True, 50)),
+    (answer("{'valid': True}", "length"), CUT),
+    (answer(GOOD, "other"), completion.TruncatedAnswer("unknown", True, 50)),
+    (answer("", "other", "eof"), completion.TruncatedAnswer("unknown", False, 50)),
+    (answer(GOOD, "stop", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+    (answer(GOOD, "other", "stop_sequence"), completion.CompleteAnswer(({"valid": True},), "direct", None)),
+    (answer("x", "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+    (answer('{"valid": 1}', "other", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", True, 50)),
+    (answer('{"valid": true', "stop", "stop_sequence"), completion.TruncatedAnswer("stop_sequence", False, 50)),
+    (answer("", "content-filter", "safety"), completion.RefusedAnswer(None, None)),
+    (
+        answer(GOOD, "content-filter", refusal="No.", safety_category="harm"),
+        completion.RefusedAnswer("No.", "harm"),
+    ),
+    (answer(GOOD, refusal="No."), completion.RefusedAnswer("No.", None)),
+    (answer("x", "length", refusal=""), completion.RefusedAnswer("", None)),
 )
 def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
     given_: ModelAnswer, expected: completion.Judgement
@@ -129,25 +127,23 @@ def test_every_answer_is_judged_in_the_words_of_the_host(text: str, stop: StopRe
 
 
 @pytest.mark.rule("rel-06")
-@for_each(("rounds", "most", "allowed"), [(0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1)])
+@each_case("rounds, most, allowed", (0, 3, 1), (1, 3, 2), (2, 3, 3), (8, 3, 3), (8, 16, 9), (0, 0, 1), (5, 1, 1))
 def test_both_limits_hold_and_one_call_is_always_allowed(rounds: int, most: int, allowed: int) -> None:
     assert completion.attempts_allowed(rounds, most) == allowed
 
 
 @pytest.mark.rule("rel-11")
-@for_each(
-    ("room", "multiplier", "ceiling", "larger"),
-    [
-        (50, 2, None, 100),
-        (50, 1.5, None, 75),
-        (33, 1.5, None, 50),
-        (50, 1, None, 50),
-        (50, 2, 80, 80),
-        (80, 2, 80, None),
-        (90, 2, 80, None),
-        (None, 2, None, 2 * completion.DEFAULT_BUDGET),
-        (None, 2, 5_000, 5_000),
-    ],
+@each_case(
+    "room, multiplier, ceiling, larger",
+    (50, 2, None, 100),
+    (50, 1.5, None, 75),
+    (33, 1.5, None, 50),
+    (50, 1, None, 50),
+    (50, 2, 80, 80),
+    (80, 2, 80, None),
+    (90, 2, 80, None),
+    (None, 2, None, 2 * completion.DEFAULT_BUDGET),
+    (None, 2, 5_000, 5_000),
 )
 def test_what_was_cut_off_gets_more_room_up_to_the_ceiling(
     room: int | None, multiplier: float, ceiling: int | None, larger: int | None
@@ -177,7 +173,7 @@ MADE = {payload.event_type: payload.members() for payload in PAYLOADS}
 
 
 @pytest.mark.rule("rel-13")
-@for_each("name", MADE)
+@each_case("name", *MADE)
 def test_events_have_the_closed_shape_of_their_type(name: str) -> None:
     payload = MADE[name]
     assert name in CATALOGUE
@@ -360,19 +356,17 @@ RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY
 
 
 @pytest.mark.rule("rel-14")
-@for_each(
-    ("said", "shown"),
-    [
-        ("I cannot help with that.", "I cannot help with that."),
-        (f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!"),
-        (
-            "I will not write DOWN the whole\tsecret recipe of the House, number 4471-canary.",
-            f"I will not {completion.ECHO_MARKER}.",
-        ),
-        ("The secret recipe stays secret.", "The secret recipe stays secret."),
-        ("", ""),
-        (None, None),
-    ],
+@each_case(
+    "said, shown",
+    ("I cannot help with that.", "I cannot help with that."),
+    (f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!"),
+    (
+        "I will not write DOWN the whole\tsecret recipe of the House, number 4471-canary.",
+        f"I will not {completion.ECHO_MARKER}.",
+    ),
+    ("The secret recipe stays secret.", "The secret recipe stays secret."),
+    ("", ""),
+    (None, None),
 )
 def test_what_is_quoted_is_replaced(said: str | None, shown: str | None) -> None:
     assert completion.remove_prompt_echo(said, ["something else", RECIPE]) == shown

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each, present
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
@@ -43,26 +43,24 @@ def test_an_object_is_found_in_prose(value: dict[str, Any], before: str, after: 
 
 
 @pytest.mark.rule("rel-01")
-@for_each(
-    ("text", "value", "path"),
-    [
-        ('See [1] and [2]: {"a": 1}', {"a": 1}, "brace-walker"),
-        ('The set {a, b} of {name} is {"a": 1}.', {"a": 1}, "brace-walker"),
-        ('[see {"a": 1}]', {"a": 1}, "brace-walker"),
-        ('Take ["x", "y"], then.', ["x", "y"], "brace-walker"),
-        ('{"a": 1}\n{"a": 2}', {"a": 1}, "brace-walker"),
-        ('{"no": 1}\n```json\n{"a": 1}\n```', {"a": 1}, "markdown-fence"),
-        ('```json {"a": 1}\n```', {"a": 1}, "brace-walker"),
-        ('```json\n{"a": 1}```', {"a": 1}, "brace-walker"),
-        ('```json\n{"a": "```"}\n```', {"a": "```"}, "markdown-fence"),
-        ('```json\n{"a": 1}\n', {"a": 1}, "markdown-fence"),
-        ('````\n```json\n{"a": 1}\n```\n````', {"a": 1}, "brace-walker"),
-        ('```\r\n{"a": 1}\r\n```\r\n', {"a": 1}, "markdown-fence"),
-        ("As in [1]: {'a': 1}", [1], "brace-walker"),
-        ("Here: {'a': [1,]}", {"a": [1]}, "jsonrepair"),
-        ("```python\n{'a': None}\n```", {"a": None}, "jsonrepair"),
-        ("\ufeff{}", {}, "brace-walker"),
-    ],
+@each_case(
+    "text, value, path",
+    ('See [1] and [2]: {"a": 1}', {"a": 1}, "brace-walker"),
+    ('The set {a, b} of {name} is {"a": 1}.', {"a": 1}, "brace-walker"),
+    ('[see {"a": 1}]', {"a": 1}, "brace-walker"),
+    ('Take ["x", "y"], then.', ["x", "y"], "brace-walker"),
+    ('{"a": 1}\n{"a": 2}', {"a": 1}, "brace-walker"),
+    ('{"no": 1}\n```json\n{"a": 1}\n```', {"a": 1}, "markdown-fence"),
+    ('```json {"a": 1}\n```', {"a": 1}, "brace-walker"),
+    ('```json\n{"a": 1}```', {"a": 1}, "brace-walker"),
+    ('```json\n{"a": "```"}\n```', {"a": "```"}, "markdown-fence"),
+    ('```json\n{"a": 1}\n', {"a": 1}, "markdown-fence"),
+    ('````\n```json\n{"a": 1}\n```\n````', {"a": 1}, "brace-walker"),
+    ('```\r\n{"a": 1}\r\n```\r\n', {"a": 1}, "markdown-fence"),
+    ("As in [1]: {'a': 1}", [1], "brace-walker"),
+    ("Here: {'a': [1,]}", {"a": [1]}, "jsonrepair"),
+    ("```python\n{'a': None}\n```", {"a": None}, "jsonrepair"),
+    ("\ufeff{}", {}, "brace-walker"),
 )
 def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
     found = present(extraction.extract_value(text))
@@ -70,23 +68,21 @@ def test_forms_in_which_models_answer(text: str, value: Any, path: str) -> None:
 
 
 @pytest.mark.rule("rel-01")
-@for_each(
+@each_case(
     "text",
-    [
-        "",
-        "x",
-        "The answer is yes.",
-        "{name}",
-        "{ to be or not }",
-        '{"a": 1, "a": 2}',
-        '{"a": NaN}',
-        '{"a": 9007199254740993}',
-        '{"a": "\\ud800"}',
-        '{"a": "\ud800"}',
-        "[" * 65 + "]" * 65,
-        '{"a": oops, "b": {"c": 1}}',
-        '{"a": [1}, {"b": 2}]',
-    ],
+    "",
+    "x",
+    "The answer is yes.",
+    "{name}",
+    "{ to be or not }",
+    '{"a": 1, "a": 2}',
+    '{"a": NaN}',
+    '{"a": 9007199254740993}',
+    '{"a": "\\ud800"}',
+    '{"a": "\ud800"}',
+    "[" * 65 + "]" * 65,
+    '{"a": oops, "b": {"c": 1}}',
+    '{"a": [1}, {"b": 2}]',
 )
 def test_what_no_document_can_be_read_from(text: str) -> None:
     assert extraction.extract_value(text) is None
@@ -161,18 +157,16 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
 
 
 @pytest.mark.rule("rel-03")
-@for_each(
-    ("text", "path"),
-    [
-        (json.dumps([PLAN, ERROR]), "direct"),
-        (f"{json.dumps(PLAN)}\n{json.dumps(ERROR)}", "brace-walker"),
-        (f"First {json.dumps(PLAN)}, then [2] {json.dumps(ERROR)}.", "brace-walker"),
-        (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo:\n```json\n{json.dumps(ERROR)}\n```\n", "markdown-fence"),
-        (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo: {json.dumps(ERROR)}", "markdown-fence"),
-        (f"{json.dumps(PLAN)}\n```\n{json.dumps(ERROR)}\n```", "brace-walker"),
-        (f"```json\n{json.dumps([PLAN, ERROR], indent=2)}\n```", "markdown-fence"),
-        (f'An open {{" here\n```json\n{json.dumps([PLAN, ERROR])}\n```', "markdown-fence"),
-    ],
+@each_case(
+    "text, path",
+    (json.dumps([PLAN, ERROR]), "direct"),
+    (f"{json.dumps(PLAN)}\n{json.dumps(ERROR)}", "brace-walker"),
+    (f"First {json.dumps(PLAN)}, then [2] {json.dumps(ERROR)}.", "brace-walker"),
+    (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo:\n```json\n{json.dumps(ERROR)}\n```\n", "markdown-fence"),
+    (f"One:\n```json\n{json.dumps(PLAN)}\n```\nTwo: {json.dumps(ERROR)}", "markdown-fence"),
+    (f"{json.dumps(PLAN)}\n```\n{json.dumps(ERROR)}\n```", "brace-walker"),
+    (f"```json\n{json.dumps([PLAN, ERROR], indent=2)}\n```", "markdown-fence"),
+    (f'An open {{" here\n```json\n{json.dumps([PLAN, ERROR])}\n```', "markdown-fence"),
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
     for read in (extraction.extract_envelopes, extraction.find_envelopes):

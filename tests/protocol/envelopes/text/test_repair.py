@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import for_each
+from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, OBJECTS, VALUES, hostile_texts, sloppy_json
 from weftwork.protocol.envelopes.text import repair as module
@@ -21,82 +21,78 @@ def mended(text: str, clean: bool = False) -> Any:
 
 
 @pytest.mark.rule("rel-02")
-@for_each(
-    ("text", "value"),
-    [
-        ('{"a": 1,}', {"a": 1}),
-        ("[1, 2, ]", [1, 2]),
-        ("{'a': 'b'}", {"a": "b"}),
-        ("{'a': 'say \"b\"'}", {"a": 'say "b"'}),
-        (r"{'a': 'it\'s'}", {"a": "it's"}),
-        ('{"a": "it\'s"}', {"a": "it's"}),
-        (
-            "{a: 1, b_2: 2, $c: 3, content-type: 4, größe: 5}",
-            {"a": 1, "b_2": 2, "$c": 3, "content-type": 4, "größe": 5},
-        ),
-        ("[True, False, None, undefined]", [True, False, None, None]),
-        ('{// one\n"a": /* two, "b": 3 */ 1}', {"a": 1}),
-        ('{"a": "http://x/*y*/"}', {"a": "http://x/*y*/"}),
-        ("{\u201ca\u201d: \u2018b\u2019, \u201ec\u201c: \u201ed\u201d}", {"a": "b", "c": "d"}),
-        ('{"a": "b\nc\td"}', {"a": "b\nc\td"}),
-        ('{"a": "\u201cb\u201d"}', {"a": "\u201cb\u201d"}),
-        ("{'a': 1} and so on {", {"a": 1}),
-        ("{}", {}),
-        ("[]", []),
-        (r'{"a": "\u00e9\n\\"}', {"a": "é\n\\"}),
-    ],
+@each_case(
+    "text, value",
+    ('{"a": 1,}', {"a": 1}),
+    ("[1, 2, ]", [1, 2]),
+    ("{'a': 'b'}", {"a": "b"}),
+    ("{'a': 'say \"b\"'}", {"a": 'say "b"'}),
+    (r"{'a': 'it\'s'}", {"a": "it's"}),
+    ('{"a": "it\'s"}', {"a": "it's"}),
+    (
+        "{a: 1, b_2: 2, $c: 3, content-type: 4, größe: 5}",
+        {"a": 1, "b_2": 2, "$c": 3, "content-type": 4, "größe": 5},
+    ),
+    ("[True, False, None, undefined]", [True, False, None, None]),
+    ('{// one\n"a": /* two, "b": 3 */ 1}', {"a": 1}),
+    ('{"a": "http://x/*y*/"}', {"a": "http://x/*y*/"}),
+    ("{\u201ca\u201d: \u2018b\u2019, \u201ec\u201c: \u201ed\u201d}", {"a": "b", "c": "d"}),
+    ('{"a": "b\nc\td"}', {"a": "b\nc\td"}),
+    ('{"a": "\u201cb\u201d"}', {"a": "\u201cb\u201d"}),
+    ("{'a': 1} and so on {", {"a": 1}),
+    ("{}", {}),
+    ("[]", []),
+    (r'{"a": "\u00e9\n\\"}', {"a": "é\n\\"}),
 )
 def test_slips_with_one_reading_are_mended(text: str, value: Any) -> None:
     assert mended(text) == value
 
 
 @pytest.mark.rule("rel-02")
-@for_each(
+@each_case(
     "text",
-    [
-        "",
-        "a",
-        '"a"',
-        " {}",
-        '{"a" 1}',
-        '{"a": 1 "b": 2}',
-        "[1 2]",
-        "[1,, 2]",
-        "[,]",
-        "{,}",
-        "[, 1]",
-        '{"a":, "b": 1}',
-        '{"a":}',
-        '{"a"}',
-        "{a}",
-        '{"a": b}',
-        "{'a': 'it's'}",
-        "[NaN]",
-        "[Infinity]",
-        "[TRUE]",
-        "[+1]",
-        "[.5]",
-        "[1.]",
-        "[0x10]",
-        "[01]",
-        "[1, 2, ...]",
-        '{"a": 1]',
-        "[1}",
-        '["a" + "b"]',
-        '{"a": "b\\\nc"}',
-        "{1: 2}",
-        "[/* open ]",
-        "[1 /]",
-        "[" * 65 + "]" * 65,
-    ],
+    "",
+    "a",
+    '"a"',
+    " {}",
+    '{"a" 1}',
+    '{"a": 1 "b": 2}',
+    "[1 2]",
+    "[1,, 2]",
+    "[,]",
+    "{,}",
+    "[, 1]",
+    '{"a":, "b": 1}',
+    '{"a":}',
+    '{"a"}',
+    "{a}",
+    '{"a": b}',
+    "{'a': 'it's'}",
+    "[NaN]",
+    "[Infinity]",
+    "[TRUE]",
+    "[+1]",
+    "[.5]",
+    "[1.]",
+    "[0x10]",
+    "[01]",
+    "[1, 2, ...]",
+    '{"a": 1]',
+    "[1}",
+    '["a" + "b"]',
+    '{"a": "b\\\nc"}',
+    "{1: 2}",
+    "[/* open ]",
+    "[1 /]",
+    "[" * 65 + "]" * 65,
 )
-@for_each("clean", [False, True])
+@each_case("clean", False, True)
 def test_nothing_is_guessed(text: str, clean: bool) -> None:
     assert repair(text, clean=clean) is None
 
 
 @pytest.mark.rule("rel-02")
-@for_each("text", [r'{"a": "\d"}', '{"a": 1, a: 2}', "['\\u0000']", "['\\ud800']", '["\x00"]'])
+@each_case("text", r'{"a": "\d"}', '{"a": 1, a: 2}', "['\\u0000']", "['\\ud800']", '["\x00"]')
 def test_what_the_decoder_refuses_stays_refused(text: str) -> None:
     with pytest.raises(ClientFault):
         mended(text)
