@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cases import check_cases, for_each
+from tests.harness.cases import check_cases
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -77,6 +77,3 @@ def test_every_case_is_tried_and_those_that_fail_are_named() -> None:
     assert tried == [1, 2, 3, 4, 5]
     assert [error.__notes__ for error in failed.value.exceptions] == [["case: number 2"], ["case: number 4"]]
     check_cases([1, 3], check)
-    with pytest.raises(ExceptionGroup) as failed:
-        for_each(("case", "more"), [(1, "a"), (2, "b")])(lambda case, more: check(case))()
-    assert [error.__notes__ for error in failed.value.exceptions] == [["case: (2, 'b')"]]
