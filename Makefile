@@ -54,10 +54,10 @@ run: $(RUN_STAMP) ## start a host with the example workflows (ARGS="--port 8080"
 	@exec $(BIN)/weftwork serve --workflows examples/workflows $(ARGS)
 
 fast: $(STAMP) ## run the quick tests, under a minute
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -q -n 3 -m "not slow" $(ARGS)
 
 # Without Chromium, the tool installs it with apt if it runs as root. Otherwise it skips tests/browser and says so.
-LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python -m pytest -n 2
+LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python -m pytest -n 3
 
 test: $(STAMP) ## run all tests, including tests/browser if a browser is available
 	$(LANE) $(ARGS)
