@@ -1,7 +1,7 @@
-"""Fills the generated parts of docs/architecture.md; with --check it only says which of them are stale.
+"""Writes the generated parts of docs/architecture.md; with --check it only lists the stale ones.
 
-`packages` and `modules` come from the docstrings below src/weftwork, the walkthroughs from traces of a real host: see
-`tools/walkthroughs.py`. Tracing takes some ten seconds.
+`packages` and `modules` come from the docstrings below src/weftwork. The walkthroughs come from traces of a real host
+(`tools/walkthroughs.py`), which take about ten seconds.
 """
 
 import ast
@@ -29,7 +29,7 @@ Walk = Callable[[Path], dict[str, Recording]]
 
 
 def summary(docstring: str | None) -> str:
-    """The first sentence of a docstring, as it can stand in a table."""
+    """The first sentence of a docstring, escaped for a table cell."""
     paragraph = " ".join((docstring or "").partition("\n\n")[0].split())
     found = SENTENCE.match(paragraph)
     pieces = CODE.split(found[0] if found else paragraph)
@@ -39,7 +39,7 @@ def summary(docstring: str | None) -> str:
 
 @cache
 def docstrings(source: str) -> dict[str, str]:
-    """Qualified name -> docstring, of the classes and functions that have one. The module is the empty name."""
+    """Qualified name -> docstring of each class and function that has one. The empty name is the module."""
     tree = ast.parse(source)
     found = {"": ast.get_docstring(tree) or ""}
 
@@ -58,7 +58,7 @@ def docstrings(source: str) -> dict[str, str]:
 
 
 def purpose(texts: dict[str, str], function: str) -> str:
-    """The first sentence about a function: its own, or that of the function around it, or the module's."""
+    """The first sentence of a function's docstring, or of the enclosing function's, or of the module's."""
     while function not in texts and ".<locals>." in function:
         function = function.rpartition(".<locals>.")[0]
     return summary(texts.get(function, texts[""]))
@@ -69,14 +69,14 @@ RINGS = "Arrows point inward"
 
 
 def ring_order(root: Path) -> list[str]:
-    """The names directly below the package from the inmost ring outward, as the import contract has them."""
+    """The names directly below the package, from the innermost ring outward, in the order of the import contract."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (layers,) = [each["layers"] for each in contracts if each["name"] == RINGS]
     return [name.rpartition(".")[2] for name in reversed(layers)]
 
 
 def packages(root: Path) -> list[Path]:
-    """Folders of Python code, the package itself first, then by rings."""
+    """The folders with Python code: first the package itself, then by ring."""
     source = root / SOURCE
     order = ring_order(root)
 
@@ -110,26 +110,26 @@ def package_table(root: Path) -> str:
         name, count = package_name(root, folder), len(modules(folder))
         anchor = f"[{name}](#{name.replace('/', '')})" if count else name
         rows.append([anchor, str(count or ""), purpose(read(folder / "__init__.py"), "")])
-    return table(("package", "modules", "what it holds"), rows)
+    return table(("package", "modules", "contents"), rows)
 
 
 def module_lists(root: Path) -> str:
-    """A section for each package that has modules."""
+    """One section for each package that has modules."""
     parts: list[str] = []
     for folder in packages(root):
         if found := modules(folder):
             rows = [[link(file.relative_to(root / SOURCE).as_posix()), purpose(read(file), "")] for file in found]
-            parts.append(f"### {package_name(root, folder)}\n\n{table(('module', 'what it is'), rows)}")
+            parts.append(f"### {package_name(root, folder)}\n\n{table(('module', 'description'), rows)}")
     return "\n".join(parts)
 
 
 def read(file: Path) -> dict[str, str]:
-    """The docstrings of a module; none if a walkthrough from before names a module that is gone."""
+    """The docstrings of a module. A stale walkthrough can name a deleted module, which has none."""
     return docstrings(file.read_text("utf-8") if file.exists() else "")
 
 
 def walkthrough(root: Path, name: str, entries: Recording) -> str:
-    """The tables of a walkthrough, one for each thread, and the number of modules in them."""
+    """The tables of a walkthrough, one per thread, and the number of modules."""
     scenario = WALKTHROUGHS[name]
     parts = [f"### {scenario.title}", scenario.text]
     for thread, group in groupby(entries, lambda each: each.thread):
@@ -143,20 +143,20 @@ def walkthrough(root: Path, name: str, entries: Recording) -> str:
 
 
 def generated(root: Path, walked: dict[str, Recording]) -> Iterator[tuple[str, str]]:
-    """The names of all parts and what they have to hold."""
+    """The name and the expected text of each part."""
     yield "packages", package_table(root)
     yield from ((name, walkthrough(root, name, walked[name])) for name in WALKTHROUGHS)
     yield "modules", module_lists(root)
 
 
 def stale(text: str, wanted: dict[str, str]) -> list[str]:
-    """The names of the parts that the page has not, or not as they should be."""
+    """The names of the parts that are missing, outdated or unknown."""
     there = {part[2]: part[0].removeprefix(part[1]).removesuffix(part[3]) for part in PART.finditer(text)}
     return [name for name in [*wanted, *(there.keys() - wanted.keys())] if wanted.get(name) != there.get(name)]
 
 
 def main(arguments: list[str], root: Path, walk: Walk = walk) -> int:
-    """Exit status: 0 when the page is up to date, or has been written; 1 when --check finds it stale."""
+    """Exit status: 0 if the page is up to date or was written, 1 if a part is missing or --check finds it stale."""
     page = root / PAGE
     text = page.read_text("utf-8")
     wanted = dict(generated(root, walk(root)))
@@ -164,7 +164,7 @@ def main(arguments: list[str], root: Path, walk: Walk = walk) -> int:
         text = PART.sub(lambda part: f"{part[1]}{wanted.get(part[2], '')}{part[3]}", text)
         page.write_text(text, "utf-8")
         if missing := stale(text, wanted):
-            sys.stderr.write(f"{PAGE} has no place for {', '.join(missing)}, or has one for it that nothing fills\n")
+            sys.stderr.write(f"{PAGE}: these begin/end comments are missing or unknown: {', '.join(missing)}\n")
             return 1
     elif found := stale(text, wanted):
         sys.stderr.write(f"{PAGE} is stale ({', '.join(found)}): run `make docs`\n")

@@ -1,18 +1,18 @@
-"""Records what a host does in five scenarios: by which functions it enters which modules.
+"""Records five scenarios of a host: which modules it enters, and through which functions.
 
 A real host (`weftwork serve` with a new SQLite store) runs under a profiler in its own process; see
 `tools/traced_host.py`. This program talks to it over HTTP. Each scenario runs once unrecorded, because a first request
-fills caches, and then `RECORDINGS` times. Three rules keep timers and the scheduling of threads out of the result:
+fills caches, and then `RECORDINGS` times. Three rules remove timers and thread scheduling from the result:
 
 - Only functions that are in all recordings of a scenario are kept, in the order of their median positions.
-- Functions that an idle host calls are left out.
-- A recording that a slow machine has disturbed is discarded, and taken again.
+- Functions that an idle host calls are removed.
+- A recording that a slow machine has disturbed is discarded and repeated.
 
-The recovery after a kill needs a new process for each recording. Functions that a start without unfinished runs calls
-as well are left out, so that the list shows the recovery and not how a host is built.
+The recovery after a kill needs a new process for each recording. Functions that a start without unfinished runs also
+calls are removed, so that the list shows the recovery and not the construction of a host.
 
-No log lines are formatted: the log level is `error`. Data is in memory where the system has a file system for that,
-because a slow disk makes a host that waits for it look like one at rest.
+No log lines are formatted: the log level is `error`. Data is stored in a file system in memory if the machine has one,
+because a host that waits for a slow disk looks idle.
 """
 
 import http.client
@@ -34,17 +34,17 @@ from typing import Any, Final, NamedTuple, TextIO
 KEY: Final = "walkthrough-key"
 RECORDINGS: Final = 3
 ATTEMPTS: Final = 5
-"""Recordings that are tried for each one that is kept, before the program gives up."""
+"""Maximum number of recordings for each one that is kept."""
 WAIT_SECONDS: Final = 30.0
 IDLE_SECONDS: Final = 1.5
 DELAY_MS: Final = 500
-"""A scenario with a delay has to be ready before the delay is over, else the recording is disturbed."""
+"""A scenario with a delay must be ready before the delay ends; otherwise the recording is disturbed."""
 IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108
-"""A file system in memory, where there is one."""
+"""A file system in memory, on machines that have one."""
 LOOP_THREAD: Final = "MainThread"
 OUTSIDE: Final = ("adapters/http/server/", "cli/")
-"""What is not counted by `count_modules`: the HTTP server around the ASGI application, and the command around both."""
-TOO_SLOW: Final = "the machine is too slow: one recording after another was disturbed"
+"""Modules that `count_modules` ignores: the HTTP server around the ASGI application, and the command line."""
+TOO_SLOW: Final = "every recording was disturbed because the machine is too slow; run it again on a less busy machine"
 
 
 class Disturbed(Exception):
@@ -62,13 +62,13 @@ class Entry(NamedTuple):
 Recording = list[Entry]
 """In the order of the first call."""
 Work = Callable[[], str | None]
-"""What is recorded. Returns the id of the run that has to be complete when the host is at rest, if there is one."""
+"""The work to record. Returns the id of the run that must be complete when the host is idle, or None."""
 Prepare = Callable[["Host"], Work]
 """Called before each recording."""
 
 
 class Scenario(NamedTuple):
-    """Without `prepare` it is the recovery after a kill."""
+    """One walkthrough. The scenario without `prepare` is the recovery after a kill."""
 
     title: str
     text: str
@@ -88,7 +88,7 @@ class Host:
         self._command("start")
 
     def stop_recording(self) -> Recording:
-        """Wait until the host is at rest, and return the recording. Threads of one kind get one name."""
+        """Wait until the host is idle, and return the recording. Thread names lose their numeric suffix."""
         found = [Entry(*each) for each in self._command("stop")]
         return list(dict.fromkeys(each._replace(thread=re.sub(r"[-_]\d+$", "", each.thread)) for each in found))
 
@@ -105,7 +105,7 @@ class Host:
         headers: dict[str, str] | None = None,
         answered: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Send a request on a new connection; a JSON response is decoded. Raises RuntimeError for an error status.
+        """Send a request on a new connection and decode a JSON response. Raises RuntimeError for an error status.
 
         `answered` is called when the head of the response has arrived.
         """
@@ -143,7 +143,7 @@ class Host:
 
 @contextmanager
 def start_host(root: Path, folder: Path) -> Iterator[Host]:
-    """Start a host from the sources below `root` with its data in `folder`; it is killed in the end."""
+    """Start a host from the sources below `root` with its data in `folder`, and kill it on exit."""
     folder.mkdir(exist_ok=True)
     commands, answers = os.pipe(), os.pipe()
     line = [sys.executable, str(Path(__file__).parent / "traced_host.py"), str(commands[0]), str(answers[1])]
@@ -172,7 +172,7 @@ def start_host(root: Path, folder: Path) -> Iterator[Host]:
 
 
 def _port(process: "subprocess.Popen[str]", folder: Path) -> int:
-    """The port of a host, once it listens."""
+    """Wait until the host listens, and return its port."""
     assert process.stdout is not None
     for line in process.stdout:
         if found := re.search(r"listens on http://[^ ]*:(\d+)", line):
@@ -215,18 +215,18 @@ PNG: Final = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010802
 
 
 class Deadline:
-    """The earliest end of a delay that starts now or later."""
+    """The earliest time at which a delay can end that starts now or later."""
 
     def __init__(self) -> None:
         self._end = time.monotonic() + DELAY_MS / 1000
 
     def check(self) -> None:
-        """Raises Disturbed if the delay may be over."""
+        """Raises Disturbed if the delay can have ended."""
         if time.monotonic() > self._end:
             raise Disturbed
 
     def wait(self) -> None:
-        """Return when every delay that had started before this call is over."""
+        """Wait until every delay that started before this call has ended."""
         time.sleep(DELAY_MS / 1000)
 
 
@@ -249,7 +249,7 @@ def model_run(host: Host) -> Work:
 
 
 def model_turn(host: Host) -> Work:
-    """The same without the request that creates the run: it is recorded from the end of a delay before the node."""
+    """`model_run` without the request that creates the run: a delay before the node ends when the recording starts."""
     deadline = Deadline()
     run_id = host.create_run("delay-model")
 
@@ -279,7 +279,7 @@ def transfer_asset(host: Host) -> Work:
         asset = host.send("POST", "/v1/host/weftwork/assets", picture, {"Content-Type": "image/png"})
         path = "/" + asset["url"].split("/", 3)[3]
         if host.send("GET", path) != picture:
-            raise RuntimeError("the asset that was downloaded is not the one that was uploaded")
+            raise RuntimeError("the downloaded asset differs from the uploaded one")
 
     return work
 
@@ -287,38 +287,39 @@ def transfer_asset(host: Host) -> Work:
 WALKTHROUGHS: Final = {
     "follow-run": Scenario(
         "Create a run and follow its events",
-        "A client sends `POST /v1/runs` for a workflow of `core.delay` and `core.noop`. While the delay lasts, it "
-        "opens the event stream, and reads it to its end.",
+        "A client sends `POST /v1/runs` for a workflow of `core.delay` and `core.noop`. During the delay it opens "
+        "the event stream, and reads it until it ends.",
         follow_run,
     ),
     "model-turn": Scenario(
-        "A model turn through the envelope gate",
+        "Pass a model turn through the envelope gate",
         "A client sends `POST /v1/runs` for a workflow of one `core.ai.generateEnvelope`. The scripted provider "
         "answers with an envelope that the gate accepts, and the run completes.",
         model_run,
     ),
     "answer-approval": Scenario(
-        "An answer to an approval",
-        "A run waits in `core.approvalGate`. A client sends `POST /v1/runs/{runId}/interrupts/{nodeId}` with the "
+        "Answer an approval",
+        "A run waits at `core.approvalGate`. A client sends `POST /v1/runs/{runId}/interrupts/{nodeId}` with the "
         "action `accept`; the run continues and completes.",
         answer_approval,
     ),
     "transfer-asset": Scenario(
-        "An asset uploaded and downloaded",
-        "A client sends a PNG image to `POST /v1/host/weftwork/assets`, and gets it back from the URL in the response.",
+        "Upload and download an asset",
+        "A client sends a PNG image to `POST /v1/host/weftwork/assets` and downloads it from the URL in the response.",
         transfer_asset,
     ),
     "recover-run": Scenario(
-        "Kill and recovery",
-        "A host is killed by SIGKILL while a run is in `core.delay`. A new process starts on the same data folder when "
-        "the delay is over. Every start takes the lock of the data folder, opens the store and asks it for unfinished "
-        "runs; the list below is what a start does in addition if there is one, until that run is complete.",
+        "Recover after a kill",
+        "A host is killed with SIGKILL while a run is in `core.delay`. After the end of the delay a new process starts "
+        "on the same data folder. Every start acquires the lock of the data folder, opens the store and reads the "
+        "unfinished runs. The list below shows only what a start does in addition if there is an unfinished run, until "
+        "that run is complete.",
         None,
     ),
 }
-"""By the name of the part of the page."""
+"""Keyed by the name of the generated part of the page."""
 COUNTED: Final[dict[str, Prepare]] = {"create-run": create_run, "model-run": model_run, "model-turn": model_turn}
-"""Scenarios whose modules `tests/docs` counts."""
+"""Scenarios for which `tests/docs` limits the number of modules."""
 
 
 def register_workflows(host: Host) -> None:
@@ -327,7 +328,7 @@ def register_workflows(host: Host) -> None:
 
 
 def take_recording(host: Host, prepare: Prepare) -> Recording:
-    """One recording. Raises Disturbed."""
+    """Take one recording. Raises Disturbed."""
     work = prepare(host)
     host.start_recording()
     run_id = work()
@@ -339,13 +340,13 @@ def take_recording(host: Host, prepare: Prepare) -> Recording:
 
 
 def record_scenario(host: Host, prepare: Prepare) -> list[Recording]:
-    """The recordings of a scenario, after one that is not kept."""
+    """Take the recordings of a scenario; the first is discarded."""
     recordings: list[Recording] = []
     for _ in range(ATTEMPTS * RECORDINGS):
         try:
             recordings.append(take_recording(host, prepare))
         except Disturbed:
-            # What is left of it must not end in the next recording.
+            # The rest of this run must not be part of the next recording.
             time.sleep(2 * DELAY_MS / 1000)
             continue
         if len(recordings) > RECORDINGS:
@@ -360,7 +361,7 @@ def record_idle(host: Host) -> Recording:
 
 
 def record_recovery(root: Path, folder: Path) -> list[Recording]:
-    """Recordings of starts with an unfinished run."""
+    """Record starts with an unfinished run."""
     with start_host(root, folder) as host:
         register_workflows(host)
         run_id = leave_run(host)
@@ -377,7 +378,7 @@ def record_recovery(root: Path, folder: Path) -> list[Recording]:
 
 
 def leave_run(host: Host) -> str:
-    """Kill the host while a run is in its delay, and return the id of the run when the delay is over."""
+    """Kill the host during the delay of a run. Returns the id of the run after the end of the delay."""
     for _ in range(ATTEMPTS):
         deadline = Deadline()
         run_id = host.create_run("delay")
@@ -393,14 +394,14 @@ def leave_run(host: Host) -> str:
 
 
 def merge(recordings: list[Recording], left_out: Collection[Entry]) -> Recording:
-    """What is in every recording, ordered by the median of its positions."""
+    """The entries that are in every recording, ordered by their median position."""
     common = set(recordings[0]).intersection(*recordings[1:]).difference(left_out)
     kept = [{each: position for position, each in enumerate(one) if each in common} for one in recordings]
     return sorted(common, key=lambda each: (statistics.median(one[each] for one in kept), each))
 
 
 def first_entries(recording: Recording) -> Recording:
-    """For each thread, the event loop first, the function by which it has entered each module first."""
+    """For each thread, the function through which it first entered each module. The event loop comes first."""
     threads = dict.fromkeys([LOOP_THREAD, *(each.thread for each in recording)])
     found: dict[tuple[str, str], Entry] = {}
     for each in recording:
@@ -414,7 +415,7 @@ def count_modules(recording: Recording, outside: tuple[str, ...] = OUTSIDE) -> i
 
 
 def trace(root: Path, scenarios: Mapping[str, Prepare | None]) -> dict[str, Recording]:
-    """What the sources below `root` do in these scenarios, by the name of the scenario. None is the recovery."""
+    """Run the sources below `root` in these scenarios; None is the recovery. Keyed by the name of the scenario."""
     found: dict[str, Recording] = {}
     place = IN_MEMORY if IN_MEMORY.is_dir() and os.access(IN_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="weftwork-trace-", dir=place) as name, ThreadPoolExecutor() as pool:
@@ -437,13 +438,13 @@ def trace(root: Path, scenarios: Mapping[str, Prepare | None]) -> dict[str, Reco
 
 
 def walk(root: Path) -> dict[str, Recording]:
-    """The rows of every walkthrough, by its name."""
+    """The rows of every walkthrough, keyed by its name."""
     traced = trace(root, {name: scenario.prepare for name, scenario in WALKTHROUGHS.items()})
     return {name: first_entries(recording) for name, recording in traced.items()}
 
 
 def walk_and_count(root: Path) -> tuple[dict[str, Recording], dict[str, Recording]]:
-    """The same rows, and the scenarios whose modules are counted by their names, all of one host."""
+    """The rows of every walkthrough, and the recordings of `COUNTED`, taken from one host."""
     walked = {name: scenario.prepare for name, scenario in WALKTHROUGHS.items()}
     counted = {name: f"counted {name}" for name in COUNTED}
     traced = trace(root, walked | {counted[name]: prepare for name, prepare in COUNTED.items()})
