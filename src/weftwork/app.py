@@ -1,4 +1,4 @@
-"""The composition root: settings in, a running host out. The only module that knows every adapter."""
+"""The composition root: builds a host from its settings. The only module that imports every adapter."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -75,7 +75,8 @@ log = logging.getLogger("weftwork")
 
 
 class Host:
-    """Everything behind the listener. `open` recovers unfinished runs before it returns."""
+    """A host without its listener: the store, the engine and the ASGI application. `open` resumes unfinished runs
+    before it returns."""
 
     def __init__(
         self,
@@ -167,8 +168,8 @@ class Host:
     async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None) -> int:
         """Take the host lock, open the store, load keys and resume unfinished runs; returns how many were resumed.
 
-        `register` adds workflows before that, because resumed runs start children. Raises HostLocked,
-        StoreUnavailable or SettingsError, and HostFault if expressions do not have the values they should have.
+        `register` adds workflows before runs are resumed, because a resumed run can start children of them. Raises
+        HostLocked, StoreUnavailable, SettingsError, or HostFault if the expression evaluator computes wrong values.
         """
         require_evaluator()
         if not self._in_memory:
@@ -208,7 +209,7 @@ class Host:
             await self.register_fixture(document)
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
-        """Register one of our own conformance workflows and advertise it, unless the host lacks what it needs."""
+        """Register a conformance workflow and advertise it, unless the host lacks a capability that it needs."""
         if find_gated_node(document, self.types) is not None:
             return
         violations = await self.catalog.register(document)
@@ -216,9 +217,9 @@ class Host:
         self._fixtures.append(document["id"])
 
     def build(self) -> App:
-        """The ASGI application, with discovery as it is wired now."""
+        """Build the ASGI application. Its discovery document lists the fixtures that are registered by then."""
         settings = self.settings
-        # With private networks let in, the client is not the guarded one that discovery speaks of.
+        # Discovery promises a client that reaches public addresses only, so a host that allows more omits it.
         fetch = None if settings.allow_private_network else settings.fetch_limits()
         fixtures = tuple(self._fixtures)
         offer = HostOffer(
@@ -314,12 +315,12 @@ class Host:
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 
     def drain(self) -> None:
-        """Take no more part in anything new: readiness says so and every stream ends."""
+        """Stop accepting new work: the host reports that it is not ready, and every stream ends."""
         self.draining = True
         self._feeds.close()
 
     async def close(self) -> None:
-        """Leave every run where its log says it is, and let go of the store."""
+        """Stop executing runs, which the next start resumes from their logs, and close the store."""
         self.drain()
         await self._sweeper.stop()
         self._retention.close()

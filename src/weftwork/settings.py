@@ -1,4 +1,4 @@
-"""Settings: command line over environment over TOML file over defaults, into one frozen struct."""
+"""Settings: merges the command line, the environment, a TOML file and defaults, in this order of precedence."""
 
 import os
 import re
@@ -17,17 +17,16 @@ from weftwork.protocol.spelling import did_you_mean
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used; the message names it, where it came from, and what would do."""
+    """A setting is invalid. The message names the setting, its source, and the values that are allowed."""
 
 
 def default_data_folder(environ: Mapping[str, str]) -> Path:
-    """The user's data folder."""
     base = environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "weftwork"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be set. Names are those of the options, with underscores."""
+    """All settings of a host. Names are those of the command-line options, with underscores."""
 
     host: str = "127.0.0.1"
     port: int = 8787
@@ -82,7 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.data)
 
     def media_base(self, port: int | None = None) -> str:
-        """What URLs of assets begin with: what was set, else where the host listens."""
+        """The base of asset URLs: `media_url`, else `public_url`, else the address on which the host listens."""
         address = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}.get(self.host, self.host)  # noqa: S104
         shown = f"[{address}]" if ":" in address and not address.startswith("[") else address
         return self.media_url or self.public_url or f"http://{shown}:{self.port if port is None else port}"
@@ -94,7 +93,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return OutboundPolicy(frozenset(self.fetch_ports), self.fetch_http, self.allow_private_network)
 
     def limits(self) -> Limits:
-        """The limits that can be set, and the others as they are."""
+        """The limits of the host: settings where there are any, defaults for the others."""
         return Limits(**{name: getattr(self, name) for name in Limits.__struct_fields__ if name in _FIELDS})
 
 
@@ -135,29 +134,31 @@ _RANGES = {
 def load_settings(
     options: Mapping[str, Any], environ: Mapping[str, str] = os.environ, config: str | None = None
 ) -> Settings:
-    """Merge the four sources. `options` holds what was given on the command line, and nothing else."""
-    named = dict(options)
+    """Merge the four sources. `options` holds only the options that are present on the command line.
+
+    Raises SettingsError.
+    """
     env = {name: text for name in _FIELDS if (text := environ.get(f"WEFTWORK_{name.upper()}")) is not None}
-    data = named.get("data") or env.get("data") or str(default_data_folder(environ))
+    data = options.get("data") or env.get("data") or str(default_data_folder(environ))
     path = config or environ.get("WEFTWORK_CONFIG")
     file = Path(path) if path else Path(data) / "weftwork.toml"
     merged: dict[str, Any] = {"data": data}
     origin: dict[str, str] = {}
     if path or file.is_file():
-        found = _from_file(file)
-        merged |= found
-        origin |= {name: f"{file}: {name}" for name in found}
+        file_settings = _from_file(file)
+        merged |= file_settings
+        origin |= {name: f"{file}: {name}" for name in file_settings}
     for name, text in env.items():
         merged[name] = _from_text(name, text)
         origin[name] = f"WEFTWORK_{name.upper()}"
-    merged |= named
-    origin |= {name: f"--{name.replace('_', '-')}" for name in named}
+    merged |= options
+    origin |= {name: f"--{name.replace('_', '-')}" for name in options}
     settings = _check(merged, origin)
     return msgspec.structs.replace(settings, data=str(Path(settings.data).expanduser().absolute()))
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
-    """A warning for each variable WEFTWORK_... that no part of weftwork reads and that looks like a setting."""
+    """A warning for each environment variable WEFTWORK_... that weftwork does not read and that resembles a setting."""
     known = [f"WEFTWORK_{name.upper()}" for name in (*_FIELDS, "config", "url", "key", "proof", "browser")]
     unknown = (name for name in environ if name.startswith("WEFTWORK_") and name not in known)
     hints = ((name, did_you_mean(name.removeprefix("WEFTWORK_"), [each[9:] for each in known])) for name in unknown)
@@ -166,21 +167,21 @@ def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
 
 def _from_file(file: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(file.read_text("utf-8"))
+        document = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is not valid TOML: {error}") from None
-    names = {key.replace("-", "_"): value for key, value in found.items()}
-    unknown = sorted(set(names) - set(_FIELDS))
+    values = {key.replace("-", "_"): value for key, value in document.items()}
+    unknown = sorted(set(values) - set(_FIELDS))
     if unknown:
         hint = did_you_mean(unknown[0], _FIELDS) or f"; the settings are {', '.join(sorted(_FIELDS))}"
         raise SettingsError(f"{file}: unknown setting {unknown[0]}{hint}")
-    return names
+    return values
 
 
 def _from_text(name: str, text: str) -> Any:
-    """An environment value: lists are separated by commas, flags are 1/true/yes/on or 0/false/no/off."""
+    """Parse an environment variable: lists are separated by commas, flags are 1/true/yes/on or 0/false/no/off."""
     kind = _FIELDS[name].type
     if name in _LISTS:
         parts = [part for part in text.split(",") if part]
@@ -211,11 +212,11 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{origin.get(name, name)} must be between {low} and {high}")
     if not all(0 < port < 65_536 for port in settings.fetch_ports):
-        raise SettingsError(f"{origin.get('fetch_ports', 'fetch_ports')} must be ports between 1 and 65535")
+        raise SettingsError(f"{origin.get('fetch_ports', 'fetch_ports')} must be a list of ports between 1 and 65535")
     if 0 < settings.max_run_duration_ms < 1000:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
-        raise SettingsError(f"{origin.get('host', 'host')} must name an address; 0.0.0.0 is every IPv4 address")
+        raise SettingsError(f"{origin.get('host', 'host')} must be an address, such as 127.0.0.1 or 0.0.0.0")
     for name in ("public_url", "media_url"):
         if getattr(settings, name) and not _is_base_url(getattr(settings, name)):
             text = "an http or https URL without query, like https://flows.example.org"
@@ -225,7 +226,7 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
 
 
 def _is_base_url(text: str) -> bool:
-    """Whether a path can be put behind this, and the result is a URL."""
+    """Whether appending a path to this text gives a valid http or https URL."""
     try:
         parts = urlsplit(text)
         parts.port  # noqa: B018  raises
@@ -240,4 +241,4 @@ def _expected(kind: Any) -> str:
     if kind in plain:
         return plain[kind]
     choices = [choice for choice in get_args(kind) if isinstance(choice, str)]
-    return f"one of {', '.join(choices)}" if choices else "a list of texts"
+    return f"one of {', '.join(choices)}" if choices else "a list of strings"

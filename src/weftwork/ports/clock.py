@@ -1,4 +1,4 @@
-"""The clock of the host, passed in so that tests control time."""
+"""The host's clock, passed in so that tests control time."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ class Clock(Protocol):
     """The only source of time for the engine."""
 
     def now(self) -> int:
-        """Wall-clock milliseconds since the epoch. May jump; nothing but deadlines is computed from it."""
+        """Wall-clock milliseconds since the epoch. May jump; used for timestamps and deadlines only."""
         ...
 
     async def sleep_until(self, when: int) -> None:

@@ -19,7 +19,7 @@ class Ids(Protocol):
         ...
 
     def secret(self, count: int) -> bytes:
-        """So many random bytes, for keys that the host signs with."""
+        """`count` random bytes, for keys that the host signs with."""
         ...
 
     def trace_id(self) -> str:
@@ -27,5 +27,5 @@ class Ids(Protocol):
         ...
 
     def random_fraction(self) -> float:
-        """A number from 0 to 1, by chance."""
+        """A random number from 0 to 1, used for jitter."""
         ...

@@ -1,4 +1,4 @@
-"""Media that a node makes or reads."""
+"""Media that a node emits or reads."""
 
 from typing import Any, Literal
 
@@ -8,27 +8,27 @@ MediaKind = Literal["image", "audio", "file"]
 
 
 class OutgoingMedia(msgspec.Struct, frozen=True):
-    """What a node wants to show: bytes, or an asset of its tenant by its mediaRef."""
+    """Media for a node to emit: bytes, or the mediaRef of an asset of its tenant."""
 
     kind: MediaKind
     source: bytes | str
     media_type: str = ""
-    """What it is said to be; what the bytes look like decides."""
+    """The type that the node declares. The host sniffs the bytes, and the sniffed type wins."""
     alt: str = ""
     title: str = ""
     name: str = ""
     duration_seconds: float | None = None
     inline: bool = False
-    """Whether the bytes are to stand in the event, if they are few enough."""
+    """Whether to put the bytes into the event itself, if they are within `max_inline_media_bytes`."""
 
 
 class EmittedMedia(msgspec.Struct, frozen=True):
-    """What became of it."""
+    """Media that was stored as an asset and announced by an envelope."""
 
     envelope_id: str
     media_ref: str
     payload: dict[str, Any]
-    """Of the envelope: `url` or `base64`, `bytes`, `mimeType`, and so on."""
+    """The payload of the envelope: `url` or `base64`, `bytes`, `mimeType`, and so on."""
     rendering: dict[str, Any]
 
     @property
@@ -37,9 +37,9 @@ class EmittedMedia(msgspec.Struct, frozen=True):
 
 
 class MediaBytes(msgspec.Struct, frozen=True):
-    """The bytes behind a mediaRef, or a stretch of them."""
+    """The bytes of an asset, or a range of them."""
 
     data: bytes
     media_type: str
-    """What they look like."""
+    """The type that the host sniffed from the bytes."""
     sha256: str

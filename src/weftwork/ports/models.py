@@ -1,5 +1,5 @@
-"""Models: one port for every provider. A request goes in, deltas of an answer come out, and a last item says why it
-ended."""
+"""Models: one port for every provider. A provider turns a request into deltas of an answer and a last item that says
+why the answer ended."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, cast
@@ -18,17 +18,17 @@ class ModelTextPart(msgspec.Struct, frozen=True):
 
 
 class ModelMediaPart(msgspec.Struct, frozen=True):
-    """Something to see, hear or read. It has passed every check; an adapter has only to translate it."""
+    """An image, a sound or a document in a message. The host has checked it; a provider only translates it."""
 
     modality: Modality
     media_type: str
-    """As the caller says it is."""
+    """The type that the caller declared."""
     size: int
     sha256: str
     read: Callable[[], Awaitable[bytes]]
-    """The bytes. They may be asked for more than once, and not at all."""
+    """Returns the bytes. A provider may call it any number of times."""
     media_ref: str | None = None
-    """If it is an asset of the tenant."""
+    """Set if the part is an asset of the tenant."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its text alone, the parts joined line by line."""
+        """The text parts, joined with newlines; media is left out."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, ModelTextPart))
@@ -50,17 +50,17 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class UnresolvedMessage(Message, frozen=True):
-    """media-52 (host): a message whose parts nobody has looked at; `content` is the text in it. No provider ever gets
-    one."""
+    """media-52 (host): a message whose parts have not been checked; `content` is its text. The host resolves it before
+    it calls a provider."""
 
     parts: tuple[Any, ...] = ()
     resolved: list[Message] = msgspec.field(default_factory=list[Message])
-    """What it came to. Kept here, so that a model that is asked again is shown the same, and nothing outlives the
-    request."""
+    """The resolved message, once there is one. It is cached here so that a retry sends the same media, and so that the
+    cache is freed with the request."""
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """What a model is asked. No credential is in it: an adapter resolves its own."""
+    """One call of a model. It holds no credentials: a provider resolves its own."""
 
     provider: str
     model: str
@@ -70,35 +70,37 @@ class ModelRequest(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     response_schema: dict[str, Any] | None = None
-    """The shape that the answer is to have, for providers that can be told."""
+    """JSON Schema of the answer, for providers that support structured output."""
     payload_schema: dict[str, Any] | None = None
-    """The shape of the payload of the envelope that is wanted. No more than a hint: the model may send another."""
+    """JSON Schema of the payload of the expected envelope. It is a hint: the model may send another envelope."""
     node_id: str = ""
     run_id: str = ""
     key: str = ""
-    """The identity of this call, the same whenever it is made again; for providers with idempotency keys."""
+    """Identifies this call, and is the same when the call is repeated; for providers with idempotency keys."""
     stream: bool = True
-    """Whether the pieces are shown as they come. What is to pass the gate first is not."""
+    """Whether deltas are published as they arrive. False for an answer that must pass the envelope gate first."""
     mock: Mapping[str, Any] | None = None
-    """configurable.mockProvider of a run with a test key: the call goes there, whatever provider it names."""
+    """configurable.mockProvider of a run with a test key. The mock provider answers the call, and `provider` is
+    ignored."""
     turn_prefix: str = ""
-    """Which of the conversations that one entry of a node has side by side it belongs to. What a node does after a
-    call that failed is its own affair then, so that failure is recorded like an answer."""
+    """Names the conversation of this call, for a node that holds several conversations at once in one entry. Such a
+    node handles failed calls itself, so the failure is recorded like an answer."""
     partition: str = ""
-    """Whose run it is, for providers that are told things for one tenant. The engine fills it in, with the ids."""
+    """The partition of the run, for providers with state per tenant. The engine fills it in, with the ids."""
 
 
 class Delta(msgspec.Struct, frozen=True):
-    """A piece of text. `last`: the adapter knows that none follows; one that cannot know says nothing."""
+    """A piece of text. `last` is true if the provider knows that no text follows."""
 
     text: str
     last: bool = False
     model: str = ""
-    """As the provider names it with each piece; empty if it does not."""
+    """The model as the provider names it with each delta; empty if it does not."""
 
 
 class GeneratedMedia(msgspec.Struct, frozen=True):
-    """Something that a model has made beside its text, whole. The host keeps it as an asset and sends its envelope."""
+    """A complete medium that a model made in addition to its text. The host stores it as an asset and emits its
+    envelope."""
 
     kind: MediaKind
     data: bytes
@@ -113,18 +115,19 @@ class AnswerEnd(msgspec.Struct, frozen=True):
     reason: StopReason
     usage: TokenUsage = TokenUsage()
     model: str = ""
-    """As the provider names it; empty if it does not say."""
+    """The model as the provider names it; empty if it does not."""
     detail: str = ""
-    """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
+    """The provider's own name for the reason, such as max_tokens, length, stop_sequence or safety."""
     refusal: str | None = None
-    """What a model said when it refused."""
+    """The text with which the model refused."""
     safety_category: str | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
-    """{id, name, arguments}; nobody acts on them yet."""
+    """Each {id, name, arguments}. The host records them and does not act on them."""
 
 
 class ProviderFault(Exception):
-    """No answer came. Code and message go on the wire, so neither holds anything of a request or a response."""
+    """The provider gave no answer. Code and message are visible on the wire, so they must not quote the request or the
+    response."""
 
     def __init__(self, code: str, message: str, retryable: bool = True) -> None:
         super().__init__(message)
@@ -134,29 +137,32 @@ class ProviderFault(Exception):
 
 
 class ModelProvider(Protocol):
-    """One vendor, or one that plays a vendor."""
+    """Calls the models of one vendor, or simulates them."""
 
     @property
     def name(self) -> str:
-        """The id that a request names: lowercase, as discovery advertises it."""
+        """The id that requests use: lowercase, as discovery advertises it."""
         ...
 
     @property
     def default_model(self) -> str: ...
 
     def modalities(self, model: str) -> frozenset[Modality]:
-        """What a model takes beside text; `model` empty is the default. Discovery advertises what any of them takes."""
+        """The modalities that a model accepts in addition to text; an empty `model` is the default model."""
         ...
 
     def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd, None]:
-        """The answer, piece by piece, and then one Stop. Raises ProviderFault. Closed when nobody listens any more."""
+        """Yield the answer piece by piece, and then one AnswerEnd. Raises ProviderFault.
+
+        The host closes the generator early when the call is cancelled or times out.
+        """
         ...
 
 
 def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:
-    """What the model takes beside text; one of a provider that does not say takes text alone."""
-    asked: Any = getattr(provider, "modalities", None)
-    return frozenset(cast("Iterable[Modality]", asked(model) if callable(asked) else ()))
+    """The modalities that a model accepts in addition to text. A provider without `modalities` accepts text only."""
+    modalities: Any = getattr(provider, "modalities", None)
+    return frozenset(cast("Iterable[Modality]", modalities(model) if callable(modalities) else ()))
 
 
 class ModelProviders(Protocol):
@@ -164,15 +170,15 @@ class ModelProviders(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What discovery advertises, the default first."""
+        """The names that discovery advertises, the default provider first."""
         ...
 
     @property
     def input_modalities(self) -> frozenset[Modality]:
-        """What discovery advertises beside text: all that any provider takes."""
+        """The modalities that discovery advertises in addition to text: the union over all providers."""
         ...
 
     def find(self, request: ModelRequest) -> ModelProvider:
-        """Who answers this request; `provider` empty is the default. Raises ProviderFault, provider_not_supported or
-        host_capability_missing."""
+        """The provider that answers this request; an empty `provider` is the default. Raises ProviderFault with code
+        provider_not_supported or host_capability_missing."""
         ...

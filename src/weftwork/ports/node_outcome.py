@@ -1,4 +1,4 @@
-"""Outcomes of a node: how a call ends, and the exceptions with which a node can end it from within.
+"""Outcomes of a node: how a call ends, and the exceptions with which a node can end its call.
 
 Effects are what a node does to its run: variables, channels, log lines, events, artifacts and child runs. They are
 committed together with the outcome that carries them.
@@ -19,14 +19,14 @@ from weftwork.protocol.workflow.plan import Plan
 
 
 class SetVariable(msgspec.Struct, frozen=True):
-    """A run variable takes a new value."""
+    """Sets a run variable."""
 
     name: str
     value: Any
 
 
 class WriteChannel(msgspec.Struct, frozen=True):
-    """A value goes into a channel; the reducer is the declared one, or `reducer` where the channel is not declared."""
+    """Writes a value to a channel. `reducer` applies only if the workflow does not declare the channel."""
 
     channel: str
     value: Any
@@ -34,7 +34,7 @@ class WriteChannel(msgspec.Struct, frozen=True):
 
 
 class AppendLog(msgspec.Struct, frozen=True):
-    """A line for those who follow the run."""
+    """Adds a log line to the run's events."""
 
     level: Literal["debug", "info", "warn", "error"]
     message: str
@@ -42,7 +42,8 @@ class AppendLog(msgspec.Struct, frozen=True):
 
 
 class EmitArtifact(msgspec.Struct, frozen=True):
-    """Something made by the run, to be fetched by its id. Ids are unique within a run and derived, never random."""
+    """Stores an artifact of the run, which callers fetch by its id. Ids are unique within a run, and derived from the
+    node so that a repeated entry gives the same id."""
 
     artifact_id: str
     artifact_type: str
@@ -51,22 +52,23 @@ class EmitArtifact(msgspec.Struct, frozen=True):
 
 
 class EmitEvent(msgspec.Struct, frozen=True):
-    """An event of the author's own type, in the vendor branch of the type pattern."""
+    """Emits an event whose type has the author's own prefix, such as `acme.`. Node types of the host also emit events
+    of the protocol."""
 
     type: str
     payload: dict[str, Any]
     causation_id: str | None = None
     event_id: str | None = None
-    """From NodeContext.event_id, where another event is to point at this one."""
+    """An id from NodeContext.new_event_id, set if another event refers to this one."""
 
     @classmethod
     def of(cls, payload: Payload, causation_id: str | None = None, event_id: str | None = None) -> "EmitEvent":
-        """An event of the protocol, for nodes of the host."""
+        """An event of the protocol, for node types that come with the host."""
         return cls(payload.event_type, payload.members(), causation_id, event_id)
 
 
 class ChildRequest(msgspec.Struct, frozen=True):
-    """What a node wants of a child: see NodeContext.prepare_child."""
+    """The arguments of NodeContext.prepare_child."""
 
     key: str
     workflow_id: str
@@ -78,7 +80,7 @@ class ChildRequest(msgspec.Struct, frozen=True):
     awaited: bool = True
     cascade: bool = True
     untrusted: bool = False
-    """Whether the node is."""
+    """Whether the requesting node has untrusted content."""
 
 
 class NewChild(msgspec.Struct, frozen=True):
@@ -90,7 +92,7 @@ class NewChild(msgspec.Struct, frozen=True):
     inputs: dict[str, Any]
     hidden: tuple[HiddenValue, ...] = ()
     input_bytes: int = 0
-    """About the bytes of its inputs."""
+    """The approximate size of the inputs."""
 
     @property
     def run_id(self) -> str:
@@ -98,18 +100,18 @@ class NewChild(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> str:
-        """The run at the top of its tree."""
+        """The id of the root run of the tree."""
         return self.header.parent.root if self.header.parent is not None else self.run_id
 
 
 class StartChild(msgspec.Struct, frozen=True):
-    """A child run comes into being, in one commit with all else that the node does."""
+    """Creates a child run, in one commit with the node's other effects."""
 
     child: NewChild
 
 
 class CancelChild(msgspec.Struct, frozen=True):
-    """A child of this entry is no longer needed. It is over when its status says so."""
+    """Requests the cancellation of a child of this entry. The child has ended once its status says so."""
 
     key: str
     reason: str = JOIN_DECIDED
@@ -119,43 +121,44 @@ NodeEffect = SetVariable | WriteChannel | AppendLog | EmitArtifact | EmitEvent |
 
 
 class Completed(msgspec.Struct, frozen=True):
-    """The node's outputs by port, and what it does to the run, which is committed together with them."""
+    """The node succeeded. Outputs are by port; effects are committed together with them."""
 
     outputs: dict[str, Any]
     effects: tuple[NodeEffect, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A failure the node names itself; code and message go on the wire. What cannot get better is not retryable."""
+    """The node failed. Code and message are visible on the wire; `retryable` is false if a retry cannot help."""
 
     code: str
     message: str
     details: dict[str, Any] | None = None
     retryable: bool = True
     effects: tuple[NodeEffect, ...] = ()
-    """What is said and set along with it."""
+    """Effects that are committed together with the failure."""
     cause: str | None = None
-    """What it follows from: the correlation id of an envelope."""
+    """The correlation id of the envelope that caused the failure."""
 
 
 INTERRUPT_KEY_REUSED: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
-"""What becomes of a node that finds an answer under its key which is none to its question (int-20)."""
+"""The failure of a node that reuses an interrupt key: the recorded answer belongs to another interrupt (int-20)."""
 
 
 class Suspended(msgspec.Struct, frozen=True):
-    """The node waits for an answer; it is entered again from its start once there is one."""
+    """The node waits for an answer. It is called again from its start once the interrupt is resolved."""
 
     interrupt: Interrupt
     effects: tuple[EmitEvent, ...] = ()
-    """What is said along with the question."""
+    """Events that are committed together with the interrupt."""
 
 
 class AwaitsChildren(msgspec.Struct, frozen=True):
-    """The node waits for children, those it starts here and those it started before, and needs no memory meanwhile.
+    """The node waits for its children, started now or earlier, and holds no memory while it waits.
 
-    It is called again from its start each time that one of them has ended, and when a host starts; it must find its
-    way by `NodeCall.children` alone, and do nothing if there is nothing to do yet. What else it does is in one
-    commit with the start or the cancelling of a child, or with its own end, so that it is known to be done.
+    It is called again from its start each time a child ends, and when a host starts. It must derive its progress from
+    `NodeCall.children` alone, and return this outcome without effects if nothing is to be done yet. Other effects are
+    allowed only together with StartChild or CancelChild, or when the node ends: otherwise a later call could not tell
+    that they were done.
     """
 
     effects: tuple[NodeEffect, ...] = ()
@@ -165,7 +168,8 @@ NodeOutcome = Completed | Failed | Suspended | AwaitsChildren
 
 
 class InterruptPending(BaseException):
-    """Unwinds a node that has to wait for an answer; the run suspends it. No error, and nobody else's to catch."""
+    """Unwinds a node that has to wait for an answer, so that the run suspends it. It is a BaseException because it is
+    not an error, and `except Exception` in a node must not catch it."""
 
     def __init__(self, interrupt: Interrupt) -> None:
         super().__init__(interrupt.key)
@@ -173,7 +177,7 @@ class InterruptPending(BaseException):
 
 
 class StepFailed(Exception):
-    """A node or one of its steps has failed, now or in an earlier attempt. Code and message are visible on the wire."""
+    """A node or one of its steps failed, now or in an earlier attempt. Code and message are visible on the wire."""
 
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)
@@ -181,10 +185,10 @@ class StepFailed(Exception):
 
 
 def raised_failure(error: StepFailed | ExpressionFault) -> Failed:
-    """How a node fails that raises this. The same expression over the same run gives the same fault, so there is
-    nothing to try again."""
+    """The failure of a node that raises this error. An expression fault is not retryable, because the same expression
+    over the same run state fails again."""
     return error.failure if isinstance(error, StepFailed) else Failed(error.code, error.message, retryable=False)
 
 
 class NotDone(Exception):
-    """Raised inside a step: its effect did not happen, so nothing is recorded and it may be run again."""
+    """Raised inside a step to say that its effect did not happen. Nothing is recorded, and the step may run again."""

@@ -1,4 +1,4 @@
-"""Node types: what a node is called with, what it may ask of the host, and the two kinds of nodes.
+"""Node types: the arguments of a node, the services that the host offers to it, and the two kinds of nodes.
 
 An instant node is a pure function of its `NodeCall`. A waiting node also gets a `NodeContext`, with which it does
 everything that takes time or must be recorded.
@@ -25,39 +25,37 @@ from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 
 class Scope(Protocol):
-    """What expressions of a node see: the run as it stood when the node started."""
+    """The values that expressions of a node can read: the state of the run when the node started."""
 
-    def variable(self, name: str, default: Any = None) -> Any:
-        """A run variable, or the default."""
-        ...
+    def variable(self, name: str, default: Any = None) -> Any: ...
 
     def has_variable(self, name: str) -> bool: ...
 
     def reducer(self, channel: str) -> str | None:
-        """The reducer of a channel that the workflow declares; None for any other."""
+        """The reducer of a channel; None if the workflow does not declare the channel."""
         ...
 
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
-        """The value of an expression over inputs, variables, nodes, configurable, ports and the given names.
+        """The value of an expression over inputs, variables, nodes, configurable, ports and the names in `more`.
 
         Raises ExpressionFault.
         """
         ...
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
-        """A template with its expressions filled in; with `wrap`, what is untrusted among them goes through it.
+        """The template with its expressions replaced by their values. `wrap` is applied to each untrusted value.
 
         Raises ExpressionFault.
         """
         ...
 
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
-        """Whether what an expression reads came from outside, or is made of something that did."""
+        """Whether an expression reads untrusted values: content from outside the run, or values derived from it."""
         ...
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """A value that an edge brought, in the order of the graph."""
+    """A value that an edge delivered to a node. Arrivals are in the order of the graph."""
 
     node_id: str
     port: str
@@ -65,31 +63,32 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Emission(msgspec.Struct, frozen=True):
-    """Where an envelope comes from. The same in every entry of the node, so that its ids are."""
+    """The origin of an envelope. It is the same in every entry of the node, because the ids of the envelope are derived
+    from it."""
 
     turn: str = "0"
-    """Which answer of a model in this entry it stands in."""
+    """The model turn of this entry whose answer contains the envelope."""
     index: int = 0
-    """How many envelopes of that answer stand before it."""
+    """The position of the envelope in that answer, from 0."""
     schema_rounds: int = 0
-    """Schemas asked for, and answers sent back for correction, for this emission so far."""
+    """Schema requests and corrections for this emission so far."""
     contract: EnvelopeContract = OPEN_CONTRACT
     kinds: tuple[KindDefinition, ...] = ()
-    """Kinds that are known to this node alone."""
+    """Additional kinds that only this node accepts."""
 
 
 class CheckedEnvelope(msgspec.Struct, frozen=True):
-    """An envelope that has passed `NodeContext.check_envelope`. The document is not to be changed after that: what was
-    validated is what gets recorded."""
+    """An envelope that has passed `NodeContext.check_envelope`. The document must not be changed afterwards, because it
+    is recorded without a second validation."""
 
     document: Any
     is_validated: bool
-    """Whether it fits the schemas of its form and its kind, which are applied once. False for one that the gate stops
-    before it looks at the payload."""
+    """Whether the document was validated against the schemas of its envelope form and its kind. False for an envelope
+    that the gate stops before it reads the payload."""
 
 
 class NodeCall(msgspec.Struct, frozen=True):
-    """What a node is called with: JSON values only, taken from the fold of the log."""
+    """The arguments of a node: JSON values only, taken from the fold of the log."""
 
     run_id: str
     node_id: str
@@ -97,83 +96,85 @@ class NodeCall(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     scope: Scope
     iteration: int = 0
-    """How often the loop around this node has come round to it, since the loop was entered."""
+    """The iteration of the innermost loop around this node, counted from 0 since the loop was entered."""
     arrivals: tuple[Arrival, ...] = ()
-    """For node types that declare `gathers_edges`."""
+    """The incoming values, for node types that declare `gathers_edges`."""
     answers: Mapping[str, Resolution] = {}
-    """What became of interrupts of this run, by key."""
+    """Resolutions of interrupts of this run, by key."""
     visit: int = 0
-    """How often loops have come round to this node, over the whole run: no two entries share it."""
+    """The number of earlier loop iterations of this node over the whole run, which makes it unique per iteration."""
     attempt: int = 1
     entry_sequence: int = -1
-    """The host's mark of this entry of the node."""
+    """The sequence of the event that started this entry; identifies the entry."""
     children: Mapping[str, ChildState] = {}
-    """Child runs of this entry by key, in the order of their start. Not to be changed."""
+    """Child runs of this entry by key, in the order of their start. Read-only."""
     last_child_event: int = -1
-    """The host's mark of what is known of them."""
+    """The sequence of the newest event about these children."""
     open_children: int = 0
-    """How many of them have not ended."""
+    """The number of these children that have not ended."""
     failed_children: int = 0
-    """How many have ended, and not well."""
+    """The number of these children that ended without success."""
     decision: SupervisorDecision | None = None
-    """For a dispatch: the decision of the supervisor before it, or the newest of the run."""
+    """For a dispatch node: the decision of the supervisor before it, or else the newest decision of the run."""
     agent: Mapping[str, Any] | None = None
-    """The AgentRef that the definition gives the node."""
+    """The AgentRef of the node in the definition."""
     configurable: Mapping[str, Any] = {}
     untrusted: frozenset[str] = frozenset()
-    """Input ports that hold content from outside, or something made of it."""
+    """Input ports that hold content from outside the run, or values derived from it."""
     contract: EnvelopeContract = OPEN_CONTRACT
-    """Which envelopes of a model the node takes."""
+    """The envelopes that the node accepts from a model."""
     prompt_refs: Mapping[str, Any] = {}
-    """References to prompt templates by kind, that the definition has for nodes which name none."""
+    """The definition's default prompt templates by kind, for nodes that name no template."""
     part: bool = False
-    """Whether this is a part of another node, which takes outputs alone and no effects."""
+    """Whether the node runs as part of another node, which uses its outputs and rejects effects."""
     hides: bool = False
-    """Whether the node can be given something sensitive, so that what it makes is hidden."""
+    """Whether the node may receive sensitive values, so that its outputs are hidden."""
 
 
 class NodeContext(Protocol):
-    """What a waiting node may ask of the host."""
+    """The services that the host offers to a waiting node."""
 
     @property
     def started_at(self) -> int:
-        """When this attempt started, by the log: the same before and after a restart."""
+        """When this attempt started, from the log: the same before and after a restart."""
         ...
 
     @property
     def now(self) -> int:
-        """The run's clock: the time of the newest fact that this entry has seen. It stands still in between."""
+        """The time of the newest recorded event that this entry has seen. It does not advance between events, so that a
+        repeated entry sees the same times."""
         ...
 
     async def sleep_until(self, when: int) -> None:
-        """Wait for a wall-clock instant. Cancelled when the run is to end."""
+        """Wait for a wall-clock instant. Cancelled when the run has to end."""
         ...
 
     def effect_key(self, step: str = "") -> str:
-        """The identity of the node's effect, or of a step of it: the same in every attempt (RFC layer 2)."""
+        """The idempotency key of the node's effect, or of one of its steps: the same in every attempt (RFC layer 2)."""
         ...
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
-        """What a step came to, as JSON. `run` is called once per name; later entries of the node
-        get what was recorded. A name is good for one step in an entry.
+        """The result of a step, as JSON. `run` is called once per name, and later entries of the node get the recorded
+        result. An entry can use a name for one step only.
 
-        `run` gives JSON or raises StepFailed, which is recorded and raised again, or NotDone. Raises
-        InterruptPending when the step was begun before, its outcome is unknown and its effect is `once`. `plain`: `run`
-        holds a thread that the node does not hold yet, so it waits for one before anything is claimed.
+        `run` returns JSON or raises. StepFailed is recorded and raised again, also in later entries; NotDone records
+        nothing. Raises InterruptPending if an earlier attempt began the step, its outcome is unknown and its effect is
+        `once`. `plain` means that `run` needs a thread and the node does not hold one, so the step waits for a thread
+        before it claims the effect.
         """
         ...
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
-        """What became of a question of this run, by its key: its recorded answer, or that nobody gave one in time.
+        """The recorded resolution of an interrupt of this run, by its key: an answer, or a timeout.
 
-        Raises InterruptPending when it is still to be asked. One of a kind that passes returns when it is durable; so
-        does one that is answered with `instead` and not asked of anybody. Raises StepFailed for one that cannot be
-        asked.
+        Raises InterruptPending if the interrupt is not resolved yet. An interrupt that does not wait, and one that the
+        host answers itself with `instead`, returns as soon as it is durable. Raises StepFailed for an interrupt that
+        is not allowed.
         """
         ...
 
     def emit_event(self, effect: AppendLog | EmitEvent) -> None:
-        """Something for those who follow the run: committed soon, in order, and before the node's end."""
+        """Queue an event of the run. Events are committed in order, and before the outcome of the node."""
         ...
 
     async def prepare_child(
@@ -189,15 +190,16 @@ class NodeContext(Protocol):
         awaited: bool = True,
         cascade: bool = True,
     ) -> NewChild | Failed:
-        """A child run to start: of the tenant's workflow of that id as it is now, with `inputs`, and above them, by
-        `mapping`, the child's variables from this run's; a variable that is not set is left out.
+        """Prepare a child run of the current version of the tenant's workflow, or say why it cannot be started.
 
-        `variables`, `outputs`: what of the child is wanted when it has completed. Or why it cannot be started.
+        The inputs of the child are `inputs`, overridden by `mapping`: names in the child to variables of this run.
+        Variables that are not set are left out. `variables` and `outputs` select the data that this run gets from the
+        child when the child completes.
         """
         ...
 
     def new_event_id(self) -> str:
-        """A fresh id for an event that others point at."""
+        """A new id for an event to which other events refer."""
         ...
 
     @property
@@ -205,79 +207,81 @@ class NodeContext(Protocol):
 
     @property
     def untrusted(self) -> bool:
-        """Whether this entry has been given content from outside, or something made of it: then all it makes is too."""
+        """Whether this entry has read untrusted content. If so, its outputs and events are untrusted as well."""
         ...
 
     def mark_untrusted(self) -> None:
-        """Content from outside has come into this entry: all that it makes from here on is untrusted."""
+        """Mark this entry as untrusted, because it has read content from outside: its later outputs and events are
+        untrusted."""
         ...
 
     async def generate(
         self, request: ModelRequest, along: "Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]"
     ) -> ModelAnswer:
-        """What a model answers: streamed as it comes, and recorded once it is whole, in one commit with its usage and
-        with what `along` makes of it. Later entries of the node get what was recorded, and no model is asked.
+        """The answer of a model. It is streamed as it arrives, and recorded when it is complete, in one commit with its
+        usage and the events that `along` returns for it. Later entries of the node get the recorded answer without a
+        call.
 
-        Calls are told apart by their order in the entry. Raises StepFailed when no answer came.
+        Calls are identified by their order in the entry. Raises StepFailed if there is no answer.
         """
         ...
 
     def envelope_kind(self, name: str) -> KindDefinition | None:
-        """A kind of envelope that this host, or this workflow, knows."""
+        """The envelope kind of that name, if this host or this workflow defines it."""
         ...
 
     def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
-        """The envelope as `emit_envelope` takes it, or why it would be refused. No consequence, and no regard to what
-        was sent before."""
+        """Validate an envelope for `emit_envelope`. Records nothing, and does not consider earlier envelopes."""
         ...
 
     async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
-        """Send an envelope of a model through the gate: the one way for any of them. `envelope` is a document, or what
-        `check_envelope` gave for it; then all rules are applied as they stand now, but no schema a second time.
+        """Send an envelope of a model through the gate, the only path for envelopes. `envelope` is a document or a
+        CheckedEnvelope; for the latter every rule is applied again except the schemas.
 
-        Its outcome is recorded under its correlation id, in one commit with all that its handler does; sent again, in
-        whatever entry, it gets that outcome and no handler runs. Raises InterruptPending for a clarification that is
-        open.
+        The outcome is recorded under the correlation id of the envelope, in one commit with the effects of its handler.
+        An envelope that is emitted again, also in a later entry, gets that outcome and no handler runs. Raises
+        InterruptPending while a clarification is open.
         """
         ...
 
     async def emit_media(self, sent: OutgoingMedia, turn: str = "") -> EmittedMedia:
-        """Keep media as an asset, and send its envelope through the gate; durable on return.
+        """Store media as an asset and send its envelope through the gate; durable on return.
 
-        Emissions are told apart by `turn`, or by their order in the entry: sent again, in whatever entry, one gets what
-        became of it the first time. Raises StepFailed.
+        Emissions are identified by `turn`, or by their order in the entry. A repeated emission, also in a later entry,
+        gets the recorded result. Raises StepFailed.
         """
         ...
 
     async def read_media(self, ref: object, most: int) -> MediaBytes:
-        """The bytes behind a mediaRef of the run's tenant, which come from outside: the entry is untrusted then.
+        """The bytes of an asset of the run's tenant. Marks the entry as untrusted, because assets come from outside.
 
-        Raises StepFailed: media_not_found for what is not there or is somebody else's, media_too_large for more bytes.
+        Raises StepFailed: media_not_found if the tenant has no such asset, media_too_large for more than `most` bytes.
         """
         ...
 
     async def pin_version(self, change_id: str, version: int) -> int:
-        """The version that this run has pinned for a change: the one given, if it is the first to ask. Durable."""
+        """The version that this run has pinned for a change. The first call pins `version`; durable on return."""
         ...
 
     @property
     def recorded_items(self) -> Mapping[int, Any]:
-        """Items of this node that are recorded already, by index."""
+        """Outputs of items that this node has recorded, by index."""
         ...
 
     async def record_item(self, index: int, output: Any) -> None:
-        """Record an item; returns when it is durable. Items of one turn of the loop share a commit."""
+        """Record the output of an item; returns when it is durable. Items of one pass of the event loop share a
+        commit."""
         ...
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
-        """Run another node type as a part of this node; `item` tells such calls apart."""
+        """Run another node type as a part of this node; `item` identifies the call."""
         ...
 
 
 class InstantNode(msgspec.Struct, frozen=True):
-    """A pure function of its call; runs inline and must answer within microseconds.
+    """A pure function of its call. It runs inline on the event loop, so it must return within microseconds.
 
-    Like every node it may raise StepFailed and ExpressionFault: `raised_failure` says how it fails then.
+    Like every node it may raise StepFailed and ExpressionFault; `raised_failure` turns them into outcomes.
     """
 
     declaration: NodeDeclaration
@@ -285,7 +289,7 @@ class InstantNode(msgspec.Struct, frozen=True):
 
 
 class WaitingNode(msgspec.Struct, frozen=True):
-    """May wait. Re-entered from its start when a process dies while it runs; must end soon when cancelled."""
+    """An asynchronous function. It is called again from its start after a crash, and must end soon when cancelled."""
 
     declaration: NodeDeclaration
     run: Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]

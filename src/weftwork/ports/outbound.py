@@ -1,4 +1,4 @@
-"""The outbound client: the only one for requests that this host makes to others."""
+"""The outbound client. All requests of the host to other servers go through it."""
 
 from typing import Protocol
 
@@ -6,7 +6,8 @@ import msgspec
 
 
 class OutboundRequest(msgspec.Struct, frozen=True):
-    """A request to be sent. Caps that are not given are the host's; larger ones than the host's do not count."""
+    """A request to send. `timeout_ms` and `max_bytes` can only lower the limits of the host; 0 means the host's
+    limit."""
 
     url: str
     method: str = "GET"
@@ -15,21 +16,22 @@ class OutboundRequest(msgspec.Struct, frozen=True):
     timeout_ms: int = 0
     max_bytes: int = 0
     redirects: bool = True
-    """Whether redirects are followed, each one checked like the first address."""
+    """Whether to follow redirects. Each target is checked like the first URL."""
 
 
 class OutboundResponse(msgspec.Struct, frozen=True):
-    """What came back, whole and within the caps."""
+    """A complete response within the limits."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     content: bytes
     url: str
-    """Where it came from, after redirects."""
+    """The final URL, after redirects."""
 
 
 class FetchRefused(Exception):
-    """The guard let the request not out, or the answer not in. `blocked` is `ssrf` or `upgrade`; the words are ours."""
+    """The client blocked the request or the response. `blocked` is `ssrf` or `upgrade`. The message is the host's own
+    and quotes nothing of the response."""
 
     def __init__(self, blocked: str, message: str) -> None:
         super().__init__(message)
@@ -37,9 +39,10 @@ class FetchRefused(Exception):
 
 
 class FetchFailed(Exception):
-    """No whole answer came: refused, reset, too slow, too large, not HTTP. The message is ours and echoes nothing.
+    """There is no complete response: the connection was refused or reset, or the response was too slow, too large or
+    not HTTP. The message is the host's own and quotes nothing of the response.
 
-    sent: whether anything of the request may have reached the other side.
+    `sent` is true if any part of the request may have reached the server.
     """
 
     def __init__(self, message: str, sent: bool) -> None:
@@ -48,7 +51,7 @@ class FetchFailed(Exception):
 
 
 class Outbound(Protocol):
-    """Sends requests to public addresses only, unless the operator allowed more."""
+    """Sends requests to public addresses only, unless the operator set `allow_private_network`."""
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Raises FetchRefused or FetchFailed."""

@@ -1,4 +1,4 @@
-"""Where a host keeps the bytes of assets."""
+"""Builds the store for the bytes of assets: a folder, memory, or an S3 bucket."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"
 
 
 def build_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str, str] = os.environ) -> Blobs:
-    """What the settings ask for. Raises SettingsError."""
+    """The blob store that `blobs` and `store` select. Raises SettingsError."""
     if settings.blobs:
         return _build_object_blobs(settings, ids, environ)
     if settings.store == "memory":
@@ -28,21 +28,23 @@ def build_blobs(settings: Settings, clock: Clock, ids: Ids, environ: Mapping[str
 
 
 def _build_object_blobs(settings: Settings, ids: Ids, environ: Mapping[str, str]) -> Blobs:
-    found = _S3_URL.fullmatch(settings.blobs)
-    prefix = (found["prefix"] or "").strip("/") if found is not None else ""
-    if found is None or any(step in ("", ".", "..") for step in prefix.split("/") if prefix):
-        raise SettingsError("blobs must be empty, for a folder beside the database, or like s3://bucket/prefix")
+    url = _S3_URL.fullmatch(settings.blobs)
+    prefix = (url["prefix"] or "").strip("/") if url is not None else ""
+    if url is None or any(step in ("", ".", "..") for step in prefix.split("/") if prefix):
+        raise SettingsError("blobs must be empty (assets are in the data folder) or a URL like s3://bucket/prefix")
     allow_http = environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true", "yes", "on")
     plain = [name for name in _ENDPOINT_VARIABLES if environ.get(name, "").lower().startswith("http:")]
     if plain and not allow_http:
-        raise SettingsError(f"{plain[0]} has no TLS; with AWS_ALLOW_HTTP=true it is used all the same")
+        raise SettingsError(
+            f"{plain[0]} is an http URL; use https, or set AWS_ALLOW_HTTP=true to send assets without TLS"
+        )
     try:
-        # Only a host that has its assets there needs the library.
+        # The library is an optional dependency, which only hosts with assets on S3 install.
         from weftwork.adapters.blobs.object_storage import ObjectBlobs
     except ModuleNotFoundError:
-        raise SettingsError("blobs on s3:// needs more packages: pip install 'weftwork[blobs]'") from None
+        raise SettingsError("blobs on s3:// needs optional packages; run: pip install 'weftwork[blobs]'") from None
     folder = None if settings.store == "memory" else settings.data_folder
     try:
-        return ObjectBlobs(found["bucket"], prefix, ids, folder, allow_http)
+        return ObjectBlobs(url["bucket"], prefix, ids, folder, allow_http)
     except StoreUnavailable as fault:
-        raise SettingsError(f"blobs: {fault}; the variables that begin with AWS_ are read as well") from None
+        raise SettingsError(f"blobs: {fault}; check the environment variables that begin with AWS_") from None

@@ -1,4 +1,4 @@
-"""The data folder of a host: the files in it, and how it is created and locked."""
+"""The data folder of a host: its files, its creation and its lock."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ ADMIN_SOCKET = "admin.sock"
 
 
 def make_folder(folder: Path) -> None:
-    """Make the data folder if it is not there."""
+    """Create the data folder if it does not exist. Raises SettingsError."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingsError(f"data: {folder} cannot be made: {error.strerror}") from None
+        raise SettingsError(f"data: cannot create {folder}: {error.strerror}; name another with --data DIR") from None
 
 
 def acquire_lock(lock: HostLock) -> None:
@@ -27,11 +27,11 @@ def acquire_lock(lock: HostLock) -> None:
 
 
 def folder_error(error: OSError) -> SettingsError:
-    return SettingsError(f"data: {error.filename or 'the folder'} cannot be used: {error.strerror or error}")
+    return SettingsError(f"data: cannot use {error.filename or 'the folder'}: {error.strerror or error}")
 
 
 class NoLock:
-    """A memory store belongs to its process by nature."""
+    """The lock of a memory store, which no other process can open."""
 
     def acquire(self) -> None: ...
 

@@ -1,4 +1,5 @@
-"""Packages before 1.0 that the host trusts with values of runs, checked before it starts."""
+"""Checks, before the host starts, the package that evaluates expressions: it is not at 1.0, and a new version could
+compute other values for recorded runs."""
 
 from importlib import metadata
 from typing import Final
@@ -10,16 +11,16 @@ _EVALUATOR: Final = "cel-expr-python"
 
 
 def require_evaluator() -> None:
-    """Return if expressions have the values they should have. Raises HostFault: a host must not record other ones."""
+    """Raises HostFault if the installed evaluator computes wrong values, because a host must not record them."""
     problem = check_evaluator()
     if problem is None:
         return
-    needed = [text for text in metadata.requires("weftwork") or () if text.startswith(_EVALUATOR)]
+    required = [text for text in metadata.requires("weftwork") or () if text.startswith(_EVALUATOR)]
     try:
         installed = metadata.version(_EVALUATOR)
     except metadata.PackageNotFoundError:
         installed = "(nothing)"
     raise HostFault(
-        f"expressions cannot be trusted: {problem}. Installed is {_EVALUATOR} {installed}, tested is "
-        f"{', '.join(needed)}; install that, or weftwork again, with pip."
+        f"the expression evaluator computes wrong values: {problem}. Installed is {_EVALUATOR} {installed}; install "
+        f"the tested version with: pip install '{', '.join(required)}'"
     )

@@ -1,4 +1,4 @@
-"""Files of JSON that the settings name: definitions, prompt templates, kinds of envelopes."""
+"""Reads JSON files that the settings name: definitions, prompt templates, envelope kinds."""
 
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,11 @@ from weftwork.protocol.json.decoder import decode
 
 
 class DocumentFileError(Exception):
-    """A file that holds no document; the message says why, and whoever asked knows which file it is."""
+    """The file cannot be read as a JSON document. The message says why; the caller adds the name of the file."""
 
 
 def read_document(file: Path, most: int) -> Any:
-    """The document in a file of at most so many bytes. Raises FileUnusable."""
+    """The document in a file of at most `most` bytes. Raises DocumentFileError."""
     try:
         if file.stat().st_size > most:
             raise DocumentFileError(f"is larger than {most} bytes")

@@ -1,4 +1,4 @@
-"""The envelope kinds of a host: those of the protocol, and those that the settings and packages bring."""
+"""Loads the envelope kinds of a host: those of the protocol, of the settings, and of Python modules."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,17 +22,17 @@ from weftwork.wiring.document_file import DocumentFileError, read_document
 
 SCHEMA_SUFFIX: Final = ".schema.json"
 VERSION_MEMBER: Final = "x-version"
-"""The member of such a file that holds the version of the kind. JSON Schema leaves names like it to its users."""
+"""The member of a schema file that holds the version of its kind. JSON Schema leaves `x-` names to its users."""
 
 
-def load_kinds(settings: Settings, given: Iterable[EnvelopeKind] = ()) -> KindSet:
-    """All kinds that this host knows: of the protocol, of the files that the settings name, of the modules that nodes
-    come from, and these. Raises SettingsError."""
-    found = [each for path in settings.envelope_kinds for each in _load_path(Path(path))]
+def load_kinds(settings: Settings, more: Iterable[EnvelopeKind] = ()) -> KindSet:
+    """All kinds of this host: those of the protocol, of the files in `envelope_kinds`, of the modules in `nodes`, and
+    `more`. Raises SettingsError."""
+    registrations = [each for path in settings.envelope_kinds for each in _load_path(Path(path))]
     try:
-        declared = list(dict.fromkeys([*find_envelope_kinds(settings.nodes), *given]))
-        found += [KindRegistration(each.kind, each.place) for each in declared]
-        return register_kinds(BUILTIN_KINDS, found, legacy=True)
+        declared = list(dict.fromkeys([*find_envelope_kinds(settings.nodes), *more]))
+        registrations += [KindRegistration(each.kind, each.place) for each in declared]
+        return register_kinds(BUILTIN_KINDS, registrations, legacy=True)
     except (NodeLoadError, KindRefused) as error:
         raise SettingsError(str(error)) from None
 
@@ -42,29 +42,30 @@ def _load_path(path: Path) -> Iterator[KindRegistration]:
     if path.is_dir():
         files = sorted(path.glob(f"*{SCHEMA_SUFFIX}"))
         if not files:
-            raise SettingsError(f"{place}: there is no *{SCHEMA_SUFFIX} in this folder")
+            raise SettingsError(f"{place}: the folder has no *{SCHEMA_SUFFIX} file")
         for file in files:
             yield _load_file(file, f"--envelope-kinds {file}")
     elif path.name.endswith(SCHEMA_SUFFIX):
         yield _load_file(path, place)
     else:
-        raise SettingsError(f"{place}: name a folder, or a file such as vendor.acme.plan{SCHEMA_SUFFIX}")
+        raise SettingsError(f"{place}: must be a folder, or a file such as vendor.acme.plan{SCHEMA_SUFFIX}")
 
 
 def _load_file(file: Path, place: str) -> KindRegistration:
-    """The name of the file is the name of the kind. An `$id` is left out: the host serves the schema under its own."""
+    """The kind of one schema file. The file name is the name of the kind. `$id` is dropped, because the host serves the
+    schema under its own URL."""
     try:
         document = read_document(file, MAX_BYTES)
     except DocumentFileError as error:
         raise SettingsError(f"{place}: {error}") from None
     if not is_object(document):
-        raise SettingsError(f"{place}: a schema of a kind is an object")
+        raise SettingsError(f"{place}: the schema of an envelope kind must be a JSON object")
     schema = {name: value for name, value in document.items() if name not in (VERSION_MEMBER, "$id")}
     kind = KindDefinition(file.name.removesuffix(SCHEMA_SUFFIX), document.get(VERSION_MEMBER, 1), schema)
-    if wrong := check_kind(kind, legacy=True):
-        # Where it is in the file, which is the schema and has the version in it.
-        pointer = wrong[0].pointer
+    if violations := check_kind(kind, legacy=True):
+        # check_kind gives pointers into {version, schema}; the file is the schema with the version as a member.
+        pointer = violations[0].pointer
         inside = f"/{VERSION_MEMBER}" if pointer == "/version" else pointer.removeprefix("/schema")
         location = f" at {inside}" if inside else ""
-        raise SettingsError(f"{place}: this cannot be a kind:{location} {wrong[0].message}")
+        raise SettingsError(f"{place}: not a valid envelope kind:{location} {violations[0].message}")
     return KindRegistration(kind, place)

@@ -1,5 +1,4 @@
-"""The model providers of a host, and its prompt templates: those of the conformance workflows, and those that the
-settings name."""
+"""Builds the model providers and loads the prompt templates of a host."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,13 +14,13 @@ from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
 
 MAX_TEMPLATE_BYTES: Final = 524_288
-"""Of one file."""
+"""The size limit of one template file."""
 
 
 def build_providers(
     settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
 ) -> tuple[ProviderRegistry, ScriptPlayer]:
-    """`more`, then the providers that the settings come to; and what the scripted one answers from.
+    """`more` followed by the providers of the settings, and the script that the scripted provider plays.
 
     Raises SettingsError.
     """
@@ -38,18 +37,19 @@ def build_providers(
 
 
 def load_templates(settings: Settings) -> PromptTemplates:
-    """The templates that references of this host's nodes find. Raises SettingsError."""
-    found: list[PromptTemplate] = []
+    """The templates in the folders of `prompts`, and with `conformance` those of the conformance workflows. Raises
+    SettingsError."""
+    templates: list[PromptTemplate] = []
     if settings.conformance:
         from weftwork.conformance.workflows import conformance_prompts
 
-        found += conformance_prompts()
+        templates += conformance_prompts()
     for folder in map(Path, settings.prompts):
         if not folder.is_dir():
             raise SettingsError(f"--prompts {folder}: there is no such folder")
-        found += map(_load_file, sorted(folder.glob("*.json")))
+        templates += map(_load_file, sorted(folder.glob("*.json")))
     try:
-        return PromptTemplates(found)
+        return PromptTemplates(templates)
     except ValueError as error:
         raise SettingsError(f"--prompts: {error}") from None
 
@@ -60,6 +60,6 @@ def _load_file(file: Path) -> PromptTemplate:
         document = read_document(file, MAX_TEMPLATE_BYTES)
     except DocumentFileError as error:
         raise SettingsError(f"{place}: {error}") from None
-    if wrong := check_template(document):
-        raise SettingsError(f"{place}: {wrong[0].pointer or '/'} {wrong[0].message}")
+    if violations := check_template(document):
+        raise SettingsError(f"{place}: {violations[0].pointer or '/'} {violations[0].message}")
     return parse_template(document)

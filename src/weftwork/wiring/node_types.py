@@ -1,4 +1,4 @@
-"""The node types of a host: those that come with the package, and those written in Python."""
+"""Collects the node types of a host: those that come with the package, and those written in Python."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def builtin_node_types(
     conformance: bool = True,
     templates: PromptTemplates | None = None,
 ) -> dict[str, NodeType]:
-    """The node types that come with the package, by the name that a definition uses; without a client none sends."""
+    """The node types that come with the package, by type id. Without `outbound`, none of them sends requests."""
     types = builtin_types(outbound, conversation, templates)
     if conformance:
         from weftwork.conformance.workflows import conformance_nodes
@@ -34,21 +34,23 @@ def builtin_node_types(
 
 
 def load_python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., Any]] = ()) -> list[NodeFunction]:
-    """The nodes written in Python that these modules and the installed packages have, and these functions are.
+    """The Python nodes of these modules, of the installed packages, and of these functions.
 
     Raises SettingsError.
     """
-    taken = {node.declaration.type_id for node in builtin_types()}
+    builtin_ids = {node.declaration.type_id for node in builtin_types()}
     try:
-        found = check_distinct([*find_nodes(modules), *nodes_from_functions(functions)])
+        nodes = check_distinct([*find_nodes(modules), *nodes_from_functions(functions)])
     except NodeLoadError as error:
         raise SettingsError(str(error)) from None
-    for node in found:
-        if node.declaration.type_id in taken:
-            raise SettingsError(f"{node.place}: {node.declaration.type_id!r} is a node type of the host")
-    return found
+    for node in nodes:
+        if node.declaration.type_id in builtin_ids:
+            raise SettingsError(
+                f"{node.place}: {node.declaration.type_id!r} is a built-in node type; choose another type id"
+            )
+    return nodes
 
 
 def declarations_by_type(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:
-    """What a definition is checked against."""
+    """The declarations by type id, against which definitions are validated."""
     return {type_id: node.declaration for type_id, node in types.items()}

@@ -1,4 +1,4 @@
-"""Administration of a host that is not running, straight on its store."""
+"""Administration of a host that is not running, directly on its store."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 
 class OfflineAssetSweep(msgspec.Struct, eq=False):
-    """The sweep of assets. Where their bytes are is opened only if it is needed: keys can be made without it."""
+    """Deletes unreferenced assets. The blob store is opened on first use, so that commands such as `keys` work without
+    it."""
 
     _store: Store
     _settings: Settings
@@ -57,8 +58,8 @@ class OfflineAssetSweep(msgspec.Struct, eq=False):
 
 
 async def open_administration(data: Path, blobs: str = "") -> tuple[Administration, Any]:
-    """Administration straight on the store of a host that is not running, and the function that closes it. `blobs` is
-    the setting of that name.
+    """Open the store of a host that is not running; returns its administration and the function that closes it.
+    `blobs` is the setting of that name.
 
     Raises HostLocked when a host holds the store, StoreUnavailable or SettingsError.
     """

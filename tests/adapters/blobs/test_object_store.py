@@ -207,7 +207,7 @@ def test_object_storage(store: str, text: str) -> None:
     """.split(),
 )
 def test_what_is_no_place(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"blobs must be empty, .* or like s3://bucket/prefix") as caught:
+    with pytest.raises(SettingsError, match=r"blobs must be empty .* or a URL like s3://bucket/prefix") as caught:
         chosen(blobs=text)
     assert "canary" not in str(caught.value)
 
@@ -215,7 +215,7 @@ def test_what_is_no_place(text: str) -> None:
 @each_case("name", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 def test_no_tls_has_to_be_asked_for(name: str) -> None:
     given = {name: "http://127.0.0.1:9000"}
-    with pytest.raises(SettingsError, match=f"{name} has no TLS; with AWS_ALLOW_HTTP=true"):
+    with pytest.raises(SettingsError, match=f"{name} is an http URL; use https, or set AWS_ALLOW_HTTP=true"):
         chosen(given, blobs="s3://flows")
     with pytest.raises(SettingsError):
         chosen({**given, "AWS_ALLOW_HTTP": "false"}, blobs="s3://flows")
@@ -247,7 +247,7 @@ def test_without_the_packages_it_says_what_to_install(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert ended.stdout == "blobs on s3:// needs more packages: pip install 'weftwork[blobs]'\n", ended.stderr
+    assert ended.stdout == "blobs on s3:// needs optional packages; run: pip install 'weftwork[blobs]'\n", ended.stderr
 
 
 def test_a_host_without_object_storage_loads_none_of_it(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_a_data_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     for line in (("serve", "--port", "0"), ("keys", "create")):
         refused = weftwork(tmp_path, *line, "--data", tmp_path / "data")
         assert refused.returncode == 2
-        assert "weftwork.lock cannot be used: Is a directory" in refused.stderr
+        assert "weftwork.lock: Is a directory" in refused.stderr
         assert "Traceback" not in refused.stderr
 
 
@@ -293,14 +293,14 @@ BAD_URLS = [
         ({}, "port = 'x'", "{file}: port must be a whole number"),
         ({}, "port = true", "{file}: port must be a whole number"),
         ({"WEFTWORK_MAX_RUN_DURATION_MS": "999"}, None, "WEFTWORK_MAX_RUN_DURATION_MS must be 0 or at least 1000"),
-        ({"WEFTWORK_HOST": ""}, None, "WEFTWORK_HOST must name an address"),
+        ({"WEFTWORK_HOST": ""}, None, "WEFTWORK_HOST must be an address"),
         ({}, "port = 70000", "{file}: port must be between 0 and 65535"),
-        ({}, "workflows = 'a'", "{file}: workflows must be a list of texts"),
-        ({}, "workflows = [1]", "{file}: workflows must be a list of texts"),
+        ({}, "workflows = 'a'", "{file}: workflows must be a list of strings"),
+        ({}, "workflows = [1]", "{file}: workflows must be a list of strings"),
         ({}, "fetch_ports = ['https']", "{file}: fetch_ports must be a list of ports"),
-        ({}, "fetch_ports = [0]", "{file}: fetch_ports must be ports between 1 and 65535"),
+        ({}, "fetch_ports = [0]", "{file}: fetch_ports must be a list of ports between 1 and 65535"),
         ({"WEFTWORK_FETCH_PORTS": "443,https"}, None, "WEFTWORK_FETCH_PORTS must be a list of ports"),
-        ({"WEFTWORK_FETCH_PORTS": "65536"}, None, "WEFTWORK_FETCH_PORTS must be ports between 1 and 65535"),
+        ({"WEFTWORK_FETCH_PORTS": "65536"}, None, "WEFTWORK_FETCH_PORTS must be a list of ports between 1 and 65535"),
         ({"WEFTWORK_FETCH_TIMEOUT_MS": "0"}, None, "WEFTWORK_FETCH_TIMEOUT_MS must be between 1 and 600000"),
         *(
             ({"WEFTWORK_PUBLIC_URL": url}, None, "WEFTWORK_PUBLIC_URL must be an http or https URL without query")

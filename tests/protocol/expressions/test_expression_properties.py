@@ -253,7 +253,8 @@ async def test_serve_says_what_is_installed_and_what_is_tested(
     assert await run_host(Settings(store="memory", port=0)) == 1
     said = capsys.readouterr().err
     assert "`inputs.price * 2.0 + 1.0` gives 84 instead of 42" in said
-    assert f"Installed is cel-expr-python {version('cel-expr-python')}, tested is cel-expr-python" in said
+    assert f"Installed is cel-expr-python {version('cel-expr-python')}; install the tested version" in said
+    assert "pip install 'cel-expr-python" in said
 
 
 PAGE = (ROOT / "docs" / "reference" / "expressions.md").read_text("utf-8")

@@ -1,8 +1,8 @@
-"""Annotations at rest: beside the log, under the run they speak of, and gone with it.
+"""Annotations of runs. They are stored next to the event log, belong to one run, and are deleted with it.
 
 Ordering: per run, in the order of their commits.
 Atomicity: each call is one transaction; all of it is durable when the call returns, or none of it.
-Tenancy: a run of another partition is not there.
+Tenancy: a run of another partition does not exist.
 """
 
 from typing import Literal, Protocol
@@ -14,18 +14,18 @@ from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import RunKey
 
 AddResult = Literal["added", "full", "absent"]
-"""What became of an annotation: kept; refused, since the run has as many as it may; or there is no such run."""
+"""The annotation was stored; the run has reached its limit of annotations; or there is no such run."""
 
 
 class Annotation(msgspec.Struct, frozen=True):
-    """One annotation; `document` is what every reader is given."""
+    """One annotation; `document` is its JSON as it is served."""
 
     annotation_id: str
     document: bytes
 
 
 class AnnotationPage(msgspec.Struct, frozen=True):
-    """One page. `more` says that there are others behind its last one."""
+    """One page. `more` says that there are annotations after its last one."""
 
     annotations: tuple[Annotation, ...]
     more: bool
@@ -42,23 +42,22 @@ class AnnotationStore(Protocol):
         record: IdempotencyRecord | None = None,
         assets: tuple[str, ...] = (),
     ) -> AddResult | SlotTaken:
-        """Keep an annotation of a run that is there and has less than `most`, together with the record.
+        """Store an annotation, together with the record, if the run exists and has fewer than `most` annotations.
 
-        The run refers to `assets` from then on, as far as they are there; they are sha256 digests.
+        From then on the run refers to the existing ones of `assets`, which are sha256 digests.
 
-        With `record`: if its slot is taken, which is checked first, return SlotTaken. Whatever is not "added" has
-        written nothing. Raises HostFault for an id that the run has already, or a record of another partition.
+        With `record`: if its slot is taken, which is checked first, return SlotTaken. Every result except "added" means
+        that nothing was written. Raises HostFault for an id that the run already has, or a record of another partition.
         """
         ...
 
-    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
-        """One annotation of the run, or None."""
-        ...
+    async def find(self, run: RunKey, annotation_id: str) -> Annotation | None: ...
 
     async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
-        """Annotations behind the one of that id, oldest first, at most `limit`; None if there is no such run.
+        """Annotations after the one with id `after`, oldest first, at most `limit`; None if there is no such run.
 
-        None behind the one with which their documents reach so many bytes. Behind an unknown id there is nothing.
+        The page ends with the annotation whose document brings the total to `budget` bytes. After an unknown id the
+        page is empty.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""API keys at rest: digests only."""
+"""Stored API keys: digests only."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from weftwork.protocol.ids import Mode
 
 
 class ApiKeyRow(msgspec.Struct, frozen=True):
-    """What is kept of a key. The key itself is shown once and never stored."""
+    """A stored API key. The key itself is shown once and never stored."""
 
     key_id: str
     digest: bytes
@@ -25,7 +25,7 @@ class ApiKeys(Protocol):
     """Durable on return; raises StoreUnavailable."""
 
     async def salt(self) -> bytes:
-        """32 random bytes, made once per store and the same ever after."""
+        """32 random bytes, generated once per store and never changed."""
         ...
 
     async def put(self, row: ApiKeyRow) -> None:
@@ -33,5 +33,5 @@ class ApiKeys(Protocol):
         ...
 
     async def all(self) -> list[ApiKeyRow]:
-        """Every key, revoked and expired ones too, oldest first."""
+        """Every key, including revoked and expired ones, oldest first."""
         ...

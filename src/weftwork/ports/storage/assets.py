@@ -1,10 +1,10 @@
-"""Assets at rest: which there are, which runs refer to them, and what is to be deleted.
+"""The index of assets: which assets exist, which runs refer to them, and which blobs are to be deleted.
 
-Theory. A row says that bytes are there; a reference says that a run needs them. References are written in the commit
-of the events that name the asset, and go with their run, so an asset is referred to exactly as long as a log names it.
-An asset without references and holds is deleted in steps: its row is replaced by a tombstone of its key, in one
-transaction; then its bytes are deleted, then the tombstone. A crash in between leaves a tombstone, never a row without
-bytes.
+Theory. A row says that the bytes of an asset exist; a reference says that a run needs them. References are written in
+the commit of the events that name the asset and are deleted with their run, so an asset is referenced exactly as long
+as a log names it. An asset without references and holds is deleted in steps: its row is replaced by a tombstone of its
+key, in one transaction; then its bytes are deleted, then the tombstone. A crash in between leaves a tombstone, never a
+row without bytes.
 
 Durable on return; raises StoreUnavailable. Each call is one transaction.
 """
@@ -15,25 +15,25 @@ import msgspec
 
 
 class AssetCursor(msgspec.Struct, frozen=True):
-    """Where an asset stands among those of its partition. It is a place after the asset is gone, too."""
+    """The position of an asset in the listing of its partition. It stays valid after the asset is deleted."""
 
     created_at: int
     sha256: str
 
 
 class StoredAsset(msgspec.Struct, frozen=True):
-    """Bytes of a tenant. There is one row for each digest in a partition."""
+    """An asset of a tenant. A partition has one row for each digest."""
 
     partition: str
     sha256: str
     key: str
-    """Of the blob."""
+    """The key of its blob."""
     size: int
     media_type: str
-    """What the bytes look like."""
+    """The type that the host sniffed from the bytes."""
     created_at: int
     held_until: int
-    """Until then it stays, even if no run refers to it."""
+    """The asset is not deleted before this instant, even if no run refers to it."""
 
     @property
     def cursor(self) -> AssetCursor:
@@ -43,14 +43,14 @@ class StoredAsset(msgspec.Struct, frozen=True):
 class AssetEntry(msgspec.Struct, frozen=True):
     asset: StoredAsset
     runs: int
-    """How many refer to it."""
+    """The number of runs that refer to the asset."""
 
 
 class AssetQuery(msgspec.Struct, frozen=True):
-    """Newest first. `after` is the place of the asset that the last page ended with.
+    """A listing, newest first. `after` is the cursor of the last asset of the previous page.
 
-    If that one is gone, the page begins with the newest of those that were created at that instant or before: whatever
-    was created in the same millisecond may come twice, and nothing is left out.
+    If that asset has been deleted, the page starts with the newest asset that was created at that instant or before:
+    assets of the same millisecond may be listed twice, and no asset is skipped.
     """
 
     run_id: str | None = None
@@ -64,7 +64,7 @@ class AssetUsage(msgspec.Struct, frozen=True):
 
 
 class QuotaReached(Exception):
-    """The tenant has no room for it. Nothing was written."""
+    """The asset would exceed the quota of the tenant. Nothing was written."""
 
     def __init__(self, used: int, quota: int) -> None:
         super().__init__(f"{used} of {quota} bytes are used")
@@ -76,50 +76,54 @@ class AssetIndex(Protocol):
     """Implementations are proved by `weftwork.testing.storage`."""
 
     async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        """Write it down. If its partition has these bytes already, that row stays and is held until the later of both
-        instants, and is returned: then the blob of the caller is not needed.
+        """Insert the row and return it. If the partition already has an asset with this digest, that row is returned
+        instead, held until the later of both instants; then the caller's blob is not needed.
 
-        Raises QuotaReached if the partition would have more bytes than `quota`, 0 being any number.
+        Raises QuotaReached if the partition would exceed `quota` bytes; 0 is no limit.
         """
         ...
 
     async def hold(self, partition: str, sha256: str, until: int) -> StoredAsset | None:
-        """Let it stay at least until then, if it is there; None if it is not."""
+        """Extend the hold of an asset to at least that instant; None if there is no such asset."""
         ...
 
     async def rekey(self, partition: str, sha256: str, key: str) -> StoredAsset | None:
-        """Its bytes are under another key from now on; None if there is no such row. Whoever asks knows that there are
-        none under the old one."""
+        """Point the asset to another blob; None if there is no such asset. For callers that have found that the blob
+        of the old key is missing."""
         ...
 
     async def find(self, partition: str, sha256: str) -> AssetEntry | None:
-        """`runs` is 0 or 1 here: whether any run refers to it. The cost does not depend on how many do."""
+        """The asset, with `runs` 1 if any run refers to it and 0 if none does. The cost does not depend on the number
+        of references."""
         ...
 
     async def page(self, partition: str, query: AssetQuery) -> list[AssetEntry]:
-        """At most `limit`. The cost depends neither on how many there are nor on whether `after` is still there."""
+        """At most `limit` assets. The cost depends neither on the number of assets nor on whether the asset of `after`
+        still exists."""
         ...
 
     async def usage(self, partition: str) -> AssetUsage:
-        """The cost does not depend on how many there are."""
+        """Number and size of the partition's assets. The cost does not depend on their number."""
         ...
 
     async def unreferenced_usage(self, now: int) -> AssetUsage:
-        """Of all partitions: the rows that nobody refers to or holds. The cost is that of counting them."""
+        """Number and size of the assets of all partitions without reference and hold. The cost grows with their
+        number."""
         ...
 
     async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
-        """Drop at most so many of those rows, and write their keys down; what was dropped."""
+        """Replace at most `limit` of those rows with tombstones of their keys; returns number and size of these
+        assets."""
         ...
 
     async def tombstones(self, limit: int) -> list[str]:
-        """Keys that are written down, the oldest first."""
+        """Keys of tombstones, oldest first."""
         ...
 
     async def clear_tombstones(self, keys: list[str]) -> None:
-        """Their bytes are gone: forget them."""
+        """Delete these tombstones, after the bytes of their blobs were deleted."""
         ...
 
     async def known_keys(self, keys: list[str]) -> set[str]:
-        """Those of these keys that a row has, or that are written down as doomed."""
+        """The subset of these keys that an asset or a tombstone has."""
         ...

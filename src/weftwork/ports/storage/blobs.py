@@ -1,11 +1,11 @@
-"""Blobs: the bytes of assets. What they mean, who may have them and how long they stay is said elsewhere.
+"""Blobs: the bytes of assets. The asset index decides which tenant may read a blob and when it is deleted.
 
-Theory. A blob is written under a key that nobody has used before, and never changed: the tenant's folder, the digest of
-its bytes, and a mark of the writing. So whoever deletes a key cannot hit what another has just written with the same
-bytes, in this process or in any other. No reader sees a blob before `commit` has returned; after that it survives the
-death of the process and of the machine.
+Theory. A blob is written once, under a key that was never used before, and never changed. The key consists of the
+tenant's folder, the digest of the bytes, and a random part for each write. Deleting a key can therefore never hit a
+blob that another writer has just stored with the same bytes, in this process or another. A reader sees no blob before
+`commit` has returned; after that the blob survives a crash of the process and of the machine.
 
-Faults of the disk or of the service are StoreUnavailable.
+Every call raises StoreUnavailable for faults of the disk or of the storage service.
 """
 
 from collections.abc import AsyncGenerator
@@ -15,51 +15,52 @@ import msgspec
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """Bytes that are durable."""
+    """A durable blob."""
 
     key: str
     sha256: str
-    """In hexadecimal digits."""
+    """The digest in hexadecimal."""
     size: int
 
 
 class BlobSink(Protocol):
-    """Bytes on their way in."""
+    """Writes one blob."""
 
     @property
     def size(self) -> int:
-        """How many there are so far."""
+        """The number of bytes written so far."""
         ...
 
     async def write(self, data: bytes) -> None: ...
 
     async def commit(self) -> Blob:
-        """Make it durable under its key. The sink is closed then."""
+        """Make the blob durable under its key and close the sink."""
         ...
 
     async def discard(self) -> None:
-        """Leave nothing of it. Does nothing after `commit`, so it may stand in a `finally`."""
+        """Close the sink and delete what was written. Does nothing after `commit`, so it fits in a `finally`."""
         ...
 
 
 class BlobSource(Protocol):
-    """Bytes on their way out. A blob that is deleted meanwhile may be read to its end, or raises StoreUnavailable."""
+    """Reads one blob. If the blob is deleted during the read, the source returns all bytes or raises
+    StoreUnavailable."""
 
     @property
     def size(self) -> int: ...
 
     def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
-        """A stretch of it in pieces of bounded size."""
+        """A range of the bytes, in pieces of bounded size."""
         ...
 
     async def close(self) -> None: ...
 
 
 class Blobs(Protocol):
-    """Implementations are proved by tests/blobs."""
+    """Implementations are proved by tests/adapters/blobs/test_contract.py."""
 
     async def open(self) -> None:
-        """Make ready, and clear away what writers that are gone left behind unfinished."""
+        """Make the store usable, and delete unfinished blobs of writers that no longer exist."""
         ...
 
     async def close(self) -> None: ...
@@ -71,9 +72,9 @@ class Blobs(Protocol):
         ...
 
     async def delete(self, key: str) -> None:
-        """Durable on return. Nothing happens if there is none."""
+        """Delete the blob if it exists; durable on return."""
         ...
 
     def keys(self, written_before: int) -> AsyncGenerator[str, None]:
-        """Every key, as far as it was written before that instant (milliseconds since 1970)."""
+        """The keys of all blobs that were written before that instant (milliseconds since the epoch)."""
         ...

@@ -42,7 +42,7 @@ class ChildRuns(Protocol):
         ...
 
     async def count_descendants(self, run: RunKey) -> int:
-        """How many runs have this one as the root of their tree; the root itself is not counted."""
+        """The number of runs whose tree has this run as its root, without the root itself."""
         ...
 
     async def child_results(self, after: PendingChildResult | None, limit: int) -> list[PendingChildResult]:

@@ -1,12 +1,12 @@
-"""Workflow definitions: documents by digest, and which of them a tenant has registered under which name and version.
+"""Workflow definitions: documents by digest, and the registrations of tenants by workflow id and version.
 
-A document belongs to nobody; who knows its digest may have it. A registration belongs to a tenant, for its live
-and its test keys alike. Registrations are only added: the last one of a workflow is its current version, and the
-ones before it can still be found.
+Documents are shared between tenants and found by their digest. A registration belongs to a tenant, for its live and
+its test keys alike. Registrations are only added: the newest one of a workflow is its current version, and the earlier
+ones can still be found.
 
-Atomicity: each call below is one transaction; all of it is durable when the call returns, or none of it.
-Cancellation: cancelling the caller does not cancel a write; it may or may not have happened: read it back.
-Every call raises StoreUnavailable when the store cannot take or give data.
+Atomicity: each call is one transaction; all of it is durable when the call returns, or none of it.
+Cancellation: cancelling the caller does not cancel a write. It may or may not have happened: read it back.
+Every call raises StoreUnavailable when the store cannot read or write data.
 """
 
 from typing import Final, Protocol
@@ -17,11 +17,11 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 MAX_LISTED_VERSIONS: Final = 100
-"""How many versions of one workflow a listing names."""
+"""The number of versions of one workflow that a listing includes."""
 
 
 class WorkflowRegistration(msgspec.Struct, frozen=True):
-    """One version of a workflow of a tenant. `name` and `description` are what lists show of the document."""
+    """One version of a tenant's workflow. `name` and `description` are copied from the document for listings."""
 
     tenant: str
     workflow_id: str
@@ -33,7 +33,7 @@ class WorkflowRegistration(msgspec.Struct, frozen=True):
 
 
 class ListedWorkflow(msgspec.Struct, frozen=True):
-    """A workflow in a listing: its current version, and the newest MOST_VERSIONS versions, newest first."""
+    """A workflow in a listing: its current version, and at most MAX_LISTED_VERSIONS versions, newest first."""
 
     current: WorkflowRegistration
     versions: tuple[str, ...]
@@ -44,44 +44,43 @@ class VersionRegistered(msgspec.Struct, frozen=True):
 
 
 class VersionExists(msgspec.Struct, frozen=True):
-    """This version of the workflow was registered before: nothing was written, here is that registration."""
+    """This version of the workflow is already registered, as `registration`. Nothing was written."""
 
     registration: WorkflowRegistration
 
 
 class RegistrationLimitReached(msgspec.Struct, frozen=True):
-    """The tenant has as many registrations as it may have: nothing was written."""
+    """The tenant has reached its limit of registrations. Nothing was written."""
 
 
 class Definitions(Protocol):
     """Documents are content-addressed and append-only. Implementations are proved by `weftwork.testing.storage`."""
 
     async def put(self, digest: str, document: bytes) -> None:
-        """Durable on return; putting the same digest again changes nothing."""
+        """Store a document; durable on return. Storing the same digest again changes nothing."""
         ...
 
-    async def get(self, digest: str) -> bytes | None:
-        """The document, or None."""
-        ...
+    async def get(self, digest: str) -> bytes | None: ...
 
     async def register(
         self, registration: WorkflowRegistration, document: bytes, most: int, record: IdempotencyRecord | None = None
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
         """Store the document and make it the current version of its workflow.
 
-        With `record`: if its slot is taken, return SlotTaken. If the version is there, with whatever digest, return
-        Known. If the tenant has `most` registrations, return Full. Looked at in this order.
+        Checked in this order: with `record`, if its slot is taken, return SlotTaken. If the version is registered, with
+        this or another digest, return VersionExists. If the tenant has `most` registrations, return
+        RegistrationLimitReached.
         """
         ...
 
     async def find(self, tenant: str, workflow_id: str, version: str | None = None) -> WorkflowRegistration | None:
-        """A version of a tenant's workflow, the current one unless told otherwise, or None."""
+        """The given version of a tenant's workflow, or its current version; None if it is not registered."""
         ...
 
     async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
-        """The workflows of a tenant by id, those behind `after`, at most `limit`."""
+        """The workflows of a tenant in the order of their ids, after the id `after`, at most `limit`."""
         ...
 
     async def count(self) -> int:
-        """How many workflows all tenants together have registered, whatever the number of their versions."""
+        """The number of workflows of all tenants; a workflow with several versions counts once."""
         ...

@@ -1,4 +1,4 @@
-"""The event log: the truth about every run, and the caches that are written with it.
+"""The event log: the source of truth for every run, and the caches that are written with it.
 
 Ordering: per run, sequence 0, 1, 2, ... without gaps, assigned in the commit that makes the events durable.
 Atomicity: each call is one transaction. When the call returns, all of it is durable and every later call sees it;
@@ -21,10 +21,10 @@ from weftwork.protocol.run.projection import Projection, StoredRun
 
 
 class StoreUnavailable(Exception):
-    """The store cannot take or give data now (full disk, I/O error, closed). Every call of every port may raise it.
+    """The store cannot read or write data now (full disk, I/O error, closed). Every call of every port may raise it.
 
-    Nothing was written, unless the process dies before the store is usable again: after a failed sync no
-    store can tell what a crash would bring back.
+    Nothing was written, unless the process dies before the store is usable again: after a failed sync, a store cannot
+    know which of its writes a crash would bring back.
     """
 
 

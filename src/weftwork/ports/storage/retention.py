@@ -1,9 +1,10 @@
-"""Run retention: deletes ended runs, and finds those that are old enough.
+"""Run retention: finds ended runs that are old enough, and deletes them.
 
-Ordering: `runs_ended_before` gives the runs of one partition oldest end first.
-Atomicity: each call is one transaction. After a `delete` that returned True no call of any port shows the run. The
-rows it leaves behind, when they are many, are invisible and go with later calls of `purge`, also in another process.
-`delete` takes the idempotency record of its request, because both must be in the same transaction.
+Ordering: `runs_ended_before` returns the runs of one partition in the order in which they ended.
+Atomicity: each call is one transaction. After a `delete` that returned True no call of any port shows the run. If the
+run has many rows, `delete` leaves some of them behind: they are invisible, and later calls of `purge` remove them, also
+from another process. `delete` accepts the idempotency record of its request, because both must be in the same
+transaction.
 Cancellation: cancelling the caller does not cancel a write. It may or may not have happened: read it back.
 Tenancy: `delete` does not find a run of another partition. Without a partition, the searches span all of them.
 Cost: a search does not depend on the number of runs that ended later or not at all; each write is bounded.
@@ -21,7 +22,7 @@ class StillLive(Exception):
 
 
 class RunRetention(Protocol):
-    """Deletes runs for good."""
+    """Deletes runs permanently."""
 
     async def delete(self, run: RunKey, now: int, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         """Delete an ended run with everything that belongs to it; False when there is no such run.
@@ -37,14 +38,14 @@ class RunRetention(Protocol):
         ...
 
     async def forget_deleted(self, deleted_before: int) -> int:
-        """Forget a bounded number of runs that were deleted before that: their ids are no longer cursors of
-        listings. Returns how many, 0 when none is left."""
+        """Forget a bounded number of runs that were deleted before that instant, so that their ids stop being valid
+        cursors of listings. Returns how many, 0 when none is left."""
         ...
 
     async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
-        """Runs that ended before that instant and that `delete` would take, at most `limit`."""
+        """Runs that ended before that instant and that `delete` would accept, at most `limit`."""
         ...
 
     async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
-        """How many `runs_ended_before` would give without a limit; the cost is that of counting them."""
+        """The number of runs that `runs_ended_before` would return without a limit. The cost grows with that number."""
         ...

@@ -1,7 +1,7 @@
 """Run queries: finds runs and open interrupts.
 
-Ordering: stated by each query. A walk from page to page returns every row that exists during the whole walk once,
-whatever is written meanwhile, and its cursor stays valid when the row that it names is deleted.
+Ordering: stated by each query. A walk from page to page returns every row that exists during the whole walk exactly
+once, also while other rows are written. A cursor stays valid when the row that it names is deleted.
 Atomicity: a page is one view of the store, and shows every write that was acknowledged before the call.
 Cancellation: queries write nothing.
 Tenancy: `list_runs` and `list_interrupts` show one partition. The other queries span all of them; they are for the
@@ -85,7 +85,7 @@ class RunQueries(Protocol):
         ...
 
     async def next_wake(self, after: int = -1) -> int | None:
-        """The earliest `wake_at` later than `after` of all parked runs; None if there is none."""
+        """The earliest `wake_at` of all parked runs that is later than `after`, or None."""
         ...
 
     async def due_runs(self, until: int, limit: int) -> list[RunKey]:

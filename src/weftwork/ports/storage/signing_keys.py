@@ -1,4 +1,4 @@
-"""Keys that the host signs with, at rest."""
+"""Stored signing keys of the host."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SigningKey(msgspec.Struct, frozen=True):
-    """A secret by its id. The newest one that is not retired signs; every one that is kept verifies."""
+    """A secret and its id. The newest key that is not retired signs; every stored key verifies."""
 
     kid: str
     secret: bytes
@@ -14,7 +14,7 @@ class SigningKey(msgspec.Struct, frozen=True):
     retired_at: int | None = None
 
     def __repr__(self) -> str:
-        """Without the secret, wherever it is shown."""
+        """Hides the secret from logs and tracebacks."""
         return f"SigningKey({self.kid})"
 
 
@@ -26,7 +26,7 @@ class SigningKeys(Protocol):
         ...
 
     async def drop(self, kid: str) -> bool:
-        """Forget a key, so that nothing it signed counts any more; False when there is none."""
+        """Delete a key, so that its signatures are no longer valid; False if there is no such key."""
         ...
 
     async def all(self) -> list[SigningKey]:

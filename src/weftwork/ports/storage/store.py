@@ -1,7 +1,7 @@
-"""The store: all storage ports over the same data, as the composition root needs them.
+"""The store: all storage ports over the same database, as the composition root needs them.
 
-Every port takes its part of one database. Calls of different ports are ordered like calls of one: what a call has
-acknowledged is visible to every call that starts later, on any port of the store.
+Calls of different ports are ordered like calls of one port: a write that a call has acknowledged is visible to every
+call that starts later, on any port of the store.
 """
 
 from typing import Protocol

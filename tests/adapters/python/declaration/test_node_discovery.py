@@ -182,7 +182,7 @@ def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     @weftwork.node("core.noop")
     def mine(ctx: weftwork.PlainContext) -> None: ...
 
-    with pytest.raises(SettingsError, match=r"'core\.noop' is a node type of the host"):
+    with pytest.raises(SettingsError, match=r"'core\.noop' is a built-in node type"):
         load_python_nodes((), [mine])
 
 

@@ -271,7 +271,7 @@ def test_files_and_folders(tmp_path: Path) -> None:
     [
         ("vendor.acme.plan", "{", "/: "),
         ("vendor.acme.plan", '{"type": "object", "type": "object"}', "/type: "),
-        ("vendor.acme.plan", "[]", "a schema of a kind is an object"),
+        ("vendor.acme.plan", "[]", "the schema of an envelope kind must be a JSON object"),
         ("vendor.acme.plan", {"x-version": "2"}, "at /x-version must be a whole number from 1 to 1000000"),
         ("vendor.acme.plan", {"$ref": "file:///etc/passwd"}, "at /$ref must be #/$defs/"),
         ("vendor.acme.plan", {"items": {"$ref": "#"}}, "at /items/$ref must be #/$defs/"),
@@ -292,12 +292,12 @@ def test_files_that_hold_no_kind(tmp_path: Path, name: str, document: Any, said:
 
 def test_places_that_hold_no_kinds(tmp_path: Path) -> None:
     assert refusal(envelope_kinds=(str(tmp_path),)) == (
-        f"--envelope-kinds {tmp_path}: there is no *.schema.json in this folder"
+        f"--envelope-kinds {tmp_path}: the folder has no *.schema.json file"
     )
     missing = tmp_path / "vendor.acme.plan.schema.json"
     assert refusal(envelope_kinds=(str(missing),)).endswith("No such file or directory")
     other = write(tmp_path / "plan.json", "{}")
-    assert "name a folder, or a file such as" in refusal(envelope_kinds=(str(other),))
+    assert "must be a folder, or a file such as" in refusal(envelope_kinds=(str(other),))
 
 
 @pytest.mark.rule("env-41")
