@@ -14,71 +14,76 @@ from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
-def await_children(state: RunState, given: NodeAwaitsChildren) -> Decision | NodeFailed:
-    """kin-02 (readings, Child runs): the node has said what it wants of its children, or waits for none at all."""
-    node = state.nodes[given.node_id]
-    if given.last_child_event != node.last_child_event:
-        # It looked before the last word, or this was heard already.
-        return Decision(start=given.node_id) if may_continue(state) else NOTHING
-    started = [draft.child.key for draft in given.effects if draft.child is not None]
+def await_children(state: RunState, wait: NodeAwaitsChildren) -> Decision | NodeFailed:
+    """kin-02 (readings, Child runs): a node that waits has open children, and its effects start or cancel children. A
+    node that breaks this fails with node_misused."""
+    node = state.nodes[wait.node_id]
+    if wait.last_child_event != node.last_child_event:
+        # A child changed after the node looked at its children, or this input was applied before: call the node again.
+        return Decision(start=wait.node_id) if may_continue(state) else NOTHING
+    started = [draft.child.key for draft in wait.effects if draft.child is not None]
     text = None
     if len(set(started)) < len(started) or any(key in node.children for key in started):
         text = "Two child runs of the node have the same key."
     elif not started and not node.open_children:
-        text = "The node waits for child runs and has none."
-    elif given.effects and not started and not any(draft.cancels for draft in given.effects):
-        text = "A node that waits for child runs does something only along with starting or cancelling one."
+        text = "The node waits for child runs, but it has none that is open."
+    elif wait.effects and not started and not any(draft.cancels for draft in wait.effects):
+        text = "A node that waits for child runs can have effects only when it starts or cancels a child run."
     if text is not None:
-        return NodeFailed(given.node_id, "node_misused", text, retryable=False, entry_sequence=given.entry_sequence)
-    return Decision(given.effects) if given.effects else NOTHING
+        return NodeFailed(wait.node_id, "node_misused", text, retryable=False, entry_sequence=wait.entry_sequence)
+    return Decision(wait.effects) if wait.effects else NOTHING
 
 
-def receive_results(state: RunState, given: ChildResultsReceived) -> Decision:
-    """kin-04 (readings, Child runs): each word of a child once; one of a child that nobody waits for is none."""
-    node = state.nodes.get(given.node_id)
+def receive_results(state: RunState, received: ChildResultsReceived) -> Decision:
+    """kin-04 (readings, Child runs): each result of a child is applied once. Results that match no child of the node
+    are ignored."""
+    node = state.nodes.get(received.node_id)
     if node is None or state.stop is not None:
         return NOTHING
     drafts: list[Draft] = []
     ended = False
-    for told in given.results:
-        child = node.children.get(told.key)
-        if child is None or child.run_id != told.child_run_id or child.has_ended or child.status == told.status:
+    for result in received.results:
+        child = node.children.get(result.key)
+        if child is None or child.run_id != result.child_run_id or child.has_ended or child.status == result.status:
             continue
-        if told.status in TERMINAL_STATUSES:
+        if result.status in TERMINAL_STATUSES:
             ended = True
-            drafts.append(_child_ended_event(given.node_id, told))
+            drafts.append(_child_ended_event(received.node_id, result))
         elif child.status != "cancelling":
-            drafts.append(Draft.of(payloads.ChildStatus(told.child_run_id, told.key, told.status), given.node_id))
+            drafts.append(
+                Draft.of(payloads.ChildStatus(result.child_run_id, result.key, result.status), received.node_id)
+            )
     if not drafts:
         return NOTHING
-    looks = ended and given.node_id in state.awaiting_children and may_continue(state)
-    return Decision(tuple(drafts), start=given.node_id if looks else None)
+    calls_node = ended and received.node_id in state.awaiting_children and may_continue(state)
+    return Decision(tuple(drafts), start=received.node_id if calls_node else None)
 
 
 def may_continue(state: RunState) -> bool:
-    """Whether nodes that wait for children may go on: not while the run is paused or about to be."""
+    """Whether nodes that wait for children may be called: not while the run is paused, pausing or stopping."""
     return state.status != "paused" and state.pausing is None and state.stop is None
 
 
 def recheck_children(state: RunState, node_id: str, entered: int) -> Decision:
-    """kin-05 (readings, Child runs): a look that finds nothing new decides nothing."""
-    found = node_id in state.awaiting_children and is_running(state, node_id, entered) and may_continue(state)
-    return Decision(start=node_id) if found else NOTHING
+    """kin-05 (readings, Child runs): the node is called again if it still waits for children. If it finds no change, no
+    event follows."""
+    waits = node_id in state.awaiting_children and is_running(state, node_id, entered) and may_continue(state)
+    return Decision(start=node_id) if waits else NOTHING
 
 
-def await_timeout(state: RunState, given: AwaitTimedOut) -> NodeFailed | None:
-    """node-13 (readings, Time limits): time in which a node waits for children counts."""
-    if given.node_id not in state.awaiting_children or not is_running(state, given.node_id, given.entry_sequence):
+def await_timeout(state: RunState, timeout: AwaitTimedOut) -> NodeFailed | None:
+    """node-13 (readings, Time limits): the time that a node waits for children counts towards its time limit."""
+    if timeout.node_id not in state.awaiting_children or not is_running(state, timeout.node_id, timeout.entry_sequence):
         return None
     if not may_continue(state):
         return None
-    limit = state.plan.nodes[given.node_id].node.timeout_ms
+    limit = state.plan.nodes[timeout.node_id].node.timeout_ms
     text = f"The node did not end within {limit} ms."
-    return NodeFailed(given.node_id, "node_timeout", text, entry_sequence=given.entry_sequence)
+    return NodeFailed(timeout.node_id, "node_timeout", text, entry_sequence=timeout.entry_sequence)
 
 
-def _child_ended_event(node_id: str, told: ChildResult) -> Draft:
-    outcome: dict[str, Any] = msgspec.json.decode(told.outcome)
+def _child_ended_event(node_id: str, result: ChildResult) -> Draft:
+    outcome: dict[str, Any] = msgspec.json.decode(result.outcome)
     members = [outcome.get(name, UNSET) for name in ("error", "variables", "hidden", "outputs")]
-    payload = payloads.ChildEnded(told.child_run_id, told.key, told.status, *members)
+    payload = payloads.ChildEnded(result.child_run_id, result.key, result.status, *members)
     return Draft.of(payload, node_id, content_trust="untrusted" if outcome.get("untrusted") else None)

@@ -1,4 +1,4 @@
-"""What a decision is made of: the decision itself, the bounds of a run, and what the deciding modules share. Pure."""
+"""The result of `decide`, the bounds of a run, and helpers that the deciding modules share. Pure."""
 
 from typing import Any, Final
 
@@ -13,39 +13,43 @@ _LOG_LEVELS: Final = ("debug", "info", "warn", "error")
 
 
 class RunBounds(msgspec.Struct, frozen=True):
-    """What the host and the run's options allow."""
+    """Limits of a run, from the host's settings and the run's options."""
 
     parallel: int
+    """Nodes that may run at once; 0 while the host closes, so that nothing new starts."""
     executions: int
+    """Node executions of the whole run."""
     provided: frozenset[str]
+    """Runtime capabilities that the host provides."""
     duration: int | None = None
-    """Milliseconds that the run may take in all."""
+    """Milliseconds for the whole run."""
     orphans: frozenset[str] = frozenset()
-    """Claims of a process that is gone: nothing of them is under way."""
+    """Effect claims of a process that has died. Their effects are not in progress."""
     iterations: int = 100
-    """Decisions of its supervisors."""
+    """Decisions of the run's supervisors."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """Events to append, in order; a node to run once they are folded; whether to stop or interrupt what runs."""
+    """Events to append, in order, and the actions that follow once the events are durable and folded."""
 
     events: tuple[Draft, ...] = ()
     start: str | None = None
+    """The node to run."""
     rechecks: tuple[str, ...] = ()
-    """Nodes that wait for children and are called again."""
+    """Nodes that wait for children and are to be called again."""
     stop: bool = False
-    """Running nodes are told to end and report it: the run is to end."""
+    """Cancel the running nodes and wait until they have ended, because the run has to end."""
     interrupt: bool = False
-    """Running nodes are dropped without a word: they start again later."""
+    """Abandon the running nodes without an event. They start again when the run resumes."""
     refusal: ClientFault | None = None
-    """For whoever asked."""
+    """The error for the caller of the request."""
 
 
 NOTHING: Final = Decision()
 
 
 def refuse(code: str, message: str, details: dict[str, Any] | None = None) -> Decision:
-    """Nothing happens, and whoever asked is told why."""
+    """A decision that changes nothing and returns an error to the caller."""
     return Decision(refusal=ClientFault(code, message, details))
 
 
@@ -56,35 +60,35 @@ def error_object(code: str, message: str, details: dict[str, Any] | None = None)
 
 
 def is_running(state: RunState, node_id: str, entered: int) -> bool:
-    """Whether this entry is the one that runs; word of an older one comes too late. So does what a look at children
-    found, once the run is paused: it looks again when it goes on."""
+    """Whether this entry of the node is the current one, running or waiting for children. Inputs of older entries are
+    ignored. A node that waits for children does not count while the run is paused: it is called again on resume."""
     node = state.running.get(node_id) or (state.awaiting_children.get(node_id) if state.status != "paused" else None)
     return node is not None and entered in (-1, node.entry_sequence)
 
 
 def running_node(state: RunState, node_id: str, entered: int) -> NodeState | None:
-    """The node if this entry of it runs; unlike `is_running` not while it waits for children."""
+    """The node if this entry of it runs. Unlike with `is_running`, waiting for children does not count."""
     node = state.running.get(node_id)
     return node if node is not None and entered in (-1, node.entry_sequence) else None
 
 
 def passes_log_level(state: RunState, level: str) -> bool:
-    """Whether the workflow wants log lines of this level."""
+    """Whether the workflow's log level lets lines of this level through."""
     return _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(state.plan.workflow.log_level)
 
 
 def cancel_open_children(state: RunState, draft: Draft, cause: str | None = None) -> Draft:
-    """kin-08 (readings, Child runs): children that a node still waits for when it ends are cancelled with it."""
+    """kin-08 (readings, Child runs): a node that ends while it awaits children cancels them with the same event."""
     node = state.awaiting_children.get(draft.node_id or "")
     if node is None or not node.open_children:
         return draft if cause is None else Draft(draft.type, draft.payload, draft.node_id, cause)
-    left = tuple(child.run_id for child in node.children.values() if child.awaited and not child.has_ended)
-    return Draft(draft.type, draft.payload, draft.node_id, cause, cancels=left)
+    open_ids = tuple(child.run_id for child in node.children.values() if child.awaited and not child.has_ended)
+    return Draft(draft.type, draft.payload, draft.node_id, cause, cancels=open_ids)
 
 
 def iteration_breach(state: RunState, bounds: RunBounds, node: Node) -> tuple[int, int] | None:
-    """lim-14 (RFC 0058, RFC 0007): limit and count of a supervisor that would decide, or a dispatch that would start,
-    once too often in this run; None while it may."""
+    """lim-14 (RFC 0058, RFC 0007): limit and observed count if this supervisor or dispatch would exceed its number of
+    iterations in this run, else None."""
     if node.declaration.role == "supervisor":
         return (bounds.iterations, state.decision_count + 1) if state.decision_count >= bounds.iterations else None
     cap: int | None = node.config.get("iterationCap")

@@ -1,4 +1,4 @@
-"""Decides about effects that must not happen twice: their claims and outcomes. Also about pinned versions. Pure."""
+"""Decides about claims and outcomes of effects that must not happen twice, and about pinned versions. Pure."""
 
 from msgspec import UNSET
 
@@ -10,78 +10,82 @@ from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState
 from weftwork.protocol.run.events import Draft
 
 
-def claim_effect(state: RunState, given: EffectClaimed, closing: bool = False) -> Decision:
-    """eff-05: one claim at a time. Word of one that was written already, by whomever, decides nothing more.
+def claim_effect(state: RunState, request: EffectClaimed, closing: bool = False) -> Decision:
+    """eff-05: an effect has one claim at a time. A claim that is already recorded, by this or another executor, gives
+    an empty decision.
 
-    Nothing begins any more when the run is about to pause, or the host is `closing`, but steps of what both wait for.
+    While the run is pausing or the host is `closing`, only steps of an effect in progress may begin, because the pause
+    and the shutdown wait for that effect.
     """
-    node = running_node(state, given.node_id, given.entry_sequence)
+    node = running_node(state, request.node_id, request.entry_sequence)
     if node is None or state.stop is not None:
         return NOTHING
-    if (closing or state.pausing == "immediate") and not _is_step_of_open_node(node, given.effect_ref):
+    if (closing or state.pausing == "immediate") and not _is_step_of_open_node(node, request.effect_ref):
         return NOTHING
-    known = node.effects.get(given.effect_ref)
-    if _is_recorded(node, given.effect_ref) or not (
-        known is None or known.status == "free" or _is_replaced_by(known, given)
+    effect = node.effects.get(request.effect_ref)
+    if _is_recorded(node, request.effect_ref) or not (
+        effect is None or effect.status == "free" or _is_replaced_by(effect, request)
     ):
         return NOTHING
-    place = given.effect_ref
-    claimed = payloads.EffectClaimed(given.node_id, place.step or UNSET, place.item or UNSET)
-    return Decision((Draft.of(claimed, given.node_id, event_id=given.claim),))
+    ref = request.effect_ref
+    claimed = payloads.EffectClaimed(request.node_id, ref.step or UNSET, ref.item or UNSET)
+    return Decision((Draft.of(claimed, request.node_id, event_id=request.claim),))
 
 
-def _is_step_of_open_node(node: NodeState, place: EffectRef) -> bool:
-    """Whether this is a step of a node, or of an item, that must not happen twice itself and is under way."""
-    whole = node.effects.get(EffectRef(WHOLE_NODE, place.item))
+def _is_step_of_open_node(node: NodeState, ref: EffectRef) -> bool:
+    """Whether this is a step of a node, or of a map item, whose own effect is claimed by this entry and in progress."""
+    whole = node.effects.get(EffectRef(WHOLE_NODE, ref.item))
     return (
-        place.step != WHOLE_NODE
+        ref.step != WHOLE_NODE
         and whole is not None
         and whole.status == "open"
         and whole.entry_sequence == node.entry_sequence
     )
 
 
-def holds_claim(state: RunState, given: EffectClaimed) -> bool | None:
-    """eff-05: whether this claim stands; None if the node that made it is no longer wanted, or not yet."""
-    node = running_node(state, given.node_id, given.entry_sequence)
+def holds_claim(state: RunState, request: EffectClaimed) -> bool | None:
+    """eff-05: whether this claim is the one on record; None if the answer is not known yet, or the node's entry is no
+    longer the current one."""
+    node = running_node(state, request.node_id, request.entry_sequence)
     if node is None:
         return None
-    known = node.effects.get(given.effect_ref)
-    if known is None or known.status == "free":
-        return False if _is_recorded(node, given.effect_ref) else None
-    return None if _is_replaced_by(known, given) else known.claim == given.claim
+    effect = node.effects.get(request.effect_ref)
+    if effect is None or effect.status == "free":
+        return False if _is_recorded(node, request.effect_ref) else None
+    return None if _is_replaced_by(effect, request) else effect.claim == request.claim
 
 
-def _is_replaced_by(known: EffectState, given: EffectClaimed) -> bool:
-    """Whether this is the open claim that the new one is to take the place of."""
-    return known.status == "open" and given.replaces != "" and known.claim == given.replaces
+def _is_replaced_by(effect: EffectState, request: EffectClaimed) -> bool:
+    """Whether the recorded claim is open and the one that the new claim replaces."""
+    return effect.status == "open" and request.replaces != "" and effect.claim == request.replaces
 
 
-def record_effect(state: RunState, given: EffectEnded) -> Decision:
-    """eff-06: once; word of it comes twice when a commit was thought to have failed."""
-    node = running_node(state, given.node_id, given.entry_sequence)
-    known = node.effects.get(given.effect_ref) if node is not None else None
-    if known is None or known.status != "open":
+def record_effect(state: RunState, ended: EffectEnded) -> Decision:
+    """eff-06: an outcome is recorded once. It arrives twice if a commit succeeded although it was reported as
+    failed."""
+    node = running_node(state, ended.node_id, ended.entry_sequence)
+    effect = node.effects.get(ended.effect_ref) if node is not None else None
+    if effect is None or effect.status != "open":
         return NOTHING
-    place = given.effect_ref
-    recorded = payloads.EffectRecorded(given.node_id, place.step or UNSET, place.item or UNSET, **given.outcome)
-    return Decision((Draft.of(recorded, given.node_id),))
+    ref = ended.effect_ref
+    recorded = payloads.EffectRecorded(ended.node_id, ref.step or UNSET, ref.item or UNSET, **ended.outcome)
+    return Decision((Draft.of(recorded, ended.node_id),))
 
 
-def pin_version(state: RunState, given: VersionRequested) -> Decision:
-    """ver-01: the first to ask pins."""
-    if given.change_id in state.versions or running_node(state, given.node_id, given.entry_sequence) is None:
+def pin_version(state: RunState, request: VersionRequested) -> Decision:
+    """ver-01: the first request for a change pins its version for the run."""
+    if request.change_id in state.versions or running_node(state, request.node_id, request.entry_sequence) is None:
         return NOTHING
-    pinned = payloads.VersionPinned(given.change_id, given.version, given.node_id)
-    return Decision((Draft.of(pinned, given.node_id),))
+    pinned = payloads.VersionPinned(request.change_id, request.version, request.node_id)
+    return Decision((Draft.of(pinned, request.node_id),))
 
 
-def is_item_recorded(state: RunState, given: EffectEnded) -> bool:
-    """Whether somebody else has recorded the whole item that this effect is a part of."""
-    node = running_node(state, given.node_id, given.entry_sequence)
-    return node is not None and _is_recorded(node, given.effect_ref)
+def is_item_recorded(state: RunState, ended: EffectEnded) -> bool:
+    """Whether another executor has recorded the whole item that this effect belongs to."""
+    node = running_node(state, ended.node_id, ended.entry_sequence)
+    return node is not None and _is_recorded(node, ended.effect_ref)
 
 
-def _is_recorded(node: NodeState, place: EffectRef) -> bool:
-    """What a recorded item did is forgotten, and done."""
-    return place.item.isdecimal() and int(place.item) in node.map_items
+def _is_recorded(node: NodeState, ref: EffectRef) -> bool:
+    """Whether the item of this effect is recorded. Its effects are dropped from the state then, and count as done."""
+    return ref.item.isdecimal() and int(ref.item) in node.map_items

@@ -1,6 +1,6 @@
-"""Decides what follows when a model has answered, and when it has sent an envelope. Pure.
+"""Decides about answers and envelopes of models. Pure.
 
-`project_envelope` tells the same for an envelope outside any run, for callers that only want to know.
+`project_envelope` computes the events of an envelope outside of any run, for callers that only preview them.
 """
 
 from weftwork.engine.decide.decision import (
@@ -29,39 +29,42 @@ from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 
 
-def record_answer(state: RunState, given: ModelAnswered) -> Decision:
-    """model-01 (readings, Model calls): an answer is recorded once, in one commit with all that follows from it."""
-    node = running_node(state, given.node_id, given.entry_sequence)
-    if node is None or given.answer.call in node.model_answers:
+def record_answer(state: RunState, answered: ModelAnswered) -> Decision:
+    """model-01 (readings, Model calls): an answer is recorded once, in one commit with the events that follow from
+    it."""
+    node = running_node(state, answered.node_id, answered.entry_sequence)
+    if node is None or answered.answer.call in node.model_answers:
         return NOTHING
-    return Decision((Draft.of(given.answer, given.node_id), *given.along))
+    return Decision((Draft.of(answered.answer, answered.node_id), *answered.along))
 
 
-def record_envelope(state: RunState, given: EnvelopeEmitted) -> Decision:
-    """env-26 (RFC 0021, deduplication): the first under a correlation id is recorded, and its handler runs with that.
+def record_envelope(state: RunState, emitted: EnvelopeEmitted) -> Decision:
+    """env-26 (RFC 0021, deduplication): the first envelope with a correlation id is recorded, in one commit with the
+    events of its handler; later ones give an empty decision.
 
-    A clarification makes its node wait in the very commit that records it.
+    A clarification suspends its node in the same commit.
     """
-    judged, question = given.judged, given.interrupt
-    running = running_node(state, given.node_id, given.entry_sequence)
+    judged, interrupt = emitted.judged, emitted.interrupt
+    running = running_node(state, emitted.node_id, emitted.entry_sequence)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    logged = payloads.LogAppended.event_type
+    log_type = payloads.LogAppended.event_type
     drafts = tuple(
         draft
-        for draft in outcome_events(judged, given.contract)
-        if draft.type != logged or passes_log_level(state, draft.payload["level"])
+        for draft in outcome_events(judged, emitted.contract)
+        if draft.type != log_type or passes_log_level(state, draft.payload["level"])
     )
-    if question is not None and question.key not in state.resolutions and request_refusal(state, question) is None:
-        asked = suspend_node(state, NodeSuspended(given.node_id, question, given.entry_sequence))
-        drafts += with_cause(asked, judged.correlation_id, judged.outcome.content_trust)
+    if interrupt is not None and interrupt.key not in state.resolutions and request_refusal(state, interrupt) is None:
+        requested = suspend_node(state, NodeSuspended(emitted.node_id, interrupt, emitted.entry_sequence))
+        drafts += with_cause(requested, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
 
 
 def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
-    """env-32 (RFC 0021, projection): the record, what its handler adds, and the question or the failure that follows.
+    """env-32 (RFC 0021, projection): the events of the outcome and its handler, and those of the interrupt or the
+    failure that follows.
 
-    `asked_before` is how many questions the node has asked.
+    `asked_before` is the number of interrupts that the node has requested.
     """
     outcome, node_id = judged.outcome, judged.node_id
     more: tuple[Draft, ...] = ()

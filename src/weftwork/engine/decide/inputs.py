@@ -1,4 +1,8 @@
-"""The inputs of a run: everything that can happen to it. `decide` says what follows from each."""
+"""The inputs of a run: everything that can happen to it. `decide` turns each input into events and actions.
+
+Members of type Any that are called a future are `asyncio.Future`s of the caller. The run resolves them once the events
+of the input are durable; `decide` does not read them.
+"""
 
 from typing import Any
 
@@ -15,13 +19,13 @@ from weftwork.protocol.run.interrupts import Interrupt
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Do the next thing the state allows."""
+    """Take the next step that the state allows."""
 
 
 class NodeCompleted(msgspec.Struct, frozen=True):
-    """A running node ended well; `effects` are the events it wants before its end.
+    """A running node completed; `effects` are events that precede its completion.
 
-    `entry_sequence`, here and below, says which entry of the node this is about: see NodeState. -1 is whichever runs.
+    `entry_sequence`, here and below, identifies the entry of the node: see NodeState. -1 is the current entry.
     """
 
     node_id: str
@@ -31,7 +35,7 @@ class NodeCompleted(msgspec.Struct, frozen=True):
 
 
 class NodeFailed(msgspec.Struct, frozen=True):
-    """A running node ended badly. `jitter`, from 0 to 1, spreads the delay before it is tried again."""
+    """A running node failed. `jitter`, from 0 to 1, scales the random part of the retry delay."""
 
     node_id: str
     code: str
@@ -45,7 +49,7 @@ class NodeFailed(msgspec.Struct, frozen=True):
 
 
 class NodeSuspended(msgspec.Struct, frozen=True):
-    """A running node asks something."""
+    """A running node requests an interrupt and waits for its answer."""
 
     node_id: str
     interrupt: Interrupt
@@ -54,48 +58,48 @@ class NodeSuspended(msgspec.Struct, frozen=True):
 
 
 class InterruptPassed(msgspec.Struct, frozen=True):
-    """A running node asks something that passes at once, with this answer."""
+    """A running node requests an interrupt that is resolved at once, with `value`."""
 
     node_id: str
     interrupt: Interrupt
     value: Any
     passed: Any
-    """A future: what became of it, once that is durable; None if it could not be asked, and the node has failed."""
+    """A future: the resolution, once it is durable; None if the interrupt was refused and the node has failed."""
     entry_sequence: int = -1
 
 
 class InterruptTimedOut(msgspec.Struct, frozen=True):
-    """The time of an interrupt is up."""
+    """The deadline of an interrupt has passed."""
 
     interrupt_id: str
 
 
 class ReminderDue(msgspec.Struct, frozen=True):
-    """It is time to remind of an interrupt; `number` reminders are due by now."""
+    """A reminder of an interrupt is due; `number` is the count of reminders that are due by now."""
 
     interrupt_id: str
     number: int
 
 
 class ItemsRecorded(msgspec.Struct, frozen=True):
-    """A running node has results of single items; `durable` is told once they are committed."""
+    """A running node has outputs of single items, by index."""
 
     node_id: str
     items: tuple[tuple[int, Any], ...]
     durable: Any
-    """A future."""
+    """A future: resolved once the items are durable."""
     entry_sequence: int = -1
 
 
 class NodeReexecuted(msgspec.Struct, frozen=True):
-    """A node that ran when a process died is to be executed again."""
+    """A node that was running when the process died has to be executed again."""
 
     node_id: str
     entry_sequence: int = -1
 
 
 class NodeEmitted(msgspec.Struct, frozen=True):
-    """A running node has something for those who follow the run."""
+    """A running node emits events."""
 
     node_id: str
     events: tuple[Draft, ...]
@@ -103,57 +107,57 @@ class NodeEmitted(msgspec.Struct, frozen=True):
 
 
 class EffectClaimed(msgspec.Struct, frozen=True):
-    """A running node is about to do something that must not happen twice."""
+    """A running node claims an effect that must not happen twice."""
 
     node_id: str
     effect_ref: EffectRef
     claim: str
-    """The id of the event that says so."""
+    """The id of the claiming event."""
     granted: Any
-    """A future: True once the claim is durable, False if somebody else holds it."""
+    """A future: True once the claim is durable, False if another executor holds the claim."""
     entry_sequence: int = -1
     replaces: str = ""
-    """The claim that this one takes the place of."""
+    """An abandoned claim that this one replaces."""
 
 
 class EffectEnded(msgspec.Struct, frozen=True):
-    """What a claimed effect came to: a member `output` or `error`, or none if it did not happen."""
+    """A claimed effect has ended: `outcome` has a member `output` or `error`, or no member if it did not happen."""
 
     node_id: str
     effect_ref: EffectRef
     outcome: dict[str, Any]
     durable: Any
-    """A future: the effect, once that is durable."""
+    """A future: the recorded effect, once it is durable."""
     entry_sequence: int = -1
 
 
 class ModelAnswered(msgspec.Struct, frozen=True):
-    """A model has answered a running node; `along` are the events that follow from its answer."""
+    """A model has answered a call of a running node; `along` are the events that are committed with the answer."""
 
     node_id: str
     answer: model_payloads.ModelAnswered
-    """The payload of the event, with the name of the call."""
+    """The payload of the event, which names the call."""
     along: tuple[Draft, ...]
     durable: Any
-    """A future: the payload, once it is durable."""
+    """A future: the recorded payload, once it is durable."""
     entry_sequence: int = -1
 
 
 class EnvelopeEmitted(msgspec.Struct, frozen=True):
-    """A model has sent a running node an envelope that the gate does not call invalid."""
+    """A running node has an envelope of a model that the gate did not judge invalid."""
 
     node_id: str
     judged: JudgedEnvelope
     contract: EnvelopeContract
     interrupt: Interrupt | None
-    """The question that a clarification is lifted to, if the node as a whole is to wait for its answer."""
+    """The interrupt of a clarification, if the whole node has to wait for its answer."""
     recorded: Any
-    """A future: what stands under its correlation id, once that is durable."""
+    """A future: the outcome recorded under the correlation id, once it is durable."""
     entry_sequence: int = -1
 
 
 class VersionRequested(msgspec.Struct, frozen=True):
-    """A running node asks which version of a change the run has pinned, and would pin this one."""
+    """A running node requests the pinned version of a change. If the run has none, it pins `version`."""
 
     node_id: str
     change_id: str
@@ -164,83 +168,84 @@ class VersionRequested(msgspec.Struct, frozen=True):
 
 
 class NodeStopped(msgspec.Struct, frozen=True):
-    """A running node was stopped because the run is to end."""
+    """A running node was cancelled because the run has to end."""
 
     node_id: str
 
 
 class RetryDue(msgspec.Struct, frozen=True):
-    """The time has come to try a failed node again, after this attempt."""
+    """The retry delay of a failed node has passed; `attempt` is the attempt that failed."""
 
     node_id: str
     attempt: int
 
 
 class NodeAwaitsChildren(msgspec.Struct, frozen=True):
-    """A running node waits for its children; `effects` are the events it wants first, those of new ones among them."""
+    """A running node waits for its children; `effects` are events to append first, such as starts of children."""
 
     node_id: str
     effects: tuple[Draft, ...] = ()
     entry_sequence: int = -1
     last_child_event: int = -1
-    """What it knew of its children, see NodeState."""
+    """The newest event about its children that the node has seen: see NodeState."""
 
 
 class ChildrenRecheck(msgspec.Struct, frozen=True):
-    """A node that waits for children is called again: it may have missed something."""
+    """Call a node that waits for children again, because it may have missed a result."""
 
     node_id: str
     entry_sequence: int = -1
 
 
 class ChildResultsReceived(msgspec.Struct, frozen=True):
-    """Word of children of one node."""
+    """Status changes and results of children of one node."""
 
     node_id: str
     results: tuple[ChildResult, ...]
 
 
 class AwaitTimedOut(msgspec.Struct, frozen=True):
-    """The time of a node that waits for children is up."""
+    """The time limit of a node that waits for children has passed."""
 
     node_id: str
     entry_sequence: int = -1
 
 
 class CancelRequested(msgspec.Struct, frozen=True):
-    """Somebody wants the run cancelled, or the run that started it does."""
+    """A caller requests the cancellation of the run, or its `parent` run does."""
 
     reason: str | None = None
     parent: str | None = None
 
 
 class PauseRequested(msgspec.Struct, frozen=True):
-    """Somebody wants the run paused."""
+    """A caller requests a pause."""
 
     policy: str
     reason: str | None = None
 
 
 class ResumeRequested(msgspec.Struct, frozen=True):
-    """Somebody wants a paused run to go on."""
+    """A caller requests that a paused run continues."""
 
     reason: str | None = None
 
 
 class VariablesOverwritten(msgspec.Struct, frozen=True):
-    """A test sets variables of the run, as the node would at which it stands."""
+    """A test endpoint sets variables of the run, as its current node would."""
 
     values: dict[str, Any]
 
 
 class AnswerReceived(msgspec.Struct, frozen=True):
-    """Somebody answers the open interrupt of a node, or none but the one that is named."""
+    """A caller answers the open interrupt of a node."""
 
     node_id: str
     value: Any
     by: Answerer
     at: int
     interrupt_id: str = ""
+    """If set, only this interrupt may be answered."""
 
 
 class RunTimedOut(msgspec.Struct, frozen=True):
@@ -251,7 +256,7 @@ class RunTimedOut(msgspec.Struct, frozen=True):
 
 
 class HostFailed(msgspec.Struct, frozen=True):
-    """The host found an error of its own while it moved this run."""
+    """A bug of the host prevents this run from continuing."""
 
 
 Input = (

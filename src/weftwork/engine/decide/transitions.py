@@ -1,9 +1,9 @@
-"""`decide`: from the state of a run and one input to events and effects. Pure.
+"""`decide`: maps the state of a run and one input to events and actions. Pure.
 
-Every event of a run follows from a decision, and everything that can happen to a run arrives here as an input. What
-concerns interrupts, child runs, effects, model answers and control of the run is decided in the modules of those
-names; the life of nodes and of the run itself is decided here. `decide` never changes the state: the caller folds the
-events it returns, and passes a `Step` until nothing more is to be done.
+Every event of a run comes from a decision, and everything that can happen to a run arrives here as an input. This
+module decides the life cycle of nodes and of the run. Its sibling modules decide about interrupts, child runs, effects,
+model answers and control of the run. `decide` never changes the state: the caller folds the events that it returns, and
+passes a `Step` until a decision is empty.
 """
 
 from typing import Any, Final
@@ -49,52 +49,52 @@ from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
 
 HOST_ERROR: Final = error_object(
-    "host_invariant_broken", "The host found an error of its own; its log has the details."
+    "host_invariant_broken", "The run failed because of a bug in the host. The host's log has the details."
 )
 MAX_CRASHES: Final = 25
-"""lim-13 (host): how often a node is executed again because its process ended. One that takes the host down with it
-would else do so at every start, and nobody could even cancel its run."""
+"""lim-13 (host): how often a node is executed again after its process died. Without this limit a node that crashes the
+host would crash it at every start, and its run could not even be cancelled."""
 
 
-def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
-    """run-02: what follows from this input. An input that no longer matters decides nothing."""
+def decide(state: RunState, bounds: RunBounds, input_: Input) -> Decision:
+    """run-02: the decision for one input. An input that no longer applies gives an empty decision."""
     if state.completed_at is not None:
         return NOTHING
-    match given:
+    match input_:
         case inputs.Step():
             return _step(state, bounds)
         case inputs.NodeCompleted(node_id, outputs, effects, entered):
             completed = cancel_open_children(state, Draft.of(payloads.NodeCompleted(node_id, outputs), node_id))
             return _append_if_running(state, node_id, entered, (*effects, completed))
         case inputs.NodeFailed():
-            return _fail_node(state, given)
+            return _fail_node(state, input_)
         case inputs.NodeSuspended() | inputs.InterruptPassed():
-            return _request_interrupt(state, given)
+            return _request_interrupt(state, input_)
         case inputs.ItemsRecorded(node_id, items, _, entered):
             return _record_items(state, node_id, items, entered)
         case inputs.NodeAwaitsChildren():
-            return _await_children(state, given)
+            return _await_children(state, input_)
         case inputs.ChildrenRecheck(node_id, entered):
             return recheck_children(state, node_id, entered)
         case inputs.ChildResultsReceived():
-            return receive_results(state, given)
+            return receive_results(state, input_)
         case inputs.AwaitTimedOut():
-            late = await_timeout(state, given)
-            return _fail_node(state, late) if late is not None else NOTHING
+            failed = await_timeout(state, input_)
+            return _fail_node(state, failed) if failed is not None else NOTHING
         case inputs.NodeReexecuted(node_id, entered):
             return _reexecute(state, bounds, node_id, entered)
         case inputs.NodeEmitted(node_id, events, entered):
             return _append_if_running(state, node_id, entered, events)
         case inputs.EffectClaimed():
-            return claim_effect(state, given, closing=not bounds.parallel)
+            return claim_effect(state, input_, closing=not bounds.parallel)
         case inputs.EffectEnded():
-            return record_effect(state, given)
+            return record_effect(state, input_)
         case inputs.ModelAnswered():
-            return record_answer(state, given)
+            return record_answer(state, input_)
         case inputs.EnvelopeEmitted():
-            return record_envelope(state, given)
+            return record_envelope(state, input_)
         case inputs.VersionRequested():
-            return pin_version(state, given)
+            return pin_version(state, input_)
         case inputs.NodeStopped(node_id):
             if not state.stop:
                 return NOTHING
@@ -108,7 +108,7 @@ def decide(state: RunState, bounds: RunBounds, given: Input) -> Decision:
         case inputs.ResumeRequested(reason):
             return resume(state, reason)
         case inputs.AnswerReceived():
-            return answer_interrupt(state, given)
+            return answer_interrupt(state, input_)
         case inputs.VariablesOverwritten(values):
             return overwrite_variables(state, values)
         case inputs.InterruptTimedOut(name):
@@ -125,51 +125,52 @@ def _append_if_running(state: RunState, node_id: str, entered: int, drafts: tupl
     return Decision(drafts) if is_running(state, node_id, entered) else NOTHING
 
 
-def _await_children(state: RunState, given: inputs.NodeAwaitsChildren) -> Decision:
-    if not is_running(state, given.node_id, given.entry_sequence) or state.stop is not None:
+def _await_children(state: RunState, wait: inputs.NodeAwaitsChildren) -> Decision:
+    if not is_running(state, wait.node_id, wait.entry_sequence) or state.stop is not None:
         return NOTHING
-    decided = await_children(state, given)
-    return _fail_node(state, decided) if isinstance(decided, inputs.NodeFailed) else decided
+    decision = await_children(state, wait)
+    return _fail_node(state, decision) if isinstance(decision, inputs.NodeFailed) else decision
 
 
 def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], entered: int) -> Decision:
-    """Items once each: word of them comes twice when a commit was thought to have failed."""
+    """Record each item once. The same item arrives twice if a commit succeeded although it was reported as failed."""
     if not is_running(state, node_id, entered):
         return NOTHING
-    known = state.running[node_id].map_items
-    drafts = [Draft.of(payloads.MapItem(index, output), node_id) for index, output in items if index not in known]
+    recorded = state.running[node_id].map_items
+    drafts = [Draft.of(payloads.MapItem(index, output), node_id) for index, output in items if index not in recorded]
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 
-def _fail_node(state: RunState, given: inputs.NodeFailed) -> Decision:
-    """node-12 (readings, Retries): tried again while there are attempts left and it can get better."""
-    node_id = given.node_id
-    if not is_running(state, node_id, given.entry_sequence):
+def _fail_node(state: RunState, failed: inputs.NodeFailed) -> Decision:
+    """node-12 (readings, Retries): a retryable failure schedules a retry while attempts are left; else the node
+    fails."""
+    node_id = failed.node_id
+    if not is_running(state, node_id, failed.entry_sequence):
         return NOTHING
     node = state.nodes[node_id]
-    failure = error_object(given.code, given.message, given.details)
+    failure = error_object(failed.code, failed.message, failed.details)
     retry = state.plan.nodes[node_id].node.retry
-    if given.retryable and node.failures < retry.max_retries and state.stop is None:
-        delay = retry_delay(retry, node.failures, given.jitter)
+    if failed.retryable and node.failures < retry.max_retries and state.stop is None:
+        delay = retry_delay(retry, node.failures, failed.jitter)
         ended = payloads.NodeRetried(node_id, node.attempt + 1, delay, failure)
     else:
         ended = payloads.NodeFailed(node_id, failure, node.attempt if node.attempt > 1 else UNSET)
-    return Decision((*given.effects, cancel_open_children(state, Draft.of(ended, node_id), given.cause)))
+    return Decision((*failed.effects, cancel_open_children(state, Draft.of(ended, node_id), failed.cause)))
 
 
-def _request_interrupt(state: RunState, given: inputs.NodeSuspended | inputs.InterruptPassed) -> Decision:
-    """A question that cannot be asked here fails the node that asks it."""
-    node_id, entered = given.node_id, given.entry_sequence
+def _request_interrupt(state: RunState, request: inputs.NodeSuspended | inputs.InterruptPassed) -> Decision:
+    """Suspend the node, or resolve the interrupt at once. A refused interrupt fails its node with node_misused."""
+    node_id, entered = request.node_id, request.entry_sequence
     if not is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
-    if isinstance(given, inputs.InterruptPassed) and given.interrupt.key in state.resolutions:
+    if isinstance(request, inputs.InterruptPassed) and request.interrupt.key in state.resolutions:
         return NOTHING
-    if (text := request_refusal(state, given.interrupt, isinstance(given, inputs.InterruptPassed))) is not None:
+    if (text := request_refusal(state, request.interrupt, isinstance(request, inputs.InterruptPassed))) is not None:
         return _fail_node(
             state, inputs.NodeFailed(node_id, "node_misused", text, retryable=False, entry_sequence=entered)
         )
     return Decision(
-        suspend_node(state, given) if isinstance(given, inputs.NodeSuspended) else pass_interrupt(state, given)
+        suspend_node(state, request) if isinstance(request, inputs.NodeSuspended) else pass_interrupt(state, request)
     )
 
 
@@ -203,7 +204,7 @@ def _step(state: RunState, bounds: RunBounds) -> Decision:
         paused = Draft.of(payloads.RunPaused(state.pausing, state.pause_reason or UNSET))
         return Decision((paused,), interrupt=True) if may_interrupt(state, bounds, state.pausing) else NOTHING
     if state.resumable:
-        # A host that goes away begins nothing more.
+        # A host that closes starts nothing new; bounds.parallel is 0 then.
         return _resume_answered(state, state.resumable[0][1]) if bounds.parallel else NOTHING
     if state.to_fail:
         node_id = state.to_fail[0][1]
@@ -219,7 +220,7 @@ def _step(state: RunState, bounds: RunBounds) -> Decision:
 
 
 def run_end_event(state: RunState) -> Draft:
-    """run-04 (readings, Data flow): failed by the first failure nobody handles, else completed with outputs."""
+    """run-04 (readings, Data flow): run.failed with the first failure that no node handles, else run.completed."""
     nodes = state.plan.nodes
     for _, node_id in state.failures:
         targets = [nodes[edge.target] for edge in nodes[node_id].outgoing]
@@ -240,15 +241,15 @@ def run_outputs(state: RunState) -> dict[str, Any]:
 
 
 def _resume_answered(state: RunState, node_id: str) -> Decision:
-    """int-05 (OpenWOP interrupt): the node goes on with its answer, as the same attempt."""
+    """int-05 (OpenWOP interrupt): the node resumes with its answer, as the same attempt."""
     name = interrupt_id(node_id, state.nodes[node_id].interrupts)
     resumed = Draft.of(payloads.NodeResumed(node_id, name), node_id, interrupt_id=name)
     return Decision((resumed,), start=node_id)
 
 
 def _loop_stuck(state: RunState) -> Draft:
-    """lim-09 (OpenWOP workflow-definition, readings, Determinism): a loop that cannot go on fails the run as a failed
-    node does, when all else is done; so it is the same loop and the same rest, whichever was faster."""
+    """lim-09 (OpenWOP workflow-definition, readings, Determinism): a loop that cannot continue fails the run after all
+    other nodes have ended, as a failed node does. The result then does not depend on which node was faster."""
     number, failure = min(state.stuck_loops.items(), key=lambda each: each[0])
     if failure is not None:
         return Draft.of(payloads.RunFailed(failure))
@@ -270,7 +271,7 @@ def _retry_node(state: RunState, bounds: RunBounds, node_id: str, attempt: int) 
 
 def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
     if state.executions >= bounds.executions:
-        # lim-03 (OpenWOP capabilities, limits): found before the node starts, so at most `limit` nodes ever start.
+        # lim-03 (OpenWOP capabilities, limits): checked before the node starts, so at most `limit` nodes ever start.
         return Decision((_breach("node-executions", bounds.executions, state.executions + 1, node_id),))
     node = state.plan.nodes[node_id].node
     declaration = node.declaration
@@ -278,7 +279,7 @@ def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
         limit, observed = breach
         return Decision((_breach("loop-iterations", limit, observed, node_id),))
     if declaration.requires and (missing := missing_capabilities(declaration.requires, bounds.provided)):
-        message = f"The node needs the runtime capability {missing[0]}, which this host does not provide."
+        message = f"The node needs the runtime capability {missing[0]}, and this host does not provide it."
         failure = error_object("capability_not_provided", message, {"capability": missing[0]})
         return Decision((Draft.of(payloads.NodeFailed(node_id, failure), node_id),))
     started = payloads.NodeStarted(node_id, declaration.type_id, state.nodes[node_id].attempt + 1)
@@ -286,18 +287,18 @@ def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
 
 
 def _reexecute(state: RunState, bounds: RunBounds, node_id: str, entered: int) -> Decision:
-    """node-14 (readings, Recovery): an attempt that is executed again is the next one, and says so."""
+    """node-14 (readings, Recovery): executing a node again after a crash counts as its next attempt."""
     if state.stop is not None or not is_running(state, node_id, entered):
         return NOTHING
     if state.running[node_id].crashes >= MAX_CRASHES:
-        failure = error_object("node_crashed", f"The host ended {MAX_CRASHES + 1} times while this node ran.")
+        failure = error_object("node_crashed", f"The host process died {MAX_CRASHES + 1} times while this node ran.")
         failed = payloads.NodeFailed(node_id, failure, state.running[node_id].attempt)
         return Decision((Draft.of(failed, node_id),))
     return _start_node(state, bounds, node_id)
 
 
 def _stop_run(state: RunState) -> tuple[Draft, ...]:
-    """What still waited is cancelled along with the run."""
+    """Cancel the nodes that wait, then end the run as failed or cancelled."""
     stop = state.stop
     cancelled = cancel_waiting_nodes(state)
     if stop is not None and stop.error is not None:
