@@ -55,7 +55,7 @@ def fill(host: Host, acknowledged: dict[int, str]) -> int:
 
 
 def waits_for_room(host: Host, run_id: str) -> bool:
-    return any(run_id in line and "trying again in a second" in line for line in host.errors.splitlines())
+    return any(run_id in line and "retrying in a second" in line for line in host.errors.splitlines())
 
 
 def check_full(host: Host, ended: str) -> None:

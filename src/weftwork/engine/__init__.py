@@ -1,1 +1,1 @@
-"""Executes runs. The engine imports ports and protocol, never a driver, a file path or an HTTP header."""
+"""Executes runs. The engine imports only ports and protocol; it knows no database driver, file path or HTTP header."""

@@ -1,7 +1,7 @@
-"""What a node writes to the log of its run: the events of its effects, and their limits.
+"""Turns the effects of a node into events of its run, and enforces their limits.
 
 Effects of an outcome are committed with the end of the node. Log lines and events that a node emits while it runs are
-buffered for one turn of the event loop and committed together, in order (`BufferedEvents`).
+buffered for one iteration of the event loop and committed together, in order (`BufferedEvents`).
 """
 
 import asyncio
@@ -36,22 +36,22 @@ from weftwork.protocol.workflow.channels import access_denied_details, check_wri
 
 OUTPUT_TOO_LARGE: Final = Failed(
     "node_output_too_large",
-    f"The node made a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values "
+    f"The node returned a value of more than {MAX_VALUE_TEXT:,} characters, {MAX_VALUE_COUNT:,} values "
     f"or {MAX_VALUE_DEPTH} levels.",
     retryable=False,
 )
 MAX_NODE_EVENTS: Final = 10_000
 MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
-"""Together: what one entry of a node may emit while it runs."""
+"""Both limits apply to the events that one entry of a node emits while it runs."""
 
 
 def interrupt_failure(interrupt: Interrupt) -> Failed | None:
-    """Why an interrupt cannot be requested in any run; None if it can."""
+    """The failure of a node that requests this interrupt, if it is invalid in any run; else None."""
     if is_too_large(interrupt.data):
         return OUTPUT_TOO_LARGE
-    if wrong := check_interrupt(interrupt):
-        message = f"A question of the node does not fit its kind: the value at the pointer {wrong[0].message}."
-        return Failed("node_misused", message, {"pointer": wrong[0].pointer}, retryable=False)
+    if violations := check_interrupt(interrupt):
+        message = f"The node requested an invalid interrupt: the value at the pointer {violations[0].message}."
+        return Failed("node_misused", message, {"pointer": violations[0].pointer}, retryable=False)
     return None
 
 
@@ -80,10 +80,10 @@ def effect_events(state: RunState, node_id: str, effect: NodeEffect) -> list[Dra
             stopped = payloads.ChildStatus(child.run_id, key, "cancelling", reason)
             return [Draft.of(stopped, node_id, cancels=(child.run_id,))]
         case EmitArtifact(artifact_id, artifact_type, data, summary):
-            known = state.artifacts.get(artifact_id)
-            version = str(known.version + 1 if known is not None else 1)
-            made = payloads.ArtifactCreated(artifact_id, artifact_type, node_id, version, data, summary or UNSET)
-            return [Draft.of(made, node_id)]
+            previous = state.artifacts.get(artifact_id)
+            version = str(previous.version + 1 if previous is not None else 1)
+            created = payloads.ArtifactCreated(artifact_id, artifact_type, node_id, version, data, summary or UNSET)
+            return [Draft.of(created, node_id)]
 
 
 def _effect_value(effect: NodeEffect) -> Any:
@@ -102,13 +102,13 @@ def _set_variable(state: RunState, node_id: str, name: str, value: Any) -> list[
     """data-08 (OpenWOP workflow-definition): a declared variable keeps its type."""
     declared = next((each for each in state.plan.workflow.variables if each.name == name), None)
     if declared is not None and not has_type(value, declared.type):
-        message = f"The variable {name} is declared as {declared.type}."
+        message = f"The variable {name} is declared as {declared.type}, and the node set a value of another type."
         return Failed("variable_type_mismatch", message, {"variable": name}, retryable=False)
     return [Draft.of(payloads.VariableChanged(name, value, node_id), node_id)]
 
 
 def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer: str) -> list[Draft] | Failed:
-    """evt-05 (OpenWOP channels): the event holds the write itself and the reducer."""
+    """evt-05 (OpenWOP channels): the event holds the written value and the reducer, not the reduced value."""
     channel = state.plan.workflow.channels.get(name)
     type_id = state.plan.nodes[node_id].node.declaration.type_id
     if channel is not None and not may_write(channel, node_id, type_id):
@@ -121,15 +121,15 @@ def _write_channel(state: RunState, node_id: str, name: str, value: Any, reducer
         )
     if channel is not None:
         reducer = channel.reducer
-    wrong = check_write(channel, reducer, value)
-    if wrong is not None:
-        return Failed(wrong[0], wrong[1], {"channel": name}, retryable=False)
+    violation = check_write(channel, reducer, value)
+    if violation is not None:
+        return Failed(violation[0], violation[1], {"channel": name}, retryable=False)
     schema_version = UNSET if channel is None or channel.schema_version == 1 else channel.schema_version
     return [Draft.of(payloads.ChannelWritten(name, value, reducer, node_id, schema_version), node_id)]
 
 
 class BufferedEvents(msgspec.Struct, eq=False):
-    """Events of one entry of a node. All that are added in one turn of the event loop go into one append."""
+    """Buffers the events of one entry of a node. Events of one iteration of the event loop share an append."""
 
     _report: Callable[[Input], None]
     _state: RunState
@@ -147,19 +147,21 @@ class BufferedEvents(msgspec.Struct, eq=False):
         self._count += len(drafts)
         self._bytes += sum(len(encode_stored(draft.payload)) for draft in drafts)
         if self._count > MAX_NODE_EVENTS or self._bytes > MAX_NODE_EVENT_BYTES:
-            message = f"A node says at most {MAX_NODE_EVENTS:,} things of {MAX_NODE_EVENT_BYTES:,} bytes in all."
+            message = (
+                f"The node emitted more than {MAX_NODE_EVENTS:,} events or {MAX_NODE_EVENT_BYTES:,} bytes of events."
+            )
             raise StepFailed(Failed("node_output_too_large", message, retryable=False))
         for draft in drafts:
             self.add(draft)
 
     def add(self, draft: Draft) -> None:
-        """Like `emit`, for events that are limited elsewhere."""
+        """Like `emit`, for events with limits of their own."""
         if not self._buffer:
             asyncio.get_running_loop().call_soon(self.flush)
         self._buffer.append(draft)
 
     def flush(self) -> None:
-        """Report what is buffered, so that whatever is reported next comes after it."""
+        """Report the buffered events now, so that inputs which are reported next come after them."""
         if self._buffer:
-            said, self._buffer = tuple(self._buffer), []
-            self._report(NodeEmitted(self._node_id, said, self._entry_sequence))
+            events, self._buffer = tuple(self._buffer), []
+            self._report(NodeEmitted(self._node_id, events, self._entry_sequence))

@@ -1,7 +1,7 @@
-"""What every live run shares: the ports it may use and the limits it obeys.
+"""The ports and limits that all live runs share.
 
-Nearly every package of the engine imports this module, so it sits below them. It names what it carries from them by
-type only; children are prepared by the host, and are known here as the protocol `ChildFactory`.
+Nearly every package of the engine imports this module, so it is at the bottom of the engine. It refers to the code that
+prepares child runs by the protocol `ChildFactory` only, because that code is in `engine/host` above it.
 """
 
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ from weftwork.protocol.limits import Limits
 class ChildFactory(Protocol):
     """Prepares child runs for the nodes that start them. The executor's ChildStarter implements it."""
 
-    async def prepare(self, state: RunState, call: NodeCall, wanted: ChildRequest) -> NewChild | Failed:
-        """The child of a node, or why there can be none; nothing is stored yet. Raises StoreUnavailable."""
+    async def prepare(self, state: RunState, call: NodeCall, request: ChildRequest) -> NewChild | Failed:
+        """The child run of a node, or why it cannot be started. Stores nothing. Raises StoreUnavailable."""
         ...
 
 
 class Runtime(msgspec.Struct, frozen=True):
-    """The engine's surroundings, handed to it by the composition root."""
+    """The ports of the engine, as the composition root passes them in."""
 
     log: EventLog
     queries: RunQueries
@@ -55,9 +55,9 @@ class Runtime(msgspec.Struct, frozen=True):
     models: ModelProviders | None = None
     assets: Assets | None = None
     outbound: Outbound | None = None
-    """The one client for requests to other hosts; fetches media for models."""
+    """The client for all requests to other hosts; here it fetches media for models."""
     kinds: KindSet = BUILTIN_KINDS
-    """Envelope kinds that are known; discovery advertises those that are displayed."""
+    """The envelope kinds of the host; discovery advertises those that are displayed."""
 
     async def wait_for_store(self) -> None:
         """Wait before the next attempt at a store that is unavailable."""

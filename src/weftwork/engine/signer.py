@@ -1,4 +1,4 @@
-"""Signs the tokens that the host hands out, and verifies them. The only place that uses the signing keys."""
+"""Signs and verifies the tokens that the host issues. The only module that uses the signing keys."""
 
 import hashlib
 import hmac
@@ -14,13 +14,14 @@ from weftwork.protocol.errors import ClientFault
 SECRET_BYTES: Final = 32
 KID_LENGTH: Final = 12
 _NO_KEY_ID: Final = ""
-"""The id of the key that stands in for keys that are not there; no key that was made has it."""
+"""The id of the decoy key, with which signatures of unknown keys are checked. No real key has this id."""
 
 
 class Signer:
-    """Signs from memory, and changes keys in the store first. Each purpose has keys of its own, made from the secrets.
+    """Holds all signing keys in memory; changes are written to the store first.
 
-    So a signature for one purpose is none for another, whatever the bytes are.
+    Each purpose has its own keys, which are derived from the secrets. A signature for one purpose is therefore never
+    valid for another.
     """
 
     def __init__(self, keys: SigningKeys, clock: Clock, ids: Ids) -> None:
@@ -33,7 +34,7 @@ class Signer:
         self._kid = _NO_KEY_ID
 
     async def load(self) -> None:
-        """Hold every key of the store, and make the first one. Raises StoreUnavailable."""
+        """Load every key of the store, and create one if none can sign. Raises StoreUnavailable."""
         for row in await self._keys.all():
             self._rows[row.kid] = row
         live = [row for row in self.all() if row.retired_at is None]
@@ -44,18 +45,19 @@ class Signer:
 
     @property
     def kid(self) -> str:
-        """The id of the key that `sign` uses until the next wait."""
+        """The id of the key that `sign` uses. It may change at the next await."""
         return self._kid
 
     def sign(self, purpose: str, message: bytes) -> bytes:
         """tok-02: the signature of the newest key, 256 bits."""
-        assert self._kid, "load() comes first"
+        assert self._kid, "call load() first"
         return hmac.digest(self._derive_key(self._rows[self._kid], purpose), message, hashlib.sha256)
 
     def verify(self, purpose: str, kid: str, message: bytes, signature: bytes) -> bool:
-        """tok-02: whether the key of that id signed this for this purpose. The time it takes tells nothing.
+        """tok-02: whether the key of that id signed this message for this purpose, in constant time.
 
-        A key that is not there takes the same way, with a secret that nobody has.
+        For an unknown key the signature is checked with a random decoy key, so that the time does not show whether the
+        key exists.
         """
         row = self._rows.get(kid)
         expected = hmac.digest(self._derive_key(row or self._decoy_key, purpose), message, hashlib.sha256)
@@ -66,17 +68,18 @@ class Signer:
         return sorted(self._rows.values(), key=lambda row: (row.created_at, row.retired_at is None, row.kid))
 
     async def rotate(self) -> SigningKey:
-        """tok-06: a new key that signs from now on; those before it go on to verify. Durable before it returns."""
-        before = [row for row in self._rows.values() if row.retired_at is None]
-        made = await self._create_key()
-        for row in before:
+        """tok-06: create the key that signs from now on; older keys still verify. Durable on return."""
+        active = [row for row in self._rows.values() if row.retired_at is None]
+        key = await self._create_key()
+        for row in active:
             retired = msgspec.structs.replace(row, retired_at=self._clock.now())
             await self._keys.put(retired)
             self._rows[row.kid] = retired
-        return made
+        return key
 
     async def drop(self, kid: str) -> SigningKey:
-        """tok-06: nothing that the key signed counts any more. If it is the one that signs, a new one is made first."""
+        """tok-06: delete a key, so that its signatures are no longer valid. If it is the key that signs, a new one is
+        created first. Raises ClientFault for an unknown key."""
         row = self._rows.get(kid)
         if row is None:
             raise ClientFault("not_found", f"No signing key has the id {kid}; see `weftwork signing ls`.")
@@ -84,22 +87,22 @@ class Signer:
             await self._create_key()
         await self._keys.drop(kid)
         self._rows.pop(kid, None)
-        for known in [each for each in self._derived if each[0] == kid]:
-            del self._derived[known]
+        for purpose_key in [each for each in self._derived if each[0] == kid]:
+            del self._derived[purpose_key]
         return row
 
     async def _create_key(self) -> SigningKey:
         kid = self._ids.event_ids(1)[0][-KID_LENGTH:]
-        made = SigningKey(kid, self._ids.secret(SECRET_BYTES), self._clock.now())
-        await self._keys.put(made)
-        self._rows[kid] = made
+        key = SigningKey(kid, self._ids.secret(SECRET_BYTES), self._clock.now())
+        await self._keys.put(key)
+        self._rows[kid] = key
         self._kid = kid
-        return made
+        return key
 
     def _derive_key(self, row: SigningKey, purpose: str) -> bytes:
-        known = self._derived.get((row.kid, purpose))
-        if known is None:
-            # HKDF (RFC 5869) with one block: the secret is uniform already, so there is nothing to extract.
-            known = hmac.digest(row.secret, b"weftwork/%b\x01" % purpose.encode(), hashlib.sha256)
-            self._derived[row.kid, purpose] = known
-        return known
+        derived = self._derived.get((row.kid, purpose))
+        if derived is None:
+            # HKDF-Expand (RFC 5869) with one block. The secret is uniformly random, so the extract step is not needed.
+            derived = hmac.digest(row.secret, b"weftwork/%b\x01" % purpose.encode(), hashlib.sha256)
+            self._derived[row.kid, purpose] = derived
+        return derived

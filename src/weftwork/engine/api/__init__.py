@@ -1,1 +1,1 @@
-"""The facades, one per resource. Edges call these and nothing behind them."""
+"""The facades, one per resource. HTTP routes and administration call only these modules of the engine."""

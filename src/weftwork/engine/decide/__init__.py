@@ -1,1 +1,1 @@
-"""Pure decisions: a run's state and one input in, events and effects out."""
+"""Pure decisions: from a run's state and one input to events and actions."""

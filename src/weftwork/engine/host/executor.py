@@ -145,7 +145,7 @@ class Executor:
         except Exception:
             live.discard()
             # An error of ours. It will come again when the run is there, and end in its log.
-            log.exception("the host failed a run", extra={"runId": header.run_id})
+            log.exception("run halted: bug in the host", extra={"runId": header.run_id})
             return self._make_live(RunState(plan, header, inputs)), None
 
     async def read_run(self, run: RunKey) -> StoredRun | None:

@@ -1,11 +1,11 @@
-"""What one live run has under way: its running nodes, its timers, and its time limit.
+"""The running nodes, the timers and the time limit of one live run.
 
-`Activity` does what the decisions of a commit ask for, and takes up again what the log says is under way after a
-restart. Everything that happens comes back to the run as an input.
+`Activity` performs the actions of committed decisions. After a restart it launches the nodes that are running according
+to the log. Everything that happens is reported to the run as an input.
 
-Timers (`Timers`) exist for retries, for nodes that wait for children, and for due dates and reminders of interrupts.
-They follow from the folded state alone, so they survive the process. The time limit of a run (`RunDeadline`) counts
-by wall clock from its start, and includes all waiting.
+Timers (`Timers`) exist for retries, for nodes that wait for children, and for deadlines and reminders of interrupts.
+They are computed from the folded state, so they survive a restart. The time limit of a run (`RunDeadline`) counts wall
+clock time from its start, and includes all waiting.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, has_unrepeatabl
 from weftwork.protocol.run.interrupts import InterruptState
 
 TimerKey = tuple[str, str, int]
-"""What is waited for: a retry by node and entry, or an interrupt by what is due next."""
+"""Identifies a timer: its kind, the node or interrupt, and the entry or the number of the reminder."""
 MakeInput = Callable[[], Input]
 
 
 class Activity:
-    """Follows what is durable. Everything it has to say comes back as an input."""
+    """Runs the nodes and timers of one run after their cause is durable, and reports outcomes as inputs."""
 
     __slots__ = ("_closed", "_deadline", "_report", "_runner", "_timers", "_types")
 
@@ -47,15 +47,16 @@ class Activity:
         self._closed = False
 
     def is_calling_any(self, awaiting: Iterable[str]) -> bool:
-        """Whether a node among these is called, to see what its children are about."""
+        """Whether any of these nodes is being called to recheck its children."""
         return any(map(self._runner.is_running, awaiting))
 
     def run_instant(self, state: RunState, node_id: str) -> Input | None:
-        """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
+        """The outcome of an instant node, or None for a node that must be launched."""
         return self._runner.run_instant(state, node_id)
 
     def launch_pure(self, state: RunState, work: PendingCommit, threads: bool) -> bool | None:
-        """Run the pure ones of nodes that were just started. None if there are none, else whether any is plain."""
+        """Launch the pure nodes among those that this commit starts. None if there are none, else whether any of them
+        runs in a thread."""
         if not work.launches or self._closed:
             return None
         early = [node_id for node_id in work.launches if _is_pure(state, node_id, threads)]
@@ -66,23 +67,24 @@ class Activity:
         return any(state.plan.nodes[node_id].node.declaration.holds_thread for node_id in early) if early else None
 
     def apply_commit(self, state: RunState, work: PendingCommit) -> None:
-        """Do what the decisions of a committed batch ask for."""
+        """Perform the actions of a committed batch."""
         if state.is_terminal or self._closed:
             return
         if work.interrupt:
             self._runner.drop_all()
-        under_way = state.active_nodes
+        active = state.active_nodes
         for node_id in work.launches:
-            if node_id in under_way:
+            if node_id in active:
                 self._runner.launch(state, node_id)
         if work.stop:
             self._runner.stop(state)
         self._update_timers(state)
 
     def take_up(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
-        """Take up what the log says is under way and is not under way here yet; `cold`, whoever began it is gone.
+        """Launch the nodes that are running in the log and not in this process. `cold` means that the process that
+        started them has died.
 
-        False if somebody else is at it.
+        False if another process executes one of them, which shows by an open effect claim that is not ours.
         """
         self._runner.drop_stale(state)
         if state.stop is None and not self._closed:
@@ -102,25 +104,26 @@ class Activity:
         return True
 
     def stop(self, state: RunState) -> None:
-        """Stop everything that runs; each node reports its end."""
+        """Cancel all running nodes; each node reports its end."""
         self._runner.stop(state)
 
     def close(self) -> list[asyncio.Task[Any]]:
-        """Let go of everything without a word; returns what is still ending."""
+        """Cancel nodes and timers without reporting anything; returns the tasks that are still ending."""
         self._closed = True
         return [*self._runner.close(), *self._timers.close(), *self._deadline.cancel()]
 
     def _is_reexecuted(self, state: RunState, node_id: str) -> bool:
-        """node-14: whether this is really executed again, itself or bodies of it.
+        """node-14: whether resuming the node executes code again, its own or that of its inline bodies, so that it
+        counts as a new attempt.
 
-        A node that somebody has to be asked about first is not, yet.
+        A node with an open effect is not executed again yet: a person has to decide about the effect first.
         """
         if state.running[node_id].children:
-            # It finds its way by them, and another attempt would have none.
+            # The node derives its progress from its children, and a new attempt would have none.
             return False
         whole = state.running[node_id].effects.get(EffectRef(WHOLE_NODE))
         node = state.plan.nodes[node_id].node
-        bodies = [found for at in node.declaration.bodies if is_object(found := node.config.get(at.removeprefix("/")))]
+        bodies = [body for at in node.declaration.bodies if is_object(body := node.config.get(at.removeprefix("/")))]
         inline = [body["typeId"] for body in bodies if "typeId" in body]
         types = [node.declaration, *(self._types[type_id].declaration for type_id in inline)]
         return any(not each.resumes_after_crash for each in types) and (whole is None or whole.status != "open")
@@ -131,68 +134,72 @@ class Activity:
 
 
 class Timers(msgspec.Struct, eq=False):
-    """One task per thing that is waited for."""
+    """One task per timer."""
 
     _clock: Clock
     _report: Callable[[Input], None]
     _tasks: dict[TimerKey, asyncio.Task[None]] = {}
 
     def update(self, state: RunState) -> None:
-        """Wait for what the state waits for, and for nothing else."""
+        """Start the timers that the state needs, and cancel the others."""
         if not (self._tasks or state.retrying or state.suspended or state.awaiting_children):
             return
-        waits = {} if state.stop is not None else self._wanted_timers(state)
-        for place in [each for each in self._tasks if each not in waits]:
-            self._tasks.pop(place).cancel()
-        for place, (when, due) in waits.items():
-            if place not in self._tasks:
-                self._tasks[place] = asyncio.create_task(self._wait(place, when, due))
+        wanted = {} if state.stop is not None else self._wanted_timers(state)
+        for key in [each for each in self._tasks if each not in wanted]:
+            self._tasks.pop(key).cancel()
+        for key, (when, due) in wanted.items():
+            if key not in self._tasks:
+                self._tasks[key] = asyncio.create_task(self._wait(key, when, due))
 
     def close(self) -> list[asyncio.Task[None]]:
-        """Returns what is still ending."""
+        """Cancel all timers; returns the tasks that are still ending."""
         tasks, self._tasks = self._tasks, {}
         for task in tasks.values():
             task.cancel()
         return list(tasks.values())
 
     def _wanted_timers(self, state: RunState) -> dict[TimerKey, tuple[int, MakeInput]]:
-        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
+        timers: dict[TimerKey, tuple[int, MakeInput]] = {}
         if state.status != "paused":
             for node_id, node in state.retrying.items():
-                # With the entry: a run may have gone on to the next attempt without a word.
-                again = inputs.RetryDue(node_id, node.attempt)
-                waits["retry", node_id, node.entry_sequence] = node.retry_at, lambda again=again: again
-        for asked in state.open_interrupts.values():
-            waits |= self._interrupt_timers(asked)
-        resting = state.status == "paused" or state.pausing is not None
-        for node_id, node in state.awaiting_children.items() if not resting else ():
+                # The key has the entry, so that the timer of an earlier attempt is replaced.
+                retry = inputs.RetryDue(node_id, node.attempt)
+                timers["retry", node_id, node.entry_sequence] = node.retry_at, lambda retry=retry: retry
+        for interrupt in state.open_interrupts.values():
+            timers |= self._interrupt_timers(interrupt)
+        pausing = state.status == "paused" or state.pausing is not None
+        for node_id, node in state.awaiting_children.items() if not pausing else ():
             if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
-                late = inputs.AwaitTimedOut(node_id, node.entry_sequence)
-                waits["await", node_id, node.entry_sequence] = node.time_limit_start + limit, lambda late=late: late
-        return waits
+                timeout = inputs.AwaitTimedOut(node_id, node.entry_sequence)
+                deadline = node.time_limit_start + limit
+                timers["await", node_id, node.entry_sequence] = deadline, lambda timeout=timeout: timeout
+        return timers
 
-    def _interrupt_timers(self, asked: InterruptState) -> dict[TimerKey, tuple[int, MakeInput]]:
-        waits: dict[TimerKey, tuple[int, MakeInput]] = {}
-        name = asked.interrupt_id
-        if asked.due is not None:
-            waits["due", name, 0] = asked.due, lambda: inputs.InterruptTimedOut(name)
-        if asked.next_reminder is not None and (asked.due is None or asked.next_reminder < asked.due):
-            waits["remind", name, asked.reminders_sent] = asked.next_reminder, lambda: self._reminder(asked)
-        return waits
+    def _interrupt_timers(self, interrupt: InterruptState) -> dict[TimerKey, tuple[int, MakeInput]]:
+        timers: dict[TimerKey, tuple[int, MakeInput]] = {}
+        name = interrupt.interrupt_id
+        if interrupt.due is not None:
+            timers["due", name, 0] = interrupt.due, lambda: inputs.InterruptTimedOut(name)
+        if interrupt.next_reminder is not None and (interrupt.due is None or interrupt.next_reminder < interrupt.due):
+            timers["remind", name, interrupt.reminders_sent] = (
+                interrupt.next_reminder,
+                lambda: self._reminder(interrupt),
+            )
+        return timers
 
-    def _reminder(self, asked: InterruptState) -> Input:
-        """One word for all reminders that came due while nobody was there to give them."""
-        elapsed = self._clock.now() - asked.requested_at
-        return inputs.ReminderDue(asked.interrupt_id, sum(after <= elapsed for after in asked.remind_after_ms))
+    def _reminder(self, interrupt: InterruptState) -> Input:
+        """One input for all reminders that have come due, for instance while the host was down."""
+        elapsed = self._clock.now() - interrupt.requested_at
+        return inputs.ReminderDue(interrupt.interrupt_id, sum(after <= elapsed for after in interrupt.remind_after_ms))
 
-    async def _wait(self, place: TimerKey, when: int, due: MakeInput) -> None:
+    async def _wait(self, key: TimerKey, when: int, due: MakeInput) -> None:
         await self._clock.sleep_until(when)
-        self._tasks.pop(place, None)
+        self._tasks.pop(key, None)
         self._report(due())
 
 
 class RunDeadline(msgspec.Struct, eq=False):
-    """Reports RunTimedOut once, unless it is cancelled before. `_limit` None is no limit."""
+    """Reports RunTimedOut once, unless it is cancelled before. A `_limit` of None is no limit."""
 
     _clock: Clock
     _limit: int | None
@@ -200,12 +207,12 @@ class RunDeadline(msgspec.Struct, eq=False):
     _task: asyncio.Task[None] | None = None
 
     def start(self, start: int) -> None:
-        """Watch the time from `start` on, if there is a limit. Later calls change nothing."""
+        """Start the deadline, counted from the instant `start`. Later calls change nothing."""
         if self._limit is not None and self._task is None:
             self._task = asyncio.create_task(self._wait(start, self._limit))
 
     def cancel(self) -> list[asyncio.Task[None]]:
-        """Returns what is still ending."""
+        """Cancel the deadline; returns the task that is still ending, if any."""
         task, self._task = self._task, None
         if task is None:
             return []
@@ -218,8 +225,8 @@ class RunDeadline(msgspec.Struct, eq=False):
 
 
 def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
-    """node-15 (readings, Appends): whether the node may run before its start is durable. A look at children may not:
-    what it goes by must be."""
+    """node-15 (readings, Appends): whether the node may run before its start is durable. A node that rechecks its
+    children may not, because the results that it acts on must be durable."""
     if node_id in state.awaiting_children:
         return False
     declaration = state.plan.nodes[node_id].node.declaration

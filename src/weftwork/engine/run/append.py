@@ -1,11 +1,12 @@
-"""The one append path: numbers, redacts, folds and encodes events, and makes the batch that commits them.
+"""The only append path: numbers, redacts, folds and encodes events, and builds the batch that commits them.
 
-Theory. The engine decides several things before it commits once: with pure nodes a whole run is one append. Each
-decided event is folded at once, so that the next decision sees it; no reader sees any of it until the batch is
-durable. If the commit fails, the state that ran ahead is thrown away and folded again from the log.
+Theory. The engine takes several decisions before it commits once: a run of pure nodes is one append. Each event is
+folded as soon as it is decided, so that the next decision sees it; readers see no event until the batch is durable. If
+the commit fails, the state is discarded and folded again from the log.
 
-Sensitive values are replaced by masks before an event is encoded. They go into the same batch as hidden values, from
-which the fold gets them back. `make_redactor` knows the values of a run; `hide_inputs` masks those of a new run.
+Sensitive values are replaced by masks before an event is encoded. The values go into the same batch as hidden values,
+from which the fold restores them. `make_redactor` builds the redactor of a run; `hide_inputs` masks the inputs of a new
+run.
 """
 
 from typing import Any, Final, cast
@@ -43,7 +44,7 @@ _MEDIA_KINDS: Final = frozenset(MEDIA_KINDS)
 
 
 class BatchBuilder:
-    """Events of one run on their way to one commit."""
+    """Builds the batch of one commit of one run."""
 
     __slots__ = (
         "_assets",
@@ -82,13 +83,13 @@ class BatchBuilder:
         return len(self._staged)
 
     def add(self, draft: Draft) -> None:
-        """Give the event its sequence and fold it; its encoding holds no value that must stay hidden.
+        """Number, redact, encode and fold an event.
 
         Raises HostFault for a type that the protocol does not allow.
         """
         kind, state = draft.type, self._state
         if kind not in CATALOGUE and not is_event_type(kind):
-            raise HostFault(f"no event may have the type {kind}")
+            raise HostFault(f"the protocol allows no event of type {kind}")
         if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
         sequence = self.expected + 1 + len(self._staged)
@@ -97,22 +98,22 @@ class BatchBuilder:
             payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
         elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
             payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
-        shown: Any = payload
+        visible: Any = payload
         if self._redactor is not None:
-            shown, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
+            visible, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
             for pointer, value in removed:
                 self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
                 self._assets |= referenced_assets(self._hidden[-1].value, state.header.partition)
-        encoded = encode_stored(shown)
+        encoded = encode_stored(visible)
         if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
-            # What is hidden from readers is named as well.
-            whole = encoded if shown is payload else encode_stored(payload)
+            # Hidden values refer to assets as well, so the unmasked payload is searched.
+            whole = encoded if visible is payload else encode_stored(payload)
             self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
         self._staged.append((draft, encoded))
         if kind == "run.failed":
-            self._error = encode_stored(shown["error"])
+            self._error = encode_stored(visible["error"])
         elif kind == "run.completed":
-            self._outputs = encode_stored(shown["outputs"])
+            self._outputs = encode_stored(visible["outputs"])
         if draft.child is not None:
             self.children.append(draft.child)
         if draft.cancels:
@@ -122,7 +123,7 @@ class BatchBuilder:
         apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
 
     def build(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
-        """What the store commits. Rows hold only what changed."""
+        """Build the batch for the store. Only rows that changed are in it."""
         state = self._state
         run_id, engine_version = state.header.run_id, state.header.engine_version
         events = [
@@ -144,7 +145,7 @@ class BatchBuilder:
             )
         ]
         rows = self._rows()
-        tells = self._child_result() if state.header.parent is not None else None
+        child_result = self._child_result() if state.header.parent is not None else None
         cascade = self._cascade() if state.children_started else None
         return Batch(
             tuple(events),
@@ -153,43 +154,45 @@ class BatchBuilder:
             tuple(self._hidden),
             record,
             tuple([ChildCreate(child.header, child.hidden) for child in self.children]) if self.children else (),
-            tells,
+            child_result,
             tuple(self._cancel_requests),
             cascade,
             tuple(sorted(self._assets)) if self._assets else (),
         )
 
     def _cascade(self) -> CascadeCancel | None:
-        """kin-06: children are cancelled as soon as the run is to end, and not only once its own nodes have stopped."""
+        """kin-06: children are cancelled as soon as the run begins to end, before its own nodes have stopped."""
         state = self._state
         status: str = state.status
         if state.stop is not None and not state.is_terminal:
             status = "cancelled" if state.stop.error is None else "failed"
-        found = cascade_of(status) if state.is_terminal or (state.stop is not None and not self._was_stopping) else None
-        return CascadeCancel(*found) if found is not None else None
+        cascade = (
+            cascade_of(status) if state.is_terminal or (state.stop is not None and not self._was_stopping) else None
+        )
+        return CascadeCancel(*cascade) if cascade is not None else None
 
     def _child_result(self) -> ChildResult | None:
-        """kin-04 (readings, Child runs): word for the parent, when the run stands otherwise than before this batch."""
+        """kin-04 (readings, Child runs): the message to the parent, if this batch changes the status that it sees."""
         state, parent = self._state, self._state.header.parent
-        now = cast(Status, status_for_parent(state.status))
-        if parent is None or not parent.awaited or now == status_for_parent(self._status_before):
+        status = cast(Status, status_for_parent(state.status))
+        if parent is None or not parent.awaited or status == status_for_parent(self._status_before):
             return None
         outcome: dict[str, Any] = {}
         if self._error is not None:
             outcome["error"] = msgspec.Raw(self._error)
-        if now == "completed":
-            known = [name for name in parent.variables if name in state.variables]
+        if status == "completed":
+            names = [name for name in parent.variables if name in state.variables]
             sensitive = state.plan.sensitive_variables
-            if values := {name: self._row_value("variable", name) for name in known if name not in sensitive}:
+            if values := {name: self._row_value("variable", name) for name in names if name not in sensitive}:
                 outcome["variables"] = values
-            if hidden := [name for name in known if name in sensitive]:
+            if hidden := [name for name in names if name in sensitive]:
                 outcome["hidden"] = hidden
             if parent.outputs and self._outputs is not None:
                 outcome["outputs"] = msgspec.Raw(self._outputs)
         if state.untrusted is not None and is_child_result_untrusted(state, outcome):
             outcome["untrusted"] = True
         return ChildResult(
-            state.header.run_id, parent.node_id, parent.key, state.last_sequence, now, msgspec.json.encode(outcome)
+            state.header.run_id, parent.node_id, parent.key, state.last_sequence, status, msgspec.json.encode(outcome)
         )
 
     def _projection(self) -> Projection:
@@ -217,7 +220,7 @@ class BatchBuilder:
         state.changed_rows.clear()
         for row in rows:
             if ASSET_WORD in row.value:
-                # The default of a variable stands in no event.
+                # The default value of a variable is in no event, so its row is searched for assets as well.
                 self._assets |= referenced_assets(row.value, state.header.partition)
         return tuple(rows)
 
@@ -232,12 +235,12 @@ class BatchBuilder:
             value = visible_channel(state.plan, name, state.channels[name].value)
             return value if name in state.plan.taint.channels else self._redact(value)
         if kind == "artifact":
-            made = state.artifacts[name]
+            artifact = state.artifacts[name]
             return {
-                "artifactType": made.artifact_type,
-                "nodeId": made.node_id,
-                "version": made.version,
-                "sequence": made.sequence,
+                "artifactType": artifact.artifact_type,
+                "nodeId": artifact.node_id,
+                "version": artifact.version,
+                "sequence": artifact.sequence,
             }
         if kind == "agent":
             return state.agents[name]
@@ -246,40 +249,43 @@ class BatchBuilder:
         return self._interrupt_row(name)
 
     def _interrupt_row(self, name: str) -> dict[str, Any]:
-        """An interrupt as readers of a snapshot and of lists see it."""
-        asked = self._state.interrupts[name]
+        """An interrupt as snapshots and listings show it."""
+        interrupt = self._state.interrupts[name]
         row: dict[str, Any] = {
             "interruptId": name,
-            "nodeId": asked.node_id,
-            "kind": asked.kind,
-            "key": asked.key,
-            "status": asked.status,
-            "requestedAt": iso(asked.requested_at),
+            "nodeId": interrupt.node_id,
+            "kind": interrupt.kind,
+            "key": interrupt.key,
+            "status": interrupt.status,
+            "requestedAt": iso(interrupt.requested_at),
         }
-        if asked.status == "open":
-            asking: dict[str, Any] = {"data": asked.data}
-            if asked.resume_schema is not None:
-                asking["resumeSchema"] = asked.resume_schema
-            row |= asking if self._redactor is None else self._redactor.visible_interrupt(asked.node_id, asking)
-            if asked.due is not None:
-                row |= {"timeoutMs": asked.timeout_ms, "dueAt": iso(asked.due)}
-            if asked.votes:
-                row["votes"] = [{"voter": voter, "action": action} for voter, action in asked.votes.items()]
-            if asked.reminders_sent:
-                row["remindersSent"] = asked.reminders_sent
-        elif asked.status == "resolved" and (found := self._state.resolutions.get(asked.key)) is not None:
-            known = {"resolvedBy": found.by, "outcome": found.outcome, "reason": found.reason}
-            row |= {"resolvedAt": iso(found.at), **{name: each for name, each in known.items() if each is not None}}
+        if interrupt.status == "open":
+            content: dict[str, Any] = {"data": interrupt.data}
+            if interrupt.resume_schema is not None:
+                content["resumeSchema"] = interrupt.resume_schema
+            row |= content if self._redactor is None else self._redactor.visible_interrupt(interrupt.node_id, content)
+            if interrupt.due is not None:
+                row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
+            if interrupt.votes:
+                row["votes"] = [{"voter": voter, "action": action} for voter, action in interrupt.votes.items()]
+            if interrupt.reminders_sent:
+                row["remindersSent"] = interrupt.reminders_sent
+        elif interrupt.status == "resolved" and (resolution := self._state.resolutions.get(interrupt.key)) is not None:
+            optional = {"resolvedBy": resolution.by, "outcome": resolution.outcome, "reason": resolution.reason}
+            row |= {
+                "resolvedAt": iso(resolution.at),
+                **{name: each for name, each in optional.items() if each is not None},
+            }
         return row
 
     def _interrupt_listing(self, kind: str, name: str) -> InterruptListing | None:
-        asked = self._state.interrupts[name] if kind == "interrupt" else None
-        if asked is None or asked.status != "open":
+        interrupt = self._state.interrupts[name] if kind == "interrupt" else None
+        if interrupt is None or interrupt.status != "open":
             return None
-        return InterruptListing(asked.kind, asked.node_id, asked.requested_at, asked.due)
+        return InterruptListing(interrupt.kind, interrupt.node_id, interrupt.requested_at, interrupt.due)
 
     def _node_row(self, node_id: str) -> dict[str, Any]:
-        """A node's entry in the snapshot's nodeStates: how it stands, not what it carried."""
+        """A node's entry in nodeStates of the snapshot: its status, without inputs and outputs."""
         node = self._state.nodes[node_id]
         row: dict[str, Any] = {"status": node.status}
         if node.attempt:
@@ -293,7 +299,7 @@ class BatchBuilder:
 
 
 def make_redactor(state: RunState) -> Redactor | None:
-    """One that knows all that the run has to hide by now; None if there is nothing."""
+    """A redactor that has learnt the sensitive values of the run so far; None if the workflow declares none."""
     if not state.plan.has_sensitive_data:
         return None
     redactor = Redactor(state.plan)
@@ -303,10 +309,10 @@ def make_redactor(state: RunState) -> Redactor | None:
 
 
 def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[HiddenValue, ...]]:
-    """hide-01 (readings, What the log may hide): the inputs with masks, and what is behind them."""
+    """hide-01 (readings, What the log may hide): the inputs with masks, and the values that the masks replace."""
     if not plan.has_sensitive_data:
         return inputs, ()
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)
-    shown, removed = redactor.hide_inputs(inputs)
-    return shown, tuple(HiddenValue(-1, pointer, encode_stored(value)) for pointer, value in removed)
+    visible, removed = redactor.hide_inputs(inputs)
+    return visible, tuple(HiddenValue(-1, pointer, encode_stored(value)) for pointer, value in removed)

@@ -1,16 +1,15 @@
-"""A live run: its folded state in memory, and the loop that moves it forward.
+"""A live run: its folded state in memory, and the loop that executes it.
 
-Theory. Everything that can happen to a run arrives as an input in its inbox. One task at a time, `_drive`, takes
-inputs, decides, folds, and runs instant nodes at once (`collect_inputs`). Pure nodes need no commit before they
-start, so those that end quickly share the next one (`collect_commit`). When nothing more can be done without
-waiting, one append commits all of it; only then are requests answered, readers notified, and the other nodes
-launched. A run with nothing to do has no task.
+Theory. Everything that can happen to a run arrives as an input in its inbox. One task, `_drive`, takes inputs, decides,
+folds, and runs instant nodes inline (`collect_inputs`). Pure nodes need no commit before they start, so the quick ones
+share the next commit (`collect_commit`). When the run cannot continue without waiting, one append commits everything;
+only then are requests answered, streams notified, and the other nodes launched. An idle run has no task.
 
-The state runs ahead of the log until the append is durable. If the append fails, the state is thrown away and
-folded again from the log, and the inputs are taken again.
+The state is ahead of the log until the append is durable. If the append fails, the state is discarded and folded again
+from the log, and the same inputs are processed again.
 
-A live run holds its nodes' tasks, and they report to it through a weak reference: a run that has ended is freed as
-soon as the executor lets go of it.
+A live run holds the tasks of its nodes, and they report to it through a weak reference: a run that has ended is freed
+as soon as the executor drops it.
 """
 
 import asyncio
@@ -47,34 +46,35 @@ from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 log = logging.getLogger("weftwork.run")
 
 MAX_BATCH_MS: Final = 10
-"""Milliseconds after which a batch is closed, so that others get a turn."""
+"""Milliseconds after which a batch is closed, so that other runs get the event loop."""
 MAX_BATCH_EVENTS: Final = 256
-"""Events per append: a long chain of pure nodes commits and yields now and then."""
+"""Events per append. A long chain of pure nodes commits and yields after this many."""
 EARLY_LOOP_TURNS: Final = 6
-"""Turns of the event loop in which a node that waits for nothing has run, in tasks of its own, and has reported."""
+"""Iterations of the event loop within which a pure node that awaits no I/O has run and reported its outcome."""
 THREAD_WAIT_S: Final = 0.002
-"""How long a commit waits for pure nodes that hold threads: most are quicker, and save a commit of their own."""
+"""How long a commit waits for pure nodes in threads. Most are quicker, and then need no commit of their own."""
 REQUEST_LOOP_TURNS: Final = 6
-"""Turns of the event loop in which whoever has just woken a run asks it something."""
+"""Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
 COMMITS_PER_YIELD: Final = 16
-"""Commits after which a run lets others have a turn, whether its store made it wait or not."""
+"""Commits after which a run yields to the event loop, because a store may answer without yielding."""
 SHUTDOWN_EFFECT_GRACE_S: Final = 5.0
-"""How long a host that goes away waits for what must not happen twice to end."""
+"""How long a closing host waits for effects in progress that must not happen twice."""
 POLL_INTERVAL_S: Final = 0.02
 
 
 class RunCallbacks(msgspec.Struct, frozen=True):
-    """What a live run calls on the executor that holds it. Never called while the run is being changed."""
+    """Callbacks of a live run to the executor that holds it. Never called while the run is being changed."""
 
     on_completed: "Callable[[LiveRun], None]"
     """Called once, after the terminal event is durable and all requests are answered. The run is halted."""
     on_failed: "Callable[[LiveRun], None]"
-    """Called after an error of the host itself. The run is halted, and its state may be ahead of the log."""
+    """Called after a bug of the host. The run is halted, and its state may be ahead of the log."""
     on_parked: "Callable[[LiveRun], None]"
-    """Called when the run can be left to the store: it waits only for people and children, and the store says so;
-    or another executor turned out to move it. The run is halted; `LiveRun.parked` tells the two cases apart."""
+    """Called when the run can be unloaded: either it waits only for people and children, and the store has it as
+    parked, or another executor was found to execute it. The run is halted; `LiveRun.parked` is true in the first
+    case."""
     has_pending_request: Callable[[RunKey], bool]
-    """Asked before parking, and when a run is resumed: whether a request for the run is about to arrive."""
+    """Called before parking and when a run is resumed: returns whether a request for the run is about to arrive."""
     on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
     """Called after a batch with messages for the parent or the children is durable, with the children it created."""
     on_unconfirmed_children: "Callable[[LiveRun, Sequence[NewChild]], None]"
@@ -82,7 +82,7 @@ class RunCallbacks(msgspec.Struct, frozen=True):
 
 
 class _MovedElsewhere(Exception):
-    """Another executor moves this run."""
+    """Another executor executes this run."""
 
 
 class LiveRun:
@@ -101,29 +101,29 @@ class LiveRun:
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
-        """Nothing new is taken up: the run is over, or the host is shutting down."""
+        """No new input is processed: the run is halted, or the host is shutting down."""
         self._over = False
         """Halted: requests are refused with RunNotLive, and the store answers them."""
         self._is_ahead_of_log = False
-        """The state is ahead of a log that could not be read again before the host went away."""
+        """The state is ahead of the log, because the host closed before the log could be read again."""
         self._first_commit: PendingCommit | None = None
-        """Made by `prepare`, waiting for `start`."""
+        """Built by `prepare`, committed by the caller, applied by `start`."""
         self._is_uncreated = False
         """Between `prepare` and `start`: the store may not have the run yet, so nothing else is committed."""
         self._store_away = False
         self.parked = False
         self.log_bytes = 0
         self._has_unsaved_parking = False
-        """The store does not say yet that the run is parked."""
+        """The run is parked, and its stored projection does not say so yet."""
         self._committed_view = CommittedView(state.header)
 
-    def send(self, given: Input | RunRequest) -> None:
-        """Put an input into the inbox and see to it that somebody looks, unless there is no run in the store yet."""
-        self._inbox.put(given)
+    def send(self, input_: Input | RunRequest) -> None:
+        """Put an input into the inbox, and start the driver task if there is none and the run exists in the store."""
+        self._inbox.put(input_)
         if self._driver is None and not self._closing and not self._is_uncreated:
             self._driver = asyncio.create_task(self._drive())
 
-    async def request(self, given: Input, record: RecordMaker | None) -> Status | SlotTaken:
+    async def request(self, input_: Input, record: RecordMaker | None) -> Status | SlotTaken:
         """Like `send`, but returns the status once the consequences are durable.
 
         Raises StoreUnavailable, or RunNotLive for a run that is no longer live.
@@ -132,27 +132,28 @@ class LiveRun:
             raise RunNotLive
         if self._closing:
             raise StoreUnavailable("the host is shutting down")
-        request = RunRequest(given, asyncio.get_running_loop().create_future(), record)
+        request = RunRequest(input_, asyncio.get_running_loop().create_future(), record)
         self.send(request)
         return await request.done
 
     async def settle(self, timeout: float) -> None:
-        """Wait, not long, for a commit that is under way: a reader who just wrote sees what followed."""
+        """Wait at most `timeout` seconds for a commit in progress, so that a caller reads its own writes."""
         if self._driver is not None and not self._store_away:
             await asyncio.wait((self._driver,), timeout=timeout)
 
     def committed_run(self) -> StoredRun:
-        """What the store holds of this run, without asking it."""
+        """The run as the store has it, without a query."""
         return self._committed_view.as_run()
 
     async def prepare(self, is_new: bool) -> Batch:
-        """Follow the creation as far as it leads without a commit. `is_new`: nothing but the store can refuse it."""
+        """Execute a new run up to its first commit, and return the batch for its creation. `is_new` is true if only
+        the store can refuse the creation."""
         self._is_uncreated = True
         self._first_commit = await self._collect(threads=is_new)
         return self._first_commit.builder.build(self._runtime.ids, None)
 
     def start(self, first: Batch) -> None:
-        """Go on from the batch that `prepare` made, which is durable now."""
+        """Continue after the batch of `prepare` has become durable."""
         work, self._first_commit, self._is_uncreated = self._first_commit, None, False
         assert work is not None, "prepare comes first"
         try:
@@ -170,11 +171,11 @@ class LiveRun:
             self.park_if_idle()
 
     def discard(self) -> None:
-        """Let go of a run that was never begun."""
+        """Drop a run that was prepared and not created."""
         self._halt(RunNotLive())
 
     def resume(self, stored: StoredRun) -> None:
-        """Go on with a run that was loaded from the store: enter the nodes that the log says are running."""
+        """Continue a run that was loaded from the store: call the nodes that are running according to its log."""
         claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
         self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
         try:
@@ -182,22 +183,23 @@ class LiveRun:
         except Exception:
             self._abandon()
         else:
-            # By a host that parked none, or that had another limit of time.
+            # The projection may come from an older host that parked no runs, or from one with another time limit.
             differs = stored.projection.wake_at != next_wake_at(self.state, self._bounds.duration)
             self._has_unsaved_parking = is_parked(self.state) and (differs or not stored.projection.parked)
             self._step_after(REQUEST_LOOP_TURNS if self._callbacks.has_pending_request(self.key) else 0)
 
     def _step_after(self, turns: int) -> None:
-        """Go on; but whoever woke the run asks first, since one that is to be cancelled need not start."""
+        """Take a step after `turns` iterations of the event loop. A request that arrives first is processed first, so
+        that a run that is about to be cancelled starts no node."""
         if turns and not self._inbox and self._driver is None:
             asyncio.get_running_loop().call_soon(self._step_after, turns - 1)
         else:
             self.send(Step())
 
     async def close(self) -> None:
-        """Stop without a word in the log: the run goes on from there when a host starts again.
+        """Stop without writing to the log: the next host resumes the run from there.
 
-        Effects that are under way get some time to be recorded; nothing new starts.
+        No node starts any more. Effects in progress get SHUTDOWN_EFFECT_GRACE_S seconds to be recorded.
         """
         self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
         if not may_interrupt(self.state, self._bounds, "immediate"):
@@ -225,7 +227,7 @@ class LiveRun:
                     self._activity.apply_commit(self.state, work)
                 commits += 1
                 if commits % COMMITS_PER_YIELD == 0:
-                    # A store may answer without a wait, and others want a turn too.
+                    # A store may answer without yielding; let other runs have the event loop.
                     await asyncio.sleep(0)
             if self.state.is_terminal and not self._is_ahead_of_log:
                 self._finish()
@@ -233,8 +235,8 @@ class LiveRun:
             self._closing = True
             raise
         except _MovedElsewhere:
-            log.warning("another executor moves this run; it is left to it", extra={"runId": self.key.run_id})
-            self._halt(StoreUnavailable("another executor moves this run"))
+            log.warning("run released: another process executes it", extra={"runId": self.key.run_id})
+            self._halt(StoreUnavailable("another process executes this run"))
             self._callbacks.on_parked(self)
         except Exception:
             self._abandon()
@@ -246,11 +248,12 @@ class LiveRun:
                 self.park_if_idle()
 
     def park_if_idle(self) -> None:
-        """Leave the run to the store if it only waits for people, nothing of it is due, and nobody wants it here."""
+        """Unload the run if it only waits for people or children, nothing of it is due, and no request is about to
+        arrive."""
         busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
-        rests = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
+        unloadable = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
         busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
-        if rests and not busy and not self._callbacks.has_pending_request(self.key):
+        if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
             self._halt(RunNotLive())
             self._callbacks.on_parked(self)
@@ -286,30 +289,31 @@ class LiveRun:
 
     @property
     def is_rechecking(self) -> bool:
-        """Whether it may still have to do with what it heard of its children."""
+        """Whether the run may still be processing results of its children."""
         return self._driver is not None or self._activity.is_calling_any(self.state.awaiting_children)
 
     async def _answer_unchanged(self, work: PendingCommit) -> None:
-        """Nothing to append."""
+        """Finish work that has no events to append."""
         if work.request is not None:
             await work.request.answer_unchanged(self._runtime.records, self.state.status)
         self._notify_waiters(work)
         if work.launches or work.stop:
             self._activity.apply_commit(self.state, work)
-        # A look that found nothing: the store may not know yet that nothing is left to do.
+        # A node that rechecked its children found no change, so the run is parked again; the store may not say so yet.
         self._has_unsaved_parking = self._has_unsaved_parking or (
             is_parked(self.state) and not self.committed_run().projection.parked
         )
 
     async def _reload(self, work: PendingCommit, pause: bool) -> None:
-        """The state ran ahead of the log: fold it again, however long the store takes, and take the inputs again."""
+        """Discard the state, which is ahead of the log; fold the log again once the store answers, and put the inputs
+        back into the inbox."""
         self._inbox.put_back(work.inputs)
-        found = await reload_run(self._runtime, self.state, pause, self._on_store_away, lambda: self._closing)
+        reloaded = await reload_run(self._runtime, self.state, pause, self._on_store_away, lambda: self._closing)
         self._store_away = False
-        if found is None:
+        if reloaded is None:
             self._is_ahead_of_log = True
             return
-        stored, self.state = found
+        stored, self.state = reloaded
         self._inbox.drop_stale(self.state)
         self._runtime.feeds.invalidate(self.key)
         if pause:
@@ -319,10 +323,11 @@ class LiveRun:
 
     def _on_store_away(self) -> None:
         self._store_away = True
-        self._inbox.refuse_requests(StoreUnavailable("the store is away"))
+        self._inbox.refuse_requests(StoreUnavailable("the store is unavailable"))
 
     def _take_up(self, stored: StoredRun, cold: bool) -> None:
-        """Take up the run where the store has it, with every node that runs there and not here yet."""
+        """Synchronize with the stored run: launch every node that is running in the log and not in this process.
+        `cold` means that the process that started them has died."""
         self._committed_view.replace(stored)
         self.state.changed_rows.clear()
         if not self._activity.take_up(self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans):
@@ -345,7 +350,7 @@ class LiveRun:
             raise _MovedElsewhere
 
     def _has_no_open_effect(self) -> bool:
-        """Whether what must not happen twice has ended and is committed, or cannot be waited for."""
+        """Whether all effects that must not happen twice have ended and are committed, or waiting is pointless."""
         idle = self._driver is None and may_interrupt(self.state, self._bounds, "immediate")
         return idle or self._over or self._store_away
 
@@ -354,9 +359,9 @@ class LiveRun:
         self._callbacks.on_completed(self)
 
     def _abandon(self) -> None:
-        """After an error of ours, which is being handled, this object is of no more use; whoever waits is told."""
-        log.exception("the host failed a run", extra={"runId": self.key.run_id})
-        self._halt(HostFault("the host failed this run"))
+        """Halt the run after an unexpected exception, and fail its open requests. Called from an except block."""
+        log.exception("run halted: bug in the host", extra={"runId": self.key.run_id})
+        self._halt(HostFault("this run was halted by a bug in the host"))
         self._callbacks.on_failed(self)
 
     def _halt(self, reason: Exception) -> None:
@@ -376,16 +381,16 @@ async def collect_commit(
     claims: bool,
     threads: bool,
 ) -> PendingCommit:
-    """All that can be done before the next commit. Pure nodes need none before they run, so quick ones share it.
+    """Collect the events of the next commit. Pure nodes run before it, so the quick ones share it.
 
-    Without `claims` none is made: it may stay unknown for a while whether the run is there. Without `threads` it may
-    well be refused, and none is taken, since none could be taken back.
+    Without `claims`, effects and child runs are not claimed, because the store may not have the run. Without
+    `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
     """
     now = clock.now()
     work = PendingCommit(BatchBuilder(state, redactor, now, bounds.duration), now)
     collect_inputs(work, state, bounds, inbox, activity, clock)
-    while not work.is_partial and (held := activity.launch_pure(state, work, threads)) is not None:
-        if held:
+    while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
+        if uses_threads:
             await inbox.wait_filled(THREAD_WAIT_S)
         for _ in range(EARLY_LOOP_TURNS):
             if inbox:
@@ -400,16 +405,16 @@ async def collect_commit(
 def collect_inputs(
     work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
 ) -> None:
-    """Take inputs, decide, fold, and run instant nodes on the spot, until nothing is left or the batch is full."""
+    """Take inputs, decide, fold, and run instant nodes inline, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.is_partial = True
     append = work.builder
     while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
-        given = outcomes.popleft() if outcomes else inbox.take(work)
-        decision = decide(state, bounds, given)
-        if state.pending_calls and isinstance(given, NodeAwaitsChildren) and decision is NOTHING:
-            # It was called, and had nothing to do.
-            state.pending_calls.discard(given.node_id)
+        input_ = outcomes.popleft() if outcomes else inbox.take(work)
+        decision = decide(state, bounds, input_)
+        if state.pending_calls and isinstance(input_, NodeAwaitsChildren) and decision is NOTHING:
+            # The node was called and had nothing to do, so no event will clear the pending call.
+            state.pending_calls.discard(input_.node_id)
         for draft in decision.events:
             append.add(draft)
         if decision.start is not None:
@@ -421,8 +426,8 @@ def collect_inputs(
         if decision.rechecks:
             work.launches += decision.rechecks
         if decision.stop or decision.interrupt or decision.refusal is not None:
-            work.apply_decision(given, decision)
-        if (decision.stop or decision is NOTHING) and isinstance(given, Step):
+            work.apply_decision(input_, decision)
+        if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False
             break
         if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
@@ -430,25 +435,25 @@ def collect_inputs(
     inbox.put_back(outcomes)
     stop = state.stop
     if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
-        # A limit is ending the run already: how it ends is the answer.
+        # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.
         work.request = None
 
 
 class CommittedView(msgspec.Struct, eq=False):
-    """What the store holds of a live run, so that readers need no query. The state of the run may be ahead of it."""
+    """The stored form of a live run, so that readers need no query. The state of the run may be ahead of it."""
 
     _header: RunHeader
     _projection: Projection = msgspec.field(default_factory=lambda: Projection("pending"))
     _rows: dict[tuple[str, str], StateRow] = {}
 
     def apply_batch(self, batch: Batch) -> None:
-        """Follow a batch that was committed."""
+        """Apply a committed batch."""
         self._projection = batch.projection
         for row in batch.rows:
             self._rows[row.kind, row.name] = row
 
     def replace(self, stored: StoredRun) -> None:
-        """Start over from what was read from the store."""
+        """Replace the view with a run that was read from the store."""
         self._projection = stored.projection
         self._rows = {(row.kind, row.name): row for row in stored.rows}
 
@@ -457,7 +462,7 @@ class CommittedView(msgspec.Struct, eq=False):
 
 
 def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
-    """The limits of one run: those of the host, the workflow and the run's options together."""
+    """The limits of one run, from the host, the workflow and the run's options."""
     limits, options = runtime.limits, state.header.configurable
     executions = execution_limit(limits, options)
     duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
@@ -466,19 +471,19 @@ def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
 
 
 def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
-    """A callback to this bound method that does not keep its object alive, and does nothing once it is gone."""
+    """A callback to a bound method that does not keep its object alive, and does nothing once the object is freed."""
     method = WeakMethod(send)
 
-    def report(given: Input) -> None:
-        found = method()
-        if found is not None:
-            found(given)
+    def report(input_: Input) -> None:
+        bound = method()
+        if bound is not None:
+            bound(input_)
 
     return report
 
 
 async def poll_until(condition: Callable[[], bool], seconds: float) -> None:
-    """Return when the condition holds, or after so many seconds."""
+    """Return when the condition holds, or after that many seconds."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     while not condition() and loop.time() < until:

@@ -1,9 +1,9 @@
-"""One commit of a live run while it is being made: its events, the inputs they follow from, and who waits for it.
+"""The next commit of a live run: its events, the inputs that caused them, and the callers that wait for it.
 
-A request from outside (`RunRequest`) gets its answer from the commit that holds its consequences, and its
-idempotency record is written in that commit. Nodes wait for some of their inputs as well, such as claims and model
-answers; `notify_waiters` resolves those after the commit, from the folded state. The inbox of a run (`Inbox`) has what
-no commit has taken yet.
+A request from outside (`RunRequest`) is answered after the commit that contains its consequences, and its idempotency
+record is written in that commit. Nodes wait for some of their inputs as well, such as claims and model answers;
+`notify_waiters` resolves them after the commit, from the folded state. The inbox of a run (`Inbox`) holds the inputs
+that no commit has taken yet.
 """
 
 import asyncio
@@ -26,19 +26,20 @@ from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.projection import StoredRun
 
 RequestResult = Status | SlotTaken | StoredRun | None
-"""How a run stands once that is durable; what a repeat was answered; the run itself, if it has ended; None if none."""
+"""The status of the run once it is durable; the record that answers a repeated request; the stored run, if it had ended
+before; None if there is no such run."""
 RecordMaker = Callable[[Status], IdempotencyRecord]
-"""Makes the idempotency record once the outcome is known, so that a repeat is answered word for word."""
+"""Makes the idempotency record from the resulting status, so that a repeated request gets the same response."""
 
 
 class RunNotLive(Exception):
-    """The run ended before the request was looked at; the stored outcome answers it."""
+    """The run was halted before the request was processed. The caller answers it from the store."""
 
 
 class RunRequest(msgspec.Struct):
-    """An input, the idempotency record to commit along with it, and whoever waits, who may have gone away."""
+    """An input with the idempotency record to commit with it, and the future of the caller, who may be gone."""
 
-    given: Input
+    input: Input
     done: asyncio.Future[Status | SlotTaken]
     record: RecordMaker | None = None
 
@@ -50,7 +51,7 @@ class RunRequest(msgspec.Struct):
             self.done.set_result(outcome)
 
     async def answer_unchanged(self, records: IdempotencyRecords, status: Status) -> None:
-        """Answer what changes nothing. It still leaves its record behind before that."""
+        """Answer a request that changed nothing, after its idempotency record has been stored."""
         record = self.make_record(status)
         try:
             taken = await records.save_record(record) if record is not None else None
@@ -65,7 +66,7 @@ class RunRequest(msgspec.Struct):
 
 
 class PendingCommit(msgspec.Struct, eq=False):
-    """Events on their way, the inputs they follow from, and what is to be done once they are durable."""
+    """Events to commit, the inputs that caused them, and the actions that follow once they are durable."""
 
     builder: BatchBuilder
     started_at: int
@@ -75,40 +76,40 @@ class PendingCommit(msgspec.Struct, eq=False):
     stop: bool = False
     interrupt: bool = False
     is_partial: bool = False
-    """There is more to do: the batch was full, or took long."""
+    """The run can continue after this commit without a new input: the batch was full, or took too long."""
 
-    def apply_decision(self, given: Input, decision: Decision) -> None:
-        """Remember what a decision asks for. Whoever asked for something that is refused is told now."""
+    def apply_decision(self, input_: Input, decision: Decision) -> None:
+        """Add the actions of a decision. A refused request fails now, without waiting for the commit."""
         self.stop = self.stop or decision.stop
         self.interrupt = self.interrupt or decision.interrupt
         if decision.interrupt:
             self.launches.clear()
-        if decision.refusal is not None and self.request is not None and self.request.given is given:
+        if decision.refusal is not None and self.request is not None and self.request.input is input_:
             self.request.refuse(decision.refusal)
             self.request = None
 
     def has_request(self, kind: type[Input]) -> bool:
-        """Whether somebody waits for what follows from an input of this kind."""
-        return self.request is not None and isinstance(self.request.given, kind)
+        """Whether the commit contains a request with an input of this kind."""
+        return self.request is not None and isinstance(self.request.input, kind)
 
 
 def notify_waiters(state: RunState, taken: Iterable[Input]) -> bool:
-    """Resolve what nodes wait for, by the state after the commit; False if another executor moves the run."""
-    ours = True
-    for given in taken:
-        match given:
+    """Resolve the futures of inputs from the state after the commit; False if another executor executes the run."""
+    is_ours = True
+    for input_ in taken:
+        match input_:
             case inputs.ItemsRecorded(durable=durable):
                 _resolve(durable, None)
-            case inputs.EffectEnded(node_id=node_id, effect_ref=place, durable=durable):
-                if (known := state.nodes[node_id].effects.get(place)) is not None:
-                    _resolve(durable, known)
-                elif is_item_recorded(state, given):
-                    ours = False
+            case inputs.EffectEnded(node_id=node_id, effect_ref=ref, durable=durable):
+                if (effect := state.nodes[node_id].effects.get(ref)) is not None:
+                    _resolve(durable, effect)
+                elif is_item_recorded(state, input_):
+                    is_ours = False
             case inputs.EffectClaimed(granted=granted):
-                held = holds_claim(state, given)
-                if held is not None:
-                    ours = ours and held
-                    _resolve(granted, held)
+                holds = holds_claim(state, input_)
+                if holds is not None:
+                    is_ours = is_ours and holds
+                    _resolve(granted, holds)
             case inputs.ModelAnswered(node_id=node_id, answer=answer, durable=durable):
                 if (node := state.nodes.get(node_id)) is not None and answer.call in node.model_answers:
                     _resolve(durable, node.model_answers[answer.call])
@@ -119,19 +120,19 @@ def notify_waiters(state: RunState, taken: Iterable[Input]) -> bool:
                 if interrupt.key in state.resolutions:
                     _resolve(passed, state.resolutions[interrupt.key])
                 elif (node := state.running.get(node_id)) is None or node.entry_sequence != entered:
-                    # It was refused, and its node failed with it.
+                    # The interrupt was refused, and its node has failed.
                     _resolve(passed, None)
             case inputs.VersionRequested(change_id=change_id, pinned=pinned):
                 if change_id in state.versions:
                     _resolve(pinned, state.versions[change_id])
             case _:
                 pass
-    return ours
+    return is_ours
 
 
-def _resolve(waiting: asyncio.Future[Any], word: Any) -> None:
+def _resolve(waiting: asyncio.Future[Any], result: Any) -> None:
     if not waiting.done():
-        waiting.set_result(word)
+        waiting.set_result(result)
 
 
 _NODE_ENDS: Final = (
@@ -144,7 +145,7 @@ _NODE_ENDS: Final = (
 
 
 class Inbox(msgspec.Struct, eq=False):
-    """In the order of arrival."""
+    """Inputs and requests that were not processed yet, in the order of arrival."""
 
     _items: deque[Input | RunRequest] = msgspec.field(default_factory=deque[Input | RunRequest])
     _unanswered: list[RunRequest] = []
@@ -155,15 +156,15 @@ class Inbox(msgspec.Struct, eq=False):
 
     @property
     def has_claims(self) -> bool:
-        """Whether something is in here that only a run which is there can say: a claim, or word of children."""
+        """Whether the inbox has an input that needs a run in the store: an effect claim, or a start of children."""
         return any(map(_is_claim, self._items))
 
-    def put(self, given: Input | RunRequest) -> None:
-        self._items.append(given)
+    def put(self, item: Input | RunRequest) -> None:
+        self._items.append(item)
         _wake(self._filled)
 
     async def wait_filled(self, seconds: float) -> None:
-        """Wait, not long, until there is something."""
+        """Wait until there is an input, at most that many seconds."""
         if not self._items:
             loop = asyncio.get_running_loop()
             self._filled = loop.create_future()
@@ -175,34 +176,34 @@ class Inbox(msgspec.Struct, eq=False):
                 self._filled = None
 
     def put_back(self, taken: Iterable[Input]) -> None:
-        """What was taken and has to be taken again, first of all."""
+        """Put inputs back at the front, in their order, to process them again."""
         self._items.extendleft(reversed(list(taken)))
 
     def take(self, work: PendingCommit) -> Input:
-        """The next input, or a step. One request per commit: its record belongs to that commit and no other."""
+        """The next input, or a Step. A commit has at most one request, because it holds one idempotency record."""
         if not self._items or (work.request is not None and isinstance(self._items[0], RunRequest)):
             return inputs.Step()
         item = self._items.popleft()
         if isinstance(item, RunRequest):
             work.request = item
-            self._unanswered = [*(asked for asked in self._unanswered if not asked.done.done()), item]
-            return item.given
+            self._unanswered = [*(request for request in self._unanswered if not request.done.done()), item]
+            return item.input
         work.inputs.append(item)
         return item
 
     def drop_stale(self, state: RunState) -> None:
-        """Drop word of entries that are not in the log after all: the next ones may get the same numbers."""
+        """Drop inputs of node entries that a failed commit did not record: new entries may get the same sequences."""
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         self._items = deque(item for item in self._items if not _is_stale(item, running))
 
     def reported_nodes(self, state: RunState) -> set[str]:
-        """Running nodes whose end is in here, or that they start again; word of an older entry of a node is none."""
-        found = [item for item in self._items if isinstance(item, _NODE_ENDS)]
+        """Running nodes whose outcome or re-execution is in the inbox. Inputs of older entries do not count."""
+        ends = [item for item in self._items if isinstance(item, _NODE_ENDS)]
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
-        return {item.node_id for item in found if running.get(item.node_id) == item.entry_sequence}
+        return {item.node_id for item in ends if running.get(item.node_id) == item.entry_sequence}
 
     def refuse_requests(self, reason: Exception) -> None:
-        """Fail the requests that were not answered, with the reason."""
+        """Fail all unanswered requests with `reason`."""
         waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, RunRequest))]
         self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
         for request in waiting:

@@ -1,4 +1,4 @@
-"""Rebuilds the state of a run from its event log, with hidden values put back."""
+"""Rebuilds the state of a run from its event log, with hidden values restored."""
 
 import logging
 from collections import defaultdict
@@ -21,7 +21,7 @@ from weftwork.protocol.workflow.plan import Plan
 log = logging.getLogger("weftwork.run")
 
 MAX_LEARNT_VALUES: Final = 256
-"""Hidden values of a log from which copies are known again."""
+"""Hidden values of a log that the redactor learns again after a restart, to find copies of them in new events."""
 REPLAY_PAGE_EVENTS: Final = 1000
 REPLAY_PAGE_BYTES: Final = 4 * 2**20
 
@@ -34,11 +34,11 @@ async def load_state(
     if plan.has_sensitive_data:
         for hidden in await eventlog.hidden_values(header.key):
             removed[hidden.sequence].append((hidden.pointer, msgspec.json.decode(hidden.value)))
-    # A deep copy: readers are shown the header, which keeps its masks.
+    # A deep copy, because the header is shown to readers and must keep its masks.
     inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
-    # What the redactor learnt when it was hidden: inputs, variables and outputs, and not the words in which a node that
-    # hides what it makes spoke of them.
+    # Restore what the redactor had learnt: inputs, variables and outputs. Other members, such as messages of nodes that
+    # hide their outputs, were hidden as a whole and not learnt.
     state.hidden_values = [
         value
         for number in sorted(removed)
@@ -56,14 +56,14 @@ async def load_state(
 async def reload_run(
     runtime: Runtime, state: RunState, pause: bool, away: Callable[[], None], is_over: Callable[[], bool]
 ) -> tuple[StoredRun | None, RunState] | None:
-    """The run as the store has it, read until the store answers; None if `is_over` holds before that.
+    """The stored run and its folded state. Retries until the store answers; None if `is_over` is true before that.
 
-    Each time the store is unavailable, `away` is called and the next attempt waits a while. With `pause` the first
-    attempt waits as well.
+    Each time the store is unavailable, `away` is called, and the next attempt waits for STORE_RETRY_MS. With `pause`
+    the first attempt waits as well.
     """
     while not is_over():
         if pause:
-            log.warning("store unavailable, trying again in a second", extra={"runId": state.header.run_id})
+            log.warning("store unavailable, retrying in a second", extra={"runId": state.header.run_id})
             away()
             await runtime.wait_for_store()
         try:
@@ -75,7 +75,7 @@ async def reload_run(
 
 
 def fact_of_event(event: Event, removed: Any = ()) -> Fact:
-    """A stored event as the fold sees it."""
+    """A stored event as the fold reads it, with the `removed` values restored."""
     payload = reveal(msgspec.json.decode(event.payload), removed)
     return Fact(
         event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id, event.content_trust

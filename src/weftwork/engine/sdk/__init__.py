@@ -1,6 +1,6 @@
-"""The node SDK: what node types and Python nodes build on besides the ports.
+"""The node SDK: functions on which node types and Python nodes build, in addition to the ports.
 
-Written against `ports.nodes.NodeContext`, which does everything that is recorded. Nothing here keeps state between two
-calls or knows the engine that runs the node, so the SDK works with any implementation of that port. `model_request`
-builds requests to models; `generation` asks a model until it has given a text, a value or an envelope.
+The SDK uses only `ports.nodes.NodeContext`, which records everything. It keeps no state between two calls and does not
+depend on the engine that runs the node, so it works with any implementation of that port. `model_request` builds
+requests to models; `generation` calls a model until it has returned a text, a value or an envelope.
 """

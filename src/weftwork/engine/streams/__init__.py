@@ -1,1 +1,1 @@
-"""Delivering committed events and notifications to readers."""
+"""Delivers committed events and notifications to streams."""
