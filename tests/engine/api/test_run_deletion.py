@@ -280,7 +280,7 @@ async def test_a_sweeper_goes_on_when_the_store_is_away(
     bench.clock.advance(SWEEP_INTERVAL_MS)
     await until(lambda: calls == 2)
     await sweeper.stop()
-    assert "store unavailable, sweeping later" in caplog.text
+    assert "store unavailable, cleanup postponed" in caplog.text
 
 
 async def test_a_prune_clears_long_runs_away_in_bounded_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

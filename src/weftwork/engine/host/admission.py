@@ -1,8 +1,9 @@
-"""Limits how many child runs are executed at once. The others are in the store and wait for a slot.
+"""Limits how many child runs execute concurrently. The others are stored and wait for a slot.
 
-Theory. A child has no caller that could be refused, and a few definitions that start each other make very many
-children. So each tenant has a number of slots for its children, and the children of one tenant do not delay those of
-another. A child with large inputs takes several slots. A parent takes none while it waits for its children.
+Theory. A child run has no caller whose request could be refused, and a few definitions that start each other can create
+very many children. Therefore each tenant has a number of slots for its children, and the children of one tenant do not
+delay those of another. A child with large inputs uses several slots. A parent uses none while it waits for its
+children.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ SLOT_BYTES: Final = 65_536
 
 
 QueuedRun = tuple[RunKey, int, str]
-"""A run, the slots that it takes, and the root of its tree."""
+"""A run, the number of its slots, and the root of its tree."""
 
 
 class _TenantSlots(msgspec.Struct):
@@ -40,33 +41,34 @@ class _TenantSlots(msgspec.Struct):
 
 
 class Admission(msgspec.Struct, eq=False):
-    """`_wake` executes a run that is stored."""
+    """Queues child runs per tenant. `_wake` loads and executes a stored run."""
 
     _max_slots: int
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[object]]
     _tenants: dict[str, _TenantSlots] = {}
-    """By partition, while there is any."""
+    """By partition; an entry exists while the partition has child runs here."""
     _tasks: dict[str, asyncio.Task[None]] = {}
     _cancelling_roots: set[str] = set()
     _closed: bool = False
 
     def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
-        """lim-16 (host): whether the run may be executed now; otherwise it is, when there is room."""
-        wanted = 1 + input_bytes // SLOT_BYTES
+        """lim-16 (host): take slots for a run; False if it has to wait. Then it is queued, and executed when slots are
+        free."""
+        count = 1 + input_bytes // SLOT_BYTES
         slots = self._tenants.setdefault(run.partition, _TenantSlots())
-        if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, wanted):
-            slots.waiting.append((run, wanted, root))
+        if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, count):
+            slots.waiting.append((run, count, root))
             return False
-        self._take_slots(slots, run, wanted)
+        self._take_slots(slots, run, count)
         return True
 
     def hold_tree(self, root: str) -> None:
-        """Runs of this tree are being cancelled: that comes first."""
+        """Start no more runs of this tree until `release_held`, because its runs are being cancelled."""
         self._cancelling_roots.add(root)
 
     def release_held(self) -> None:
-        """That is done; what is left of those trees goes on."""
+        """The cancel requests are delivered: queue the remaining runs of the held trees again."""
         self._cancelling_roots.clear()
         for partition, slots in list(self._tenants.items()):
             slots.waiting.extend(slots.on_hold)
@@ -74,7 +76,7 @@ class Admission(msgspec.Struct, eq=False):
             self._start_waiting(partition, slots)
 
     def free(self, run: RunKey) -> None:
-        """A run has ended, or rests."""
+        """Free the slots of a run that has ended or parked."""
         slots = self._tenants.get(run.partition)
         if slots is None or not (taken := slots.running.pop(run, 0)):
             return
@@ -92,50 +94,46 @@ class Admission(msgspec.Struct, eq=False):
         for task in self._tasks.values():
             task.cancel()
 
-    def _has_room(self, slots: _TenantSlots, wanted: int) -> bool:
-        # One that is larger than the room has it for itself.
-        return not slots.running or slots.used + wanted <= self._max_slots
+    def _has_room(self, slots: _TenantSlots, count: int) -> bool:
+        # A run that needs more slots than there are runs alone.
+        return not slots.running or slots.used + count <= self._max_slots
 
-    def _take_slots(self, slots: _TenantSlots, run: RunKey, wanted: int) -> None:
-        slots.running[run] = wanted
-        slots.used += wanted
+    def _take_slots(self, slots: _TenantSlots, run: RunKey, count: int) -> None:
+        slots.running[run] = count
+        slots.used += count
 
     async def _admit_waiting(self, partition: str, slots: _TenantSlots) -> None:
         try:
             while slots.waiting and not self._closed:
-                several: list[QueuedRun] = []
+                batch: list[QueuedRun] = []
                 while (
-                    slots.waiting
-                    and len(several) < MAX_CONCURRENT_STARTS
-                    and self._has_room(slots, slots.waiting[0][1])
+                    slots.waiting and len(batch) < MAX_CONCURRENT_STARTS and self._has_room(slots, slots.waiting[0][1])
                 ):
-                    run, wanted, root = entry = slots.waiting.popleft()
+                    run, count, root = entry = slots.waiting.popleft()
                     if root in self._cancelling_roots:
                         slots.on_hold.append(entry)
                         continue
-                    several.append(entry)
-                    self._take_slots(slots, run, wanted)
-                if not several:
+                    batch.append(entry)
+                    self._take_slots(slots, run, count)
+                if not batch:
                     break
-                if not all(
-                    await asyncio.gather(*(self._start(slots, run, wanted, root) for run, wanted, root in several))
-                ):
+                if not all(await asyncio.gather(*(self._start(slots, run, count, root) for run, count, root in batch))):
                     await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
 
-    async def _start(self, slots: _TenantSlots, run: RunKey, wanted: int, root: str) -> bool:
-        """False if the store is away."""
+    async def _start(self, slots: _TenantSlots, run: RunKey, count: int, root: str) -> bool:
+        """Execute a waiting run; False if the store is unavailable, and then the run is queued again."""
         try:
             woken = await self._wake(run) is not None
         except StoreUnavailable:
             slots.used -= slots.running.pop(run, 0)
-            slots.waiting.appendleft((run, wanted, root))
+            slots.waiting.appendleft((run, count, root))
             return False
         except Exception:
             woken = False
-            log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+            log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
         if not woken:
-            # It was cancelled before its turn came, or cannot be moved here.
+            # The run was cancelled while it waited, or this host cannot execute it.
             slots.used -= slots.running.pop(run, 0)
         return True

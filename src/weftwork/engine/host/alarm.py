@@ -1,4 +1,4 @@
-"""Wakes parked runs when a timer of theirs is due. One alarm for all runs of a host."""
+"""Loads parked runs when one of their timers is due. One alarm serves all runs of a host."""
 
 import asyncio
 import logging
@@ -16,33 +16,36 @@ from weftwork.protocol.run.header import RunKey
 log = logging.getLogger("weftwork.run")
 
 WAKE_BATCH: Final = 100
-"""Runs that are woken together."""
+"""Runs that are loaded concurrently."""
 RETRY_FAILED_MS: Final = 600_000
-"""After that, what could not be woken is tried again."""
+"""Delay before the host tries again to load a run that it could not load."""
 
 
 class Alarm(msgspec.Struct, eq=False):
-    """`_wake` loads a run, whose own timers do the rest, lets it go on for a while, and says whether it could;
-    `_is_live` knows those that are loaded."""
+    """Sleeps until the next parked run is due, and loads it; its own timers do the rest.
+
+    `_wake` loads a run, gives it a moment to do what is due, and returns whether it could be loaded. `_is_live` returns
+    whether a run is in memory.
+    """
 
     _queries: RunQueries
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[bool]]
     _is_live: Callable[[RunKey], bool]
     _failed: dict[RunKey, int] = {}
-    """What could not be woken, and when that is tried again."""
+    """Runs that could not be loaded, and the instant of the next attempt."""
     _next_wake: int | None = None
     _changed: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _closed: bool = False
 
     def start(self) -> None:
-        """Look after runs that were parked before."""
+        """Start the task, which also covers runs that were parked by an earlier process."""
         if self._task is None and not self._closed:
             self._task = asyncio.create_task(self._watch())
 
     def schedule(self, when: int | None) -> None:
-        """A run was parked that wakes then."""
+        """Include a run that was parked and is due at `when`; None if it has no timer."""
         if when is not None:
             self.start()
             if self._next_wake is None or when < self._next_wake:
@@ -62,41 +65,42 @@ class Alarm(msgspec.Struct, eq=False):
             except StoreUnavailable:
                 self._next_wake = self._clock.now() + STORE_RETRY_MS
             except Exception:
-                log.exception("the alarm of waiting runs failed; it is set again")
+                log.exception("waking parked runs failed; retrying in ten minutes")
                 self._next_wake = self._clock.now() + RETRY_FAILED_MS
             if not self._changed.is_set():
                 await self._sleep(self._next_wake)
 
     async def _wake_due(self) -> int | None:
-        """Wake what is due; returns when to look again, None if nothing can be due before another run is parked.
+        """Load the runs that are due; returns when to look again, None if no parked run has a timer.
 
-        What is due and in memory sees to itself. What cannot be woken keeps nobody else from it.
+        Runs in memory are skipped, because they have their own timers. A run that cannot be loaded does not delay the
+        others.
         """
         now = self._clock.now()
-        self._failed = {run: again for run, again in self._failed.items() if again > now}
-        most = WAKE_BATCH
-        # Once each: one that is due and finds nothing to do must not keep the alarm busy.
-        rung: set[RunKey] = set()
+        self._failed = {run: retry_at for run, retry_at in self._failed.items() if retry_at > now}
+        limit = WAKE_BATCH
+        # Each run is woken once per call: a run that stays due without doing anything must not keep the alarm busy.
+        attempted: set[RunKey] = set()
         while True:
-            due = await self._queries.due_runs(now, most)
+            due = await self._queries.due_runs(now, limit)
             idle = [run for run in due if run not in self._failed and not self._is_live(run)]
-            fresh = [run for run in idle if run not in rung][:WAKE_BATCH]
-            rung.update(fresh)
+            fresh = [run for run in idle if run not in attempted][:WAKE_BATCH]
+            attempted.update(fresh)
             if fresh:
                 fault_point("alarm.ring")
             woken = await asyncio.gather(*map(self._wake, fresh))
             self._failed |= {run: now + RETRY_FAILED_MS for run, done in zip(fresh, woken, strict=True) if not done}
-            if not fresh and len(due) < most:
+            if not fresh and len(due) < limit:
                 break
-            # What is passed over must not hide what stands behind it.
-            most = WAKE_BATCH + len(self._failed) + len(rung) if fresh else most * 2
-        # Due, woken, and at rest again: the clock was set back meanwhile.
+            # Skipped runs fill the page, so the limit grows until the page reaches the runs after them.
+            limit = WAKE_BATCH + len(self._failed) + len(attempted) if fresh else limit * 2
+        # These runs were due, were woken, and are parked again: the clock was set back in the meantime.
         self._failed |= dict.fromkeys(idle, now + STORE_RETRY_MS)
-        coming = await self._queries.next_wake(now)
-        return min((when for when in (coming, *self._failed.values()) if when is not None), default=None)
+        next_due = await self._queries.next_wake(now)
+        return min((when for when in (next_due, *self._failed.values()) if when is not None), default=None)
 
     async def _sleep(self, until: int | None) -> None:
-        """Until then, or until a run is parked that is due earlier."""
+        """Sleep until that instant, or until a run is parked that is due earlier."""
         if until is None:
             await self._changed.wait()
             return

@@ -1,9 +1,9 @@
-"""The workflow catalog: which workflows can be started, and the plans of those that runs have pinned.
+"""The workflow catalog: finds the workflows that a tenant can start, and the plans that runs have pinned.
 
-Theory. Workflows of files are the operator's: they are read at start and held for good. Workflows that tenants
-register are in the store and stay there until somebody asks for one, so neither the start nor the memory of a host
-grows with them. Lookups are cached, also those that found nothing, because every new run makes one. Plans that were
-used recently are cached by digest (`PlanCache`), so that the next run of a workflow does not build its plan again.
+Theory. The operator's workflows come from files, are read at start and stay in memory. Workflows that tenants register
+stay in the store and are read on demand, so neither the start nor the memory of a host grows with them. Lookups are
+cached, including those without a result, because every new run needs one. Recently used plans are cached by digest
+(`PlanCache`), so that the next run of a workflow does not build its plan again.
 """
 
 import asyncio
@@ -37,31 +37,31 @@ from weftwork.protocol.workflow.validation import parse_workflow
 
 MAX_CACHED_PLANS: Final = 256
 MAX_CACHED_PLAN_BYTES: Final = 8 * 2**20
-"""Of their definitions in JSON; in memory a plan takes some ten times as much."""
+"""Total size of the definitions in JSON. A plan takes about ten times as much memory."""
 MAX_CACHED_DIGESTS: Final = 4096
-"""Pairs of tenant and workflow id of which is remembered whether the tenant registered such a workflow."""
+"""Cached lookups of a tenant and a workflow id."""
 
 THREAD_CHECK_BYTES: Final = 32_768
-"""Bytes of a definition that is checked in a thread of its own."""
+"""Definitions above this size are validated in a thread, so that they do not block the event loop."""
 
 _NOT_CACHED: Final = ""
 
 
 class PlanCache(msgspec.Struct, eq=False):
-    """Plans by digest, bounded in number and size; the least recently used goes first."""
+    """Plans by digest, limited in number and size; the least recently used plan is evicted first."""
 
     _cache: OrderedDict[str, tuple[Plan, int]] = msgspec.field(default_factory=OrderedDict[str, tuple[Plan, int]])
     _bytes: int = 0
 
     def get(self, digest: str) -> Plan | None:
-        kept = self._cache.get(digest)
-        if kept is None:
+        entry = self._cache.get(digest)
+        if entry is None:
             return None
         self._cache.move_to_end(digest)
-        return kept[0]
+        return entry[0]
 
     def add(self, plan: Plan, size: int) -> None:
-        """`size` is that of the definition in JSON. The plan kept last stays, however large it is."""
+        """Add a plan; `size` is the size of its definition in JSON. The newest plan stays even if it is too large."""
         _, before = self._cache.pop(plan.workflow.digest, (plan, 0))
         self._cache[plan.workflow.digest] = plan, size
         self._bytes += size - before
@@ -71,7 +71,7 @@ class PlanCache(msgspec.Struct, eq=False):
 
 
 class WorkflowCatalog(msgspec.Struct, eq=False):
-    """Workflows of files by id; those of tenants in the store; plans by digest, as pinned by runs."""
+    """Workflows from files by id, workflows of tenants in the store, and plans by the digest that runs pin."""
 
     _definitions: Definitions
     types: Mapping[str, NodeDeclaration]
@@ -81,11 +81,13 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
     _digests: OrderedDict[tuple[str, str], str | None] = msgspec.field(
         default_factory=OrderedDict[tuple[str, str], str | None]
     )
-    """What a tenant registered last under an id, None if nothing."""
+    """The digest of a tenant's current version of a workflow; None if the tenant has not registered it."""
     _writes: int = 0
+    """Number of registrations, to detect one that happened during a lookup."""
 
     async def register(self, document: dict[str, Any]) -> list[Violation]:
-        """Check a definition and make it startable; returns the violations, and registers nothing if there are any."""
+        """Validate a definition of a file and make it startable; returns the violations, and registers nothing if there
+        are any."""
         plan, violations = await self.check_async(document)
         if plan is None:
             return violations
@@ -98,30 +100,31 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
     async def register_for_tenant(
         self, registration: WorkflowRegistration, plan: Plan, most: int, record: IdempotencyRecord | None
     ) -> VersionRegistered | VersionExists | RegistrationLimitReached | SlotTaken:
-        """wf-11: register a checked definition for a tenant. Whoever looks for it after this returns finds it."""
+        """wf-11: register a validated definition for a tenant. Every lookup that starts after the return finds it."""
         stored = encode_stored(plan.workflow.document)
         writing = asyncio.ensure_future(self._definitions.register(registration, stored, most, record))
-        own = registration.tenant, registration.workflow_id
+        cache_key = registration.tenant, registration.workflow_id
 
         def done(ended: asyncio.Future[Any]) -> None:
-            # However it ended: a write whose caller was told of a failure may have happened.
+            # Also after an error: a write that was reported as failed may have happened.
             self._writes += 1
-            self._digests.pop(own, None)
+            self._digests.pop(cache_key, None)
             if not ended.cancelled():
                 ended.exception()
 
         writing.add_done_callback(done)
-        # A caller who goes away does not stop the write, so it must not keep us from noticing its end either.
+        # Cancelling the caller does not cancel the write, so the cache must be cleared when the write ends.
         return await asyncio.shield(writing)
 
     async def check_async(self, document: Any, pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
-        """`check`, in a thread if it takes long: nobody else waits for a large definition."""
+        """`check`, in a thread for a large definition, so that other requests do not wait for it."""
         if len(encode_stored(document)) > THREAD_CHECK_BYTES:
             return await asyncio.to_thread(self.check, document, pinned)
         return self.check(document, pinned)
 
     def check(self, document: dict[str, Any], pinned: bool = False) -> tuple[Plan | None, list[Violation]]:
-        """The plan of a definition, or everything that keeps this host from running it."""
+        """The plan of a definition, or the violations that keep this host from running it. `pinned` definitions were
+        valid when their run started, so some checks are skipped."""
         workflow, violations = parse_workflow(document, self.types, pinned)
         if workflow is not None and not pinned:
             violations = check_host_kinds(self._kinds, workflow.envelope_kinds)
@@ -130,7 +133,11 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         return plan_workflow(workflow)
 
     async def find_plan(self, tenant: str, workflow_id: str) -> Plan | None:
-        """wf-08: what this tenant starts under that id: what it registered, else what a file has for it or for all."""
+        """wf-08: the plan that this tenant starts with that id: its registered workflow, else the file workflow for
+        this tenant, else the file workflow for all tenants, else None.
+
+        Raises ClientFault for a registered workflow that this host cannot run.
+        """
         digest = await self._registered_digest(tenant, workflow_id)
         if digest is None:
             return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
@@ -140,7 +147,7 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
             if gate is not None:
                 raise capability_required(gate, pointer="/workflowId")
             first = violations[0]
-            text = f"This host can no longer run the workflow, because of {first.pointer}: {first.message}."
+            text = f"This host can no longer run the workflow: {first.pointer} {first.message}."
             raise invalid(text, "/workflowId")
         return plan
 
@@ -149,8 +156,8 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         if version is None:
             digest = await self._registered_digest(tenant, workflow_id)
         else:
-            found = await self._definitions.find(tenant, workflow_id, version)
-            digest = found.digest if found is not None else None
+            registration = await self._definitions.find(tenant, workflow_id, version)
+            digest = registration.digest if registration is not None else None
         if digest is not None:
             return await self._load_definition(workflow_id, digest)
         for owner in (tenant, None):
@@ -162,53 +169,54 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
     async def list_workflows(
         self, tenant: str, after: str | None, limit: int
     ) -> tuple[list[ListedWorkflow | Workflow], bool]:
-        """What this tenant can start, by id, those behind `after`; and whether there are more."""
+        """The workflows that this tenant can start, ordered by id, after the id `after`; and whether there are more."""
         registered = await self._definitions.workflows(tenant, after, limit + 1)
-        found: dict[str, ListedWorkflow | Workflow] = {each.current.workflow_id: each for each in registered}
+        listed: dict[str, ListedWorkflow | Workflow] = {each.current.workflow_id: each for each in registered}
         named = {name for owner, name in self._by_id if owner in (None, tenant) and name > (after or "")}
-        for name in heapq.nsmallest(limit + 1, named - found.keys()):
-            found[name] = (self._by_id.get((tenant, name)) or self._by_id[None, name]).workflow
-        return [found[name] for name in heapq.nsmallest(limit, found)], len(found) > limit
+        for name in heapq.nsmallest(limit + 1, named - listed.keys()):
+            listed[name] = (self._by_id.get((tenant, name)) or self._by_id[None, name]).workflow
+        return [listed[name] for name in heapq.nsmallest(limit, listed)], len(listed) > limit
 
     async def similar_workflow(self, tenant: str, workflow_id: str) -> str:
-        """`; did you mean X?` with a workflow that this tenant can start, or an empty text."""
-        found, _ = await self.list_workflows(tenant, None, MAX_KNOWN)
-        ids = [each.id if isinstance(each, Workflow) else each.current.workflow_id for each in found]
+        """`; did you mean X?` with the most similar workflow that this tenant can start, or an empty string."""
+        workflows, _ = await self.list_workflows(tenant, None, MAX_KNOWN)
+        ids = [each.id if isinstance(each, Workflow) else each.current.workflow_id for each in workflows]
         return did_you_mean(workflow_id, ids)
 
     def has_file_workflow(self, document: dict[str, Any]) -> bool:
-        """Whether a file has a workflow of this id for the same tenant, or for everybody."""
+        """Whether a file has defined a workflow with this id for the same tenant, or for all if the document names
+        none."""
         return (document.get("tenantId"), document.get("id")) in self._by_id
 
     def public_ids(self) -> list[str]:
-        """The ids that everybody can start."""
+        """The ids of file workflows that every tenant can start."""
         return sorted(workflow_id for tenant, workflow_id in self._by_id if tenant is None)
 
     async def count_workflows(self) -> tuple[int, int]:
-        """How many workflows come from files, and how many tenants have registered."""
+        """The number of workflows from files, and the number of workflows that tenants have registered."""
         return len(self._by_id), await self._definitions.count()
 
     async def pinned_plan(self, workflow_id: str, digest: str) -> Plan:
-        """The plan a run was started with. Raises HostFault when this host can no longer run it."""
+        """The plan with which a run was started. Raises HostFault if this host can no longer run it."""
         plan, violations = await self._load_plan(workflow_id, digest)
         if plan is None:
             first = violations[0]
-            raise HostFault(f"workflow {workflow_id} cannot run here: {first.pointer} {first.message}")
+            raise HostFault(f"this host cannot run workflow {workflow_id}: {first.pointer} {first.message}")
         return plan
 
     async def _registered_digest(self, tenant: str, workflow_id: str) -> str | None:
-        """The digest of what the tenant registered under the id, None if nothing."""
-        own = tenant, workflow_id
-        digest = self._digests.get(own, _NOT_CACHED)
+        """The digest of the tenant's current version of the workflow; None if the tenant has not registered it."""
+        cache_key = tenant, workflow_id
+        digest = self._digests.get(cache_key, _NOT_CACHED)
         if digest != _NOT_CACHED:
-            self._digests.move_to_end(own)
+            self._digests.move_to_end(cache_key)
             return digest
         writes = self._writes
-        found = await self._definitions.find(tenant, workflow_id)
-        digest = found.digest if found is not None else None
-        # What was read while something was registered may be older than that.
+        registration = await self._definitions.find(tenant, workflow_id)
+        digest = registration.digest if registration is not None else None
+        # A registration during the read may have made the result stale; then it is not cached.
         if writes == self._writes:
-            self._digests[own] = digest
+            self._digests[cache_key] = digest
             if len(self._digests) > MAX_CACHED_DIGESTS:
                 self._digests.popitem(last=False)
         return digest

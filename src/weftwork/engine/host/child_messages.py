@@ -90,20 +90,20 @@ class ChildMessages(msgspec.Struct, eq=False):
             self._confirm_create(new.header.key)
         self.recover_soon()
 
-    def queue_result(self, news: PendingChildResult) -> None:
+    def queue_result(self, pending: PendingChildResult) -> None:
         """Deliver a child's result to its parent, unless a newer one is known."""
-        if self._newest.get(news.result.child_run_id, -1) >= news.result.sequence:
-            # Read from the store, while something later was on its way.
+        if self._newest.get(pending.result.child_run_id, -1) >= pending.result.sequence:
+            # This result was read from the store, and a newer one was queued in the meantime.
             return
-        self._newest[news.result.child_run_id] = news.result.sequence
-        self._newest.move_to_end(news.result.child_run_id)
+        self._newest[pending.result.child_run_id] = pending.result.sequence
+        self._newest.move_to_end(pending.result.child_run_id)
         if len(self._newest) > MAX_TRACKED_CHILDREN:
             self._newest.popitem(last=False)
-        self._queued.setdefault(news.parent, {})[news.result.child_run_id] = news.result
-        if news.result.status == "running":
-            self._start_task("later", self._deliver_later, news.parent)
+        self._queued.setdefault(pending.parent, {})[pending.result.child_run_id] = pending.result
+        if pending.result.status == "running":
+            self._start_task("later", self._deliver_later, pending.parent)
         else:
-            self._start_task("now", self._deliver, news.parent)
+            self._start_task("now", self._deliver, pending.parent)
 
     def queue_cancels(self) -> None:
         """Deliver the cancel requests that are in the store."""
@@ -111,7 +111,8 @@ class ChildMessages(msgspec.Struct, eq=False):
         self._start_task("orders", self._deliver_cancels)
 
     async def recover(self) -> None:
-        """Take up what was under way when a host ended, or a store was away. Raises StoreUnavailable."""
+        """Queue all undelivered messages of the store, after a restart or an outage of the store. Raises
+        StoreUnavailable."""
         after: PendingChildResult | None = None
         while page := await self._child_runs.child_results(after, BATCH_SIZE):
             for each in page:
@@ -120,7 +121,7 @@ class ChildMessages(msgspec.Struct, eq=False):
         self.queue_cancels()
 
     def recover_soon(self) -> None:
-        """The same, as soon as the store is there."""
+        """Like `recover`, in the background, and retried until the store is available."""
         self._start_task("recover", self._recover)
 
     def close(self) -> None:
@@ -137,9 +138,9 @@ class ChildMessages(msgspec.Struct, eq=False):
             await (work() if run is None else work(run))
         except Exception:
             about = {"runId": run.run_id if run is not None else None}
-            log.exception("word between runs is left for the next start", extra=about)
+            log.exception("parent or child run not notified yet; retrying at the next start", extra=about)
         finally:
-            # At once: what comes after the last look at it finds no task, and makes one.
+            # Without an await after the work's last check of its queue: a message that comes later starts a new task.
             self._tasks.pop((what, run), None)
 
     async def _recover(self) -> None:
@@ -165,8 +166,8 @@ class ChildMessages(msgspec.Struct, eq=False):
                     by_node[result.node_id].append(result)
                 try:
                     fault_point("kin.deliver")
-                    for node_id, several in by_node.items():
-                        await self._send_input(parent, ChildResultsReceived(node_id, tuple(several)))
+                    for node_id, of_node in by_node.items():
+                        await self._send_input(parent, ChildResultsReceived(node_id, tuple(of_node)))
                 except StoreUnavailable:
                     # What was queued in the meantime is newer.
                     self._queued[parent] = results | self._queued.get(parent, {})
@@ -181,14 +182,14 @@ class ChildMessages(msgspec.Struct, eq=False):
             await self._sleep(ACKNOWLEDGE_DELAY_MS)
             # A parent that is still rechecking may have more to do about a result than is stored.
             parents = {each.parent: self._find_live(each.parent) for each in self._delivered}
-            looking = {run for run, live in parents.items() if live is not None and live.is_rechecking}
-            heard = tuple(each for each in self._delivered if each.parent not in looking)
-            self._delivered = [each for each in self._delivered if each.parent in looking]
+            rechecking = {run for run, live in parents.items() if live is not None and live.is_rechecking}
+            applied = tuple(each for each in self._delivered if each.parent not in rechecking)
+            self._delivered = [each for each in self._delivered if each.parent in rechecking]
             try:
-                if heard:
-                    await self._child_runs.acknowledge_results(heard)
+                if applied:
+                    await self._child_runs.acknowledge_results(applied)
             except StoreUnavailable:
-                self._delivered += heard
+                self._delivered += applied
                 await self._sleep(STORE_RETRY_MS)
 
     async def _deliver_cancels(self) -> None:
@@ -201,7 +202,7 @@ class ChildMessages(msgspec.Struct, eq=False):
             self._admission.release_held()
 
     async def _deliver_stored_cancels(self) -> bool:
-        """Whether there were any."""
+        """Deliver the stored cancel requests; returns whether there were any."""
         after: RunKey | None = None
         found = False
         try:
@@ -215,16 +216,16 @@ class ChildMessages(msgspec.Struct, eq=False):
             await self._sleep(STORE_RETRY_MS)
         return found
 
-    async def _cancel(self, given: PendingCancelRequest) -> None:
-        self._cancel_sent.add(given.child)
+    async def _cancel(self, request: PendingCancelRequest) -> None:
+        self._cancel_sent.add(request.child)
         try:
-            await self._send_input(given.child, CancelRequested(given.reason, given.parent))
+            await self._send_input(request.child, CancelRequested(request.reason, request.parent))
         except StoreUnavailable:
-            self._cancel_sent.discard(given.child)
+            self._cancel_sent.discard(request.child)
             raise
         except Exception:
-            # One that cannot be moved here keeps nobody else from it.
-            log.exception("a child run could not be cancelled", extra={"runId": given.child.run_id})
+            # A child that this host cannot execute must not keep the others from being cancelled.
+            log.exception("child run not cancelled; retrying at the next start", extra={"runId": request.child.run_id})
 
     async def _sleep(self, ms: int) -> None:
         await self._clock.sleep_until(self._clock.now() + ms)

@@ -1,8 +1,7 @@
 """Validates and prepares child runs before they start.
 
-Everything that can be wrong with a child is found here: its workflow, its inputs, what it would show that the parent
-hides, how deep it is, and how many runs its tree may have. What is prepared is only stored later, in the commit of
-the parent's event that starts the child.
+All checks of a child are here: its workflow, its inputs, values that it would show although the parent hides them, its
+depth, and the size of its tree. A prepared child is stored later, in the commit of the parent's event that starts it.
 """
 
 from collections import OrderedDict
@@ -29,31 +28,31 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 MAX_CACHED_TREES: Final = 1024
-"""Trees whose number of runs is kept in memory."""
+"""Trees whose number of runs is cached."""
 PENDING_MS: Final = 60_000
-"""After that, a child that is not in the store has come to nothing."""
+"""A prepared child that is not in the store after this time was never created, and no longer counts."""
 FULL_RECHECK_MS: Final = 1_000
-"""After that, a tree that was full is counted again: those who would make it fuller may be many."""
+"""A tree that was full is counted again at most once in this time, because many nodes may try to start a child."""
 PER_RUN_OPTIONS: Final = frozenset({"recursionLimit", "runTimeoutMs", "maxLoopIterations"})
-"""kin-01: options that are of one run; all others are those of its children, too."""
+"""kin-01: options that apply to one run; children inherit all others."""
 
 MAX_SHOWN_ID: Final = 100
-"""Characters of an id that a message shows."""
+"""Characters of an id that a message quotes."""
 
 
 class TreeSize(msgspec.Struct):
-    """How many runs there are below a root."""
+    """The number of runs below a root."""
 
     count: int | None = None
-    """At most: those that came to nothing are counted, too."""
+    """An upper bound: it includes prepared children that were never created."""
     pending: dict[str, int] = {}
-    """Those among them that the store may not have yet, and since when."""
+    """Prepared children that the store may not have yet, with the time of their preparation."""
     full_at: int = -1_000_000
-    """When it was last found to be full."""
+    """When the tree was last found to be full."""
 
 
 class ChildStarter(msgspec.Struct, eq=False):
-    """Prepares child runs. Nothing is stored here: the child is created in the commit of the event that starts it."""
+    """Prepares child runs. It stores nothing: a child is created in the commit of the event that starts it."""
 
     _child_runs: ChildRuns
     _clock: Clock
@@ -61,76 +60,81 @@ class ChildStarter(msgspec.Struct, eq=False):
     _limits: Limits
     _catalog: WorkflowCatalog
     _tree_sizes: OrderedDict[RunKey, TreeSize] = msgspec.field(default_factory=OrderedDict[RunKey, TreeSize])
-    """By the run at the top."""
+    """By root run, least recently used first."""
 
-    async def prepare(self, state: RunState, call: NodeCall, wanted: ChildRequest) -> NewChild | Failed:
-        """kin-01 (OpenWOP node-packs, core.subWorkflow): the child of a node, or why there can be none.
+    async def prepare(self, state: RunState, call: NodeCall, request: ChildRequest) -> NewChild | Failed:
+        """kin-01 (OpenWOP node-packs, core.subWorkflow): the child of a node, or why it cannot be started.
 
-        Same tenant, same owner, the definition as it is now. Raises StoreUnavailable.
+        The child has the tenant and the owner of its parent, and the current version of the workflow. Raises
+        StoreUnavailable.
         """
         header = state.header
-        parent = _parent_of_child(header, call.node_id, wanted)
+        parent = _parent_of_child(header, call.node_id, request)
         if parent.depth > self._limits.max_run_depth:
-            text = f"Child runs go at most {self._limits.max_run_depth} deep."
+            text = f"Child runs can be nested at most {self._limits.max_run_depth} deep (`max_run_depth`)."
             return Failed("child_depth_exceeded", text, {"limit": self._limits.max_run_depth}, retryable=False)
         try:
-            plan = await self._catalog.find_plan(header.owner.tenant, wanted.workflow_id)
+            plan = await self._catalog.find_plan(header.owner.tenant, request.workflow_id)
         except ClientFault as fault:
-            name = wanted.workflow_id[:MAX_SHOWN_ID]
+            name = request.workflow_id[:MAX_SHOWN_ID]
             return _unknown_workflow(
-                wanted.workflow_id, f"The workflow {name} cannot be run in a child: {fault.message}"
+                request.workflow_id, f"The workflow {name} cannot be started as a child run: {fault.message}"
             )
         if plan is None:
-            return _unknown_workflow(wanted.workflow_id, f"There is no workflow {wanted.workflow_id[:MAX_SHOWN_ID]}.")
-        inputs = dict(wanted.inputs)
-        for name, source in wanted.mapping.items():
+            return _unknown_workflow(request.workflow_id, f"There is no workflow {request.workflow_id[:MAX_SHOWN_ID]}.")
+        inputs = dict(request.inputs)
+        for name, source in request.mapping.items():
             if call.scope.has_variable(source):
                 inputs[name] = call.scope.variable(source)
-        if (wrong := _check_inputs(state, call.node_id, plan, wanted, inputs)) is not None:
-            return wrong
+        if (failure := _check_inputs(state, call.node_id, plan, request, inputs)) is not None:
+            return failure
         now = self._clock.now()
         run_id = self._ids.run_id(now)
         if not await self._has_room(_root_key(header), run_id, now):
-            text = f"A tree of runs takes {self._limits.max_descendants:,} or fewer runs below its root."
+            text = (
+                f"The run tree has reached its limit of {self._limits.max_descendants:,} descendants "
+                "(`max_descendants`)."
+            )
             return Failed("child_limit_exceeded", text, {"limit": self._limits.max_descendants}, retryable=False)
-        shown, hidden = hide_inputs(plan, inputs)
+        visible, hidden = hide_inputs(plan, inputs)
         encoded = encode_stored(inputs)
         span = span_id(header.run_id, call.node_id, call.attempt, call.entry_sequence)
-        made = RunHeader(
+        child_header = RunHeader(
             run_id=run_id,
             partition=header.partition,
             owner=header.owner,
             workflow_id=plan.workflow.id,
             definition=plan.workflow.digest,
             created_at=now,
-            inputs=shown,
+            inputs=visible,
             configurable={name: value for name, value in header.configurable.items() if name not in PER_RUN_OPTIONS},
             traceparent=format_traceparent(trace_of(header).trace_id, span),
-            parent=msgspec.structs.replace(parent, untrusted=_untrusted_inputs(state, call.node_id, wanted, inputs)),
+            parent=msgspec.structs.replace(parent, untrusted=_untrusted_inputs(state, call.node_id, request, inputs)),
             assets=tuple(sorted(referenced_assets(encoded, header.partition))),
         )
-        return NewChild(wanted.key, made, plan, inputs, hidden, len(encoded))
+        return NewChild(request.key, child_header, plan, inputs, hidden, len(encoded))
 
     def on_started(self, new: NewChild) -> None:
-        """The child is stored now, and counted there."""
+        """The child is stored, so the store counts it from now on."""
         if (tree := self._tree_sizes.get(_root_key(new.header))) is not None:
             tree.pending.pop(new.run_id, None)
 
     async def _has_room(self, root: RunKey, run_id: str, now: int) -> bool:
-        """lim-15 (host): whether the tree takes one run more, which is counted at once: others may be asking."""
-        most = self._limits.max_descendants
+        """lim-15 (host): whether the tree may have one more run. If so, the run is counted at once, because other nodes
+        may prepare children concurrently."""
+        limit = self._limits.max_descendants
         tree = self._tree_sizes.setdefault(root, TreeSize())
         self._tree_sizes.move_to_end(root)
         if len(self._tree_sizes) > MAX_CACHED_TREES:
             self._tree_sizes.popitem(last=False)
         if tree.full_at + FULL_RECHECK_MS > now:
             return False
-        if tree.count is None or tree.count >= most:
-            # Some that were counted may not have come into being.
+        if tree.count is None or tree.count >= limit:
+            # Some children that were counted may never have been created.
             stored = await self._child_runs.count_descendants(root)
             tree.pending = {each: at for each, at in tree.pending.items() if at > now - PENDING_MS}
             tree.count = stored + len(tree.pending)
-        if tree.count >= most:
+        if tree.count >= limit:
             tree.full_at = now
             return False
         tree.count += 1
@@ -142,31 +146,35 @@ def _root_key(header: RunHeader) -> RunKey:
     return RunKey(header.partition, header.parent.root if header.parent is not None else header.run_id)
 
 
-def _parent_of_child(header: RunHeader, node_id: str, wanted: ChildRequest) -> Parent:
+def _parent_of_child(header: RunHeader, node_id: str, request: ChildRequest) -> Parent:
     above = header.parent
     return Parent(
         run_id=header.run_id,
         node_id=node_id,
-        key=wanted.key,
-        cause=wanted.cause,
+        key=request.key,
+        cause=request.cause,
         root=above.root if above is not None else header.run_id,
         depth=above.depth + 1 if above is not None else 1,
-        awaited=wanted.awaited,
-        cascade=wanted.cascade,
-        variables=wanted.variables,
-        outputs=wanted.outputs,
+        awaited=request.awaited,
+        cascade=request.cascade,
+        variables=request.variables,
+        outputs=request.outputs,
     )
 
 
-def _untrusted_inputs(state: RunState, node_id: str, wanted: ChildRequest, inputs: dict[str, Any]) -> tuple[str, ...]:
-    """trust-05: what is mapped is as it is here; whatever else an untrusted node gives is untrusted."""
-    if not wanted.untrusted and state.untrusted is None:
+def _untrusted_inputs(state: RunState, node_id: str, request: ChildRequest, inputs: dict[str, Any]) -> tuple[str, ...]:
+    """trust-05: a mapped input is untrusted if its variable is; all other inputs are untrusted if the node is."""
+    if not request.untrusted and state.untrusted is None:
         return ()
-    known, view = state.untrusted or UntrustedValues(), state.nodes[node_id].view
+    untrusted, view = state.untrusted or UntrustedValues(), state.nodes[node_id].view
     return tuple(
         name
         for name in inputs
-        if (known.is_untrusted_variable(view, wanted.mapping[name]) if name in wanted.mapping else wanted.untrusted)
+        if (
+            untrusted.is_untrusted_variable(view, request.mapping[name])
+            if name in request.mapping
+            else request.untrusted
+        )
     )
 
 
@@ -175,28 +183,32 @@ def _unknown_workflow(workflow_id: str, text: str) -> Failed:
 
 
 def _redaction_of(state: RunState) -> Callable[[Any], Any]:
-    """A value as the log of this run shows it: also by accident, nothing that it hides."""
+    """A function that masks values as the log of this run does, including copies of hidden values."""
     redactor = make_redactor(state)
     return redactor.visible_value if redactor is not None else lambda value: value
 
 
 def _check_inputs(
-    state: RunState, node_id: str, plan: Plan, wanted: ChildRequest, inputs: dict[str, Any]
+    state: RunState, node_id: str, plan: Plan, request: ChildRequest, inputs: dict[str, Any]
 ) -> Failed | None:
     try:
         run_options.check_inputs(plan.workflow.variables, inputs, plan.workflow.channels)
     except ClientFault as fault:
-        text = f"The inputs of the child run do not fit its workflow: {fault.message}"
+        text = f"The inputs of the child run are invalid for its workflow: {fault.message}"
         return Failed("child_inputs_invalid", text, fault.details, retryable=False)
-    # hide-05: what this run hides, the child must hide as well. Of what is mapped it is known, of the rest it is not.
+    # hide-05: the child must hide what this run hides. A mapped input is hidden if its variable is sensitive; for other
+    # inputs it is unknown which values they came from, so they are hidden if the node hides its outputs.
     hides = state.plan.nodes[node_id].hides_outputs
-    shown = _redaction_of(state)
+    mask = _redaction_of(state)
     for name, value in inputs.items():
-        hidden = wanted.mapping[name] in state.plan.sensitive_variables if name in wanted.mapping else hides
-        if (hidden or shown(value) != value) and name not in plan.sensitive_variables:
-            text = f"The child's variable {name} would show what this run hides; declare it as sensitive there."
+        hidden = request.mapping[name] in state.plan.sensitive_variables if name in request.mapping else hides
+        if (hidden or mask(value) != value) and name not in plan.sensitive_variables:
+            text = (
+                f"The child's variable {name} would show a value that this run hides. "
+                "Declare the variable as sensitive in the child's workflow."
+            )
             return Failed("child_input_hidden", text, {"variable": name}, retryable=False)
-    if secret := [name for name in wanted.variables if name in plan.sensitive_variables]:
-        text = f"The child hides its variable {secret[0]}, so nothing can be made of it here."
+    if secret := [name for name in request.variables if name in plan.sensitive_variables]:
+        text = f"The child's variable {secret[0]} is sensitive, so its value cannot be returned to this run."
         return Failed("child_output_hidden", text, {"variable": secret[0]}, retryable=False)
     return None

@@ -1,12 +1,11 @@
-"""The executor: which runs are live, how they start, how they go on after a restart, how they end.
+"""The executor: holds the live runs of a host, and starts, resumes, parks and ends them.
 
-A run is live while it has something to do. One that only waits for people or children is parked: it leaves memory,
-and is loaded again when a request, a message or its alarm wants it. Loading the same run twice at once gives the
-same live run.
+A run is live while it has something to do. A run that only waits for people or children is parked: it is unloaded from
+memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same run share one live run.
 
-When the store fails during a create, the run may be stored all the same, and a retry under the same idempotency key
-would be told that it was created. Such creates are looked up again until the store answers (`UnconfirmedCreates`),
-and the run goes on if it is there.
+When the store fails during a create, the run may be stored nevertheless, and a retry with the same idempotency key
+would report it as created. Such creates are looked up until the store answers (`UnconfirmedCreates`), and the run is
+executed if it exists.
 """
 
 import asyncio
@@ -43,12 +42,12 @@ T = TypeVar("T")
 log = logging.getLogger("weftwork.run")
 
 MAX_UNCONFIRMED: Final = 10_000
-"""Creates beyond this number are found at the next start."""
+"""Unconfirmed creates beyond this number are resolved at the next start."""
 CONFIRM_INTERVAL_MS: Final = 1000
 
 
 class Executor:
-    """Executes runs. One per store, held by the host lock."""
+    """Executes runs. The host lock guarantees one executor per store."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         self._child_starter = ChildStarter(runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog)
@@ -58,7 +57,7 @@ class Executor:
         self._creating = RunCounts()
         self._closed = False
         self._pending_requests: Counter[RunKey] = Counter()
-        """Runs that somebody is about to ask something, so that they stay in memory until it is answered."""
+        """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
         self._alarm = Alarm(runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__)
         self._loads = run_loader.LoadsInProgress()
@@ -85,11 +84,11 @@ class Executor:
 
     @property
     def live_count(self) -> int:
-        """Runs that are executed, and those about to be."""
+        """The number of runs that are executed or being created."""
         return self._live.counts.total + self._creating.total
 
     def live_in(self, partition: str) -> int:
-        """Those of one partition."""
+        """The live runs of one partition."""
         return self._live.counts.count(partition) + self._creating.count(partition)
 
     async def create(
@@ -101,7 +100,11 @@ class Executor:
         record: IdempotencyRecord | None,
         exclusive: bool,
     ) -> RunCreated | SlotTaken | ScopeTaken:
-        """Make a run durable in one commit with all that follows from its creation at once, and execute it."""
+        """Store a run, in one commit with the events of its first steps, and execute it.
+
+        If the outcome is not RunCreated, nothing is executed. Raises StoreUnavailable; the run may exist then, and is
+        executed once it is found in the store.
+        """
         live: LiveRun | None = None
         self._creating.add(header.partition)
         try:
@@ -120,7 +123,7 @@ class Executor:
         return created
 
     def _start_live(self, live: LiveRun, first: Batch | None) -> bool:
-        """Execute a run that is durable now, unless somebody found it in the store and was faster."""
+        """Execute a run that has become durable; False if the run was loaded from the store in the meantime."""
         if live.key in self._loads:
             self._unconfirmed.add(live.key)
             return False
@@ -144,12 +147,12 @@ class Executor:
             raise
         except Exception:
             live.discard()
-            # An error of ours. It will come again when the run is there, and end in its log.
+            # A bug of the host. The run is created anyway: it fails again when it is executed, and its log says so.
             log.exception("run halted: bug in the host", extra={"runId": header.run_id})
             return self._make_live(RunState(plan, header, inputs)), None
 
     async def read_run(self, run: RunKey) -> StoredRun | None:
-        """The committed view of a run, from memory where that is the same as from the store."""
+        """The stored run, from memory if the run is live or has just ended."""
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
@@ -157,7 +160,7 @@ class Executor:
         return self._recent_runs.get(run) or await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
-        """How a run stands: `read_run` without its rows, which may be large."""
+        """The projection of a run: `read_run` without the state rows, which may be large."""
         live = self._live.get(run)
         if live is not None:
             await live.settle(1.0)
@@ -165,10 +168,11 @@ class Executor:
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
-    async def request(self, run: RunKey, given: Input, record: RecordMaker | None = None) -> RequestResult:
-        """Ask something of a run: its status once the consequences are durable, the run itself if it has ended.
+    async def request(self, run: RunKey, input_: Input, record: RecordMaker | None = None) -> RequestResult:
+        """Send an input to a run. Returns its status once the consequences are durable, or the stored run if it had
+        already ended, or None if there is no such run.
 
-        None when there is no such run. Raises ClientFault if what is asked is refused.
+        Raises ClientFault if the run refuses the request, and StoreUnavailable.
         """
         woken = False
         self._pending_requests[run] += 1
@@ -184,19 +188,20 @@ class Executor:
                     woken = True
                 if live is not None:
                     try:
-                        return await live.request(given, record)
+                        return await live.request(input_, record)
                     except RunNotLive:
                         continue
         finally:
             self._pending_requests[run] -= 1
             if not self._pending_requests[run]:
-                # Nothing else needs the run in memory.
+                # This was the last pending request, so the run may be unloaded.
                 del self._pending_requests[run]
                 if (live := self._live.get(run)) is not None:
                     live.park_if_idle()
 
     def forget(self, run: RunKey) -> bool:
-        """Keep nothing of an ended run, and end its readers; False, and nothing is done, for one that is executed."""
+        """Drop an ended run from all caches and end its streams; False, without effect, if the run is live or being
+        loaded."""
         if run in self._live or run in self._loads:
             return False
         self._recent_runs.forget(run)
@@ -205,14 +210,14 @@ class Executor:
         return True
 
     async def recover(self) -> int:
-        """Go on with every unfinished run that is not parked; returns how many went on. Raises StoreUnavailable."""
+        """Resume every unfinished run that is not parked; returns how many were resumed. Raises StoreUnavailable."""
         count = await run_loader.recover_runs(self._runtime.queries, self._recover_run)
         await self._child_messages.recover()
         self._alarm.start()
         return count
 
     async def _recover_run(self, run: RunKey) -> bool:
-        # Children may be more than there can be live runs.
+        # There may be more unfinished children than `max_live_runs`; the others wait for a slot.
         crowded = self._live.counts.total >= self._runtime.limits.max_live_runs
         if crowded and not self._admission.admit(run):
             return True
@@ -221,14 +226,14 @@ class Executor:
         return woken
 
     async def _wake_and_settle(self, run: RunKey) -> bool:
-        """Wake a run; what it has to do now is done soon after, mostly before this returns."""
+        """Load a run, and wait up to a second for the work that is due."""
         woken = await run_loader.recover_run(self._wake, run)
         if (live := self._live.get(run)) is not None:
             await live.settle(1.0)
         return woken
 
     async def close(self) -> None:
-        """Leave every run where its log says it is."""
+        """Stop all runs. The next start resumes them from their logs."""
         self._closed = True
         self._unconfirmed.close()
         self._child_messages.close()
@@ -237,7 +242,7 @@ class Executor:
         await asyncio.gather(*(live.close() for live in self._live.values()))
 
     async def _wake(self, run: RunKey) -> LiveRun | None:
-        """Load a run that is not in memory; loading twice at once gives the same live run."""
+        """The live run, loaded if it is not in memory. Concurrent calls share one load."""
         if (live := self._live.get(run)) is not None:
             return live
         loading = self._loads.get(run)
@@ -246,14 +251,14 @@ class Executor:
         return await asyncio.shield(loading)
 
     async def _load(self, run: RunKey) -> LiveRun | None:
-        found = await self._loader.load(run)
-        if found is None:
+        loaded = await self._loader.load(run)
+        if loaded is None:
             return None
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
-        live = self._live[run] = LiveRun(self._runtime, found.state, self._callbacks, found.redactor)
-        live.log_bytes = found.log_bytes
-        live.resume(found.stored)
+        live = self._live[run] = LiveRun(self._runtime, loaded.state, self._callbacks, loaded.redactor)
+        live.log_bytes = loaded.log_bytes
+        live.resume(loaded.stored)
         return live
 
     def _make_live(self, state: RunState) -> LiveRun:
@@ -265,14 +270,13 @@ class Executor:
             del self._live[live.key]
         self._recent_runs.add(live.key, live.committed_run())
         self._admission.free(live.key)
-        # One line for the host's operator.
         state, header = live.state, live.state.header
         code = state.error["code"] if state.error else None
-        known = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
-        log.info("run ended", extra=known)
+        fields = {"runId": header.run_id, "tenant": header.owner.tenant, "status": state.status, "errorCode": code}
+        log.info("run ended", extra=fields)
 
     def _on_failed(self, live: LiveRun) -> None:
-        """An error of ours: the run ends as failed instead of hanging, if the log still lets us say so."""
+        """After a bug of the host, fold the log again and fail the run, so that it does not hang."""
         self._live.discard(live.key)
         self._loads.start(live.key, self._fail_run(live.key))
 
@@ -286,7 +290,7 @@ class Executor:
         return live
 
     def _on_parked(self, live: LiveRun) -> None:
-        """The run waits for people, or somebody else moves it: it is found in the store when it is wanted."""
+        """Unload a run that only waits, or that another process executes. It is loaded again on demand."""
         if self._live.get(live.key) is live:
             self._live.discard(live.key)
         fault_point("run.parked")
@@ -296,7 +300,7 @@ class Executor:
         self._admission.free(live.key)
 
     def _start_child(self, new: NewChild) -> None:
-        """Execute a child that is durable now, or as soon as there is room."""
+        """Execute a child that has become durable, now or as soon as it gets a slot."""
         self._child_starter.on_started(new)
         if not self._admission.admit(new.header.key, new.input_bytes, new.root):
             return
@@ -307,11 +311,11 @@ class Executor:
     def _give_up(self, live: LiveRun) -> None:
         self._live.discard(live.key)
         self._admission.free(live.key)
-        log.critical("run cannot even be failed; it is left as it is", extra={"runId": live.key.run_id})
+        log.critical("run skipped: it could not be marked as failed", extra={"runId": live.key.run_id})
 
 
 class RunCounts(msgspec.Struct, eq=False):
-    """How many runs there are, in all and by partition. A partition without runs takes no memory."""
+    """Counts runs, in total and by partition. A partition without runs uses no memory."""
 
     _counts: dict[str, int] = {}
     total: int = 0
@@ -322,9 +326,9 @@ class RunCounts(msgspec.Struct, eq=False):
 
     def remove(self, partition: str) -> None:
         self.total -= 1
-        left = self._counts[partition] - 1
-        if left:
-            self._counts[partition] = left
+        remaining = self._counts[partition] - 1
+        if remaining:
+            self._counts[partition] = remaining
         else:
             del self._counts[partition]
 
@@ -333,7 +337,7 @@ class RunCounts(msgspec.Struct, eq=False):
 
 
 class CountedRuns(dict[RunKey, T]):
-    """Runs by key, with counts that always agree with them."""
+    """Runs by key, with counts that are updated on every change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -355,7 +359,7 @@ class CountedRuns(dict[RunKey, T]):
 
 
 class UnconfirmedCreates(msgspec.Struct, eq=False):
-    """Creates whose outcome is unknown. One task looks them all up, and ends when none is left."""
+    """Creates whose outcome is unknown. One task looks them up in the store, and ends when none is left."""
 
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[object]]
@@ -385,6 +389,6 @@ class UnconfirmedCreates(msgspec.Struct, eq=False):
                 except StoreUnavailable:
                     break
                 except Exception:
-                    log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+                    log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
                 del self._runs[run]
         self._task = None

@@ -1,8 +1,8 @@
-"""Brings runs into memory: at the start of a host, on request, and for a short while from what memory still has.
+"""Loads runs into memory, at the start of a host and on request.
 
-`RunLoader` folds a run from its log, or takes the state of a run that was parked a short while ago. A run that is
-being loaded has one task, and all callers wait for it (`LoadsInProgress`). `RecentRuns` keeps small runs that have
-just ended, because callers that waited for the end read the run right away.
+`RunLoader` folds a run from its log, or returns the cached state of a run that was parked recently. A run that is being
+loaded has one task, and all callers wait for it (`LoadsInProgress`). `RecentRuns` caches small runs that have just
+ended, because callers that waited for the end usually read the run next.
 """
 
 import asyncio
@@ -30,74 +30,77 @@ from weftwork.protocol.run.projection import StoredRun
 log = logging.getLogger("weftwork.run")
 
 MAX_PARKED: Final = 64
-"""Parked runs whose state is kept, so that a long conversation is not folded again for each of its turns."""
+"""Parked runs whose state is cached, so that a long conversation is not folded again for each of its turns."""
 MAX_PARKED_PARENTS: Final = 1024
-"""The same for runs that wait for children, which are usually wanted again sooner."""
+"""The same for runs that wait for children, which are usually loaded again sooner."""
 MAX_PARKED_BYTES: Final = 16 * 2**20
-"""Total size of their logs, which is about the size of the states."""
+"""Total log size of the cached runs, which is about the size of their states."""
 MAX_RECENT: Final = 256
-"""Number of ended runs that are kept."""
+"""Number of ended runs that are cached."""
 MAX_RECENT_RUN_BYTES: Final = 16_384
-"""Size of the largest ended run that is kept."""
+"""Size of the largest ended run that is cached."""
 RECOVERY_BATCH: Final = 100
-"""Runs that are woken together when the host starts."""
+"""Runs that are loaded concurrently when the host starts."""
 UNLOADABLE_RETRY_S: Final = 60
 
 
 class LoadedRun(msgspec.Struct, frozen=True):
-    """A run as the store has it, and the fold of that."""
+    """A stored run and its folded state."""
 
     state: RunState
     stored: StoredRun
     log_bytes: int
     """Size of its log."""
     redactor: Redactor | None = None
-    """What it has learnt to hide, if that is known."""
+    """The redactor of a cached run, with the values that it has learnt; None after a load from the log."""
 
 
 class RunLoader(msgspec.Struct, eq=False):
-    """Loads runs, and keeps the states of parked ones. A state that is taken from here has one owner until it is parked
-    again."""
+    """Loads runs, and caches the states of parked ones. `take` and `load` remove a state from the cache, so it has one
+    owner until the run is parked again."""
 
     _runtime: Runtime
     _catalog: WorkflowCatalog
     _parked: dict[bool, OrderedDict[RunKey, LoadedRun]] = msgspec.field(
         default_factory=lambda: {True: OrderedDict(), False: OrderedDict()}
     )
-    """Those that wait for children apart from the others."""
+    """Runs that wait for children (True) and other runs (False), least recently parked first."""
     _parked_bytes: int = 0
 
     def park(self, loaded: LoadedRun) -> None:
-        """Keep the state of a parked run."""
+        """Cache the state of a parked run."""
         parents = bool(loaded.state.awaiting_children)
-        kept = self._parked[parents]
-        most = MAX_PARKED_PARENTS if parents else MAX_PARKED
-        kept[loaded.state.header.key] = loaded
+        cache = self._parked[parents]
+        limit = MAX_PARKED_PARENTS if parents else MAX_PARKED
+        cache[loaded.state.header.key] = loaded
         self._parked_bytes += loaded.log_bytes
-        while kept and (len(kept) > most or self._parked_bytes > MAX_PARKED_BYTES):
-            self._parked_bytes -= kept.popitem(last=False)[1].log_bytes
+        while cache and (len(cache) > limit or self._parked_bytes > MAX_PARKED_BYTES):
+            self._parked_bytes -= cache.popitem(last=False)[1].log_bytes
 
     def take(self, run: RunKey) -> LoadedRun | None:
-        """The state of a parked run, which is not kept any more."""
-        known = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
-        if known is not None:
-            self._parked_bytes -= known.log_bytes
-        return known
+        """Remove the state of a parked run from the cache and return it; None if it is not cached."""
+        cached = self._parked[True].pop(run, None) or self._parked[False].pop(run, None)
+        if cached is not None:
+            self._parked_bytes -= cached.log_bytes
+        return cached
 
     async def load(self, run: RunKey) -> LoadedRun | None:
-        """The run, or None if it is over or not there, or cannot be moved by this host. Raises StoreUnavailable."""
-        if (known := self.take(run)) is not None:
-            return known
+        """The run, or None if it has ended, does not exist, or cannot be executed by this host. Raises
+        StoreUnavailable."""
+        if (cached := self.take(run)) is not None:
+            return cached
         stored = await self._runtime.log.read_run(run)
         if stored is None or stored.projection.status in TERMINAL_STATUSES:
             return None
         header = stored.header
         try:
             if header.engine_version > ENGINE_VERSION:
-                raise HostFault(f"the run was written by engine version {header.engine_version}")
+                raise HostFault(
+                    f"the run was written by engine version {header.engine_version}, and this host has {ENGINE_VERSION}"
+                )
             plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
         except HostFault as fault:
-            log.error("run left as it is: %s", fault, extra={"runId": run.run_id})
+            log.error("run skipped: %s", fault, extra={"runId": run.run_id})
             return None
         sizes: list[int] = []
         state = await load_state(self._runtime.log, header, plan, sizes.append)
@@ -105,10 +108,10 @@ class RunLoader(msgspec.Struct, eq=False):
 
 
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
-    """The loading task of each run, while it lasts."""
+    """The tasks that are loading runs, by run. A task is removed when it ends."""
 
     def start(self, run: RunKey, work: Coroutine[Any, Any, LiveRun | None]) -> "asyncio.Task[LiveRun | None]":
-        """Begin loading; replaces a load of the same run that is under way."""
+        """Start a loading task, which replaces a load of the same run in progress."""
         task = self[run] = asyncio.create_task(work)
 
         def done(task: "asyncio.Task[LiveRun | None]") -> None:
@@ -120,7 +123,7 @@ class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
 
 
 class RecentRuns(msgspec.Struct, eq=False):
-    """Runs that have just ended, as the store has them, if they are small."""
+    """A cache of small runs that have just ended, as the store has them."""
 
     _runs: OrderedDict[RunKey, StoredRun] = msgspec.field(default_factory=OrderedDict[RunKey, StoredRun])
 
@@ -128,7 +131,7 @@ class RecentRuns(msgspec.Struct, eq=False):
         return self._runs.get(run)
 
     def add(self, run: RunKey, stored: StoredRun) -> None:
-        # About how much memory it costs; inputs are counted as the variables they became.
+        # The approximate memory of the run. Inputs count as the variables that they were copied to.
         size = sum(len(row.value) for row in stored.rows) + len(stored.projection.outputs or b"")
         if stored.header.configurable:
             size += len(encode_stored(stored.header.configurable))
@@ -142,30 +145,31 @@ class RecentRuns(msgspec.Struct, eq=False):
 
 
 async def recover_runs(queries: RunQueries, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
-    """Go on with every run that is neither over nor parked. Returns how many went on. Raises StoreUnavailable."""
+    """Resume every run that has neither ended nor parked; returns how many were resumed. Raises StoreUnavailable."""
     count = 0
     after: RunKey | None = None
     while page := await queries.unfinished_runs(after, RECOVERY_BATCH):
-        # Together: one after the other, each would wait for the store alone.
+        # Concurrently, so that the reads of a batch overlap.
         count += sum(await asyncio.gather(*map(wake, page)))
         after = page[-1]
     return count
 
 
 async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:
-    """Whether the run goes on. One that cannot be understood must not keep all the others from starting."""
+    """Resume one run; returns whether that worked. An error in one log must not keep the other runs from starting, so
+    it is logged. Raises only StoreUnavailable."""
     try:
         fault_point("recover.run")
         return await wake(run) is not None
     except StoreUnavailable:
         raise
     except Exception:
-        log.exception("run left as it is: its log cannot be folded", extra={"runId": run.run_id})
+        log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
         return False
 
 
 async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKey) -> RunState | None:
-    """The state of a run that has not ended, however long the store takes to give it; None if there is no such run."""
+    """The state of a run, retried until the store answers; None if the run has ended or does not exist."""
     while True:
         try:
             stored = await runtime.log.read_run(run)
@@ -178,10 +182,10 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
 
 
 async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
-    """Why a run cannot be moved here: most likely it needs node types that the host was started without."""
+    """The error for a request to a run that this host cannot execute, in most cases because a node type is missing."""
     try:
         await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     except HostFault as fault:
-        message = f"This host cannot go on with the run: {fault}. Start it with what the run needs."
+        message = f"This host cannot execute the run: {fault}. Restart the host with the node types that the run needs."
         return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
-    return HostFault(f"the run {stored.header.run_id} cannot be woken")
+    return HostFault(f"the run {stored.header.run_id} cannot be loaded")

@@ -1,4 +1,4 @@
-"""Background cleanup: deletes expired idempotency records at an interval, and then runs other chores."""
+"""Background cleanup: deletes expired idempotency records every ten minutes, and then runs other chores."""
 
 import asyncio
 import logging
@@ -18,7 +18,8 @@ SWEEP_INTERVAL_MS: Final = 600_000
 
 
 class Sweeper:
-    """Runs in the background from `start` to `stop`. Skipping a sweep harms nothing. `chores` are done after each."""
+    """Runs in the background from `start` to `stop`. `chores` run after each sweep. A skipped sweep does no harm: the
+    next one deletes more."""
 
     def __init__(
         self, records: IdempotencyRecords, retention: RunRetention, clock: Clock, *chores: Callable[[], Awaitable[None]]
@@ -56,5 +57,5 @@ class Sweeper:
                 for chore in self._chores:
                     await chore()
             except StoreUnavailable:
-                log.warning("store unavailable, sweeping later")
+                log.warning("store unavailable, cleanup postponed")
             await self._clock.sleep_until(self._clock.now() + SWEEP_INTERVAL_MS)

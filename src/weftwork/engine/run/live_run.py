@@ -118,7 +118,7 @@ class LiveRun:
         self._committed_view = CommittedView(state.header)
 
     def send(self, input_: Input | RunRequest) -> None:
-        """Put an input into the inbox, and start the driver task if there is none and the run exists in the store."""
+        """Put an input into the inbox, and start the driver task if it does not run and the store has the run."""
         self._inbox.put(input_)
         if self._driver is None and not self._closing and not self._is_uncreated:
             self._driver = asyncio.create_task(self._drive())
