@@ -122,7 +122,7 @@ async def test_children_that_nobody_could_wait_for_are_not_started() -> None:
         return Completed({}, (await new(context, "a"),))
 
     assert await _misused(same) == "Two child runs of the node have the same key."
-    assert await _misused(left) == "A node that completes waits for no child run."
+    assert await _misused(left) == "The node completed although it started a child run that it waits for."
 
 
 async def test_what_a_failing_node_says_is_said_along_with_its_failure() -> None:

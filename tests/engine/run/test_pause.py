@@ -365,7 +365,7 @@ async def test_a_run_that_cannot_be_woken_cannot_be_cancelled_either() -> None:
     header = RunHeader("run-old", CALLER.partition, CALLER.owner, "gone", "0" * 64, 0)
     await bench.store.log.create(header)
     assert await bench.executor.recover() == 0
-    with pytest.raises(ClientFault, match="cannot go on with the run: the definition") as refused:
+    with pytest.raises(ClientFault, match="cannot execute the run: the definition") as refused:
         await bench.cancel(header.key)
     assert refused.value.code == "service_unavailable"
 

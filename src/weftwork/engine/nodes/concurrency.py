@@ -1,4 +1,4 @@
-"""Limits how many nodes run at once: per node type, per tenant, and for nodes that hold a thread."""
+"""Limits how many nodes run concurrently: per node type, per tenant, and for nodes that hold a thread."""
 
 import asyncio
 from collections import deque
@@ -9,29 +9,29 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 Slots = tuple[tuple[str, int], ...]
-"""Names of what is limited, with the limits."""
+"""Names of limits with the number of their slots."""
 
 
 class ConcurrencyLimiter(msgspec.Struct, eq=False):
-    """First come, first served, for each thing that is limited.
+    """A semaphore for each name; slots are granted in the order of requests.
 
-    Slots are acquired in order, those of the tenant first. So a node that waits for a second slot holds only one of
-    its own tenant, and one tenant cannot block another by waiting.
+    Slots are acquired one after the other, those of the tenant first. A node that waits for its second slot holds only
+    a slot of its own tenant, so one tenant cannot block another by waiting.
     """
 
     _busy: dict[str, int] = {}
     _waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def acquire(self, slots: Slots) -> bool:
-        """Acquire all slots; returns whether there was a wait. Holds none when it is cancelled."""
+        """Acquire all slots; returns whether that took a wait. When cancelled, it holds no slot."""
         waited = False
-        taken: list[str] = []
+        acquired: list[str] = []
         try:
-            for name, most in slots:
-                waited = await self._acquire(name, most) or waited
-                taken.append(name)
+            for name, limit in slots:
+                waited = await self._acquire(name, limit) or waited
+                acquired.append(name)
         except BaseException:
-            for name in taken:
+            for name in acquired:
                 self._release(name)
             raise
         return waited
@@ -40,9 +40,9 @@ class ConcurrencyLimiter(msgspec.Struct, eq=False):
         for name, _ in slots:
             self._release(name)
 
-    async def _acquire(self, name: str, most: int) -> bool:
+    async def _acquire(self, name: str, limit: int) -> bool:
         queue = self._waiting.get(name)
-        if self._busy.get(name, 0) < most and not queue:
+        if self._busy.get(name, 0) < limit and not queue:
             self._busy[name] = self._busy.get(name, 0) + 1
             return False
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -51,10 +51,10 @@ class ConcurrencyLimiter(msgspec.Struct, eq=False):
             await mine
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():
-                # It held the slot already, handed over by a node that released it.
+                # A release had already handed the slot over to this waiter.
                 self._release(name)
             elif mine in (queue := self._waiting.get(name, deque())):
-                # It is gone where a release found it cancelled first.
+                # A release that came first has already removed this waiter from the queue.
                 queue.remove(mine)
             raise
         return True
@@ -64,7 +64,7 @@ class ConcurrencyLimiter(msgspec.Struct, eq=False):
         while queue:
             waiting = queue.popleft()
             if not waiting.done():
-                # Handed over: the number of the busy ones stays.
+                # The slot goes to the next waiter, so the number of busy slots does not change.
                 waiting.set_result(None)
                 return
         self._waiting.pop(name, None)
@@ -74,7 +74,8 @@ class ConcurrencyLimiter(msgspec.Struct, eq=False):
 
 
 def slots_for(declaration: NodeDeclaration, partition: str, limits: Limits) -> Slots:
-    """lim-12 (host): what a node has to wait for. A node that only waits itself counts for no limit of its tenant."""
+    """lim-12 (host): the slots that a node needs. A node type that resumes after a crash, such as a delay, only waits
+    and needs no slot of its tenant."""
     slots: Slots = ()
     if limits.max_nodes_per_tenant and not declaration.resumes_after_crash:
         slots += ((f"tenant:{partition}", limits.max_nodes_per_tenant),)
@@ -84,5 +85,5 @@ def slots_for(declaration: NodeDeclaration, partition: str, limits: Limits) -> S
 
 
 def thread_slots(limits: Limits) -> Slots:
-    """lim-12: what a plain function has to wait for, before anything is claimed for it."""
+    """lim-12: the slot of a plain function, acquired before its effect is claimed."""
     return (("threads", limits.max_node_threads),)

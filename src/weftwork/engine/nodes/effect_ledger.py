@@ -1,4 +1,5 @@
-"""The effects of one entry of a node: claimed before they happen, recorded after, never silently repeated."""
+"""The effects of one entry of a node. An effect is claimed before it happens and recorded afterwards, so that it is
+never repeated unnoticed."""
 
 import asyncio
 import logging
@@ -34,11 +35,11 @@ log = logging.getLogger("weftwork.node")
 
 MAX_STEPS: Final = 10_000
 MAX_STEP_BYTES: Final = 64 * 2**20
-"""What the steps of one entry may leave behind: it is kept until the node ends."""
+"""Total size of the results of the steps of one entry, which are kept in memory until the node ends."""
 
 
 class EffectLedger(msgspec.Struct, eq=False):
-    """What a node, or an item of a map, does to the world. `_node_id` is the node of the graph it belongs to."""
+    """Claims and records the effects of a node or of an item of a map. `_node_id` is the node in the graph."""
 
     _runtime: Runtime
     _report: Callable[[Input], None]
@@ -54,143 +55,148 @@ class EffectLedger(msgspec.Struct, eq=False):
     _closed: bool = False
 
     def key(self, step: str) -> str:
-        """The layer-2 identity of a step, or of the whole node."""
+        """The idempotency key of a step, or of the whole node (RFC layer 2)."""
         call = self._call
         return effect_key(self._tenant, call.run_id, call.node_id, call.visit, f"step:{step}" if step else "node")
 
     @property
     def has_unknown_outcome(self) -> bool:
-        """Whether the node was claimed before and nobody knows what became of it, whatever it is declared now."""
+        """Whether the node's own effect was claimed and its outcome is not recorded. The log decides, because the
+        declaration of the node type may have changed since then."""
         return (
-            known := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
-        ) is not None and known.status == "open"
+            effect := self._node.effects.get(EffectRef(WHOLE_NODE, self._item))
+        ) is not None and effect.status == "open"
 
-    async def claim_node(self, wanted: dict[str, Any]) -> NodeOutcome | None:
-        """Claim the node itself. An outcome if a person has reported what became of it. Raises InterruptPending.
+    async def claim_node(self, output_schema: dict[str, Any]) -> NodeOutcome | None:
+        """Claim the effect of the node itself. Returns None if the node may run, or the outcome that a person has
+        reported for an earlier attempt.
 
-        wanted: the schema of its outputs; an answer that does not fit it is asked for again.
+        `output_schema` is the schema of the outputs; a person whose report does not match it is asked again. Raises
+        InterruptPending.
         """
-        place = EffectRef(WHOLE_NODE, self._item)
-        known = self._node.effects.get(place) or EffectState()
-        if known.status == "failed":
-            raise StepFailed(_recorded_failure(known))
-        if known.status == "open":
+        ref = EffectRef(WHOLE_NODE, self._item)
+        effect_state = self._node.effects.get(ref) or EffectState()
+        if effect_state.status == "failed":
+            raise StepFailed(_recorded_failure(effect_state))
+        if effect_state.status == "open":
             answer = self._reported_outcome(
-                place, known, lambda said: bool(check_inline(wanted, _reported_outputs(said), "/output"))
+                ref, effect_state, lambda said: bool(check_inline(output_schema, _reported_outputs(said), "/output"))
             )
             if answer["outcome"] == "done":
                 return Completed(_reported_outputs(answer))
             if answer["outcome"] == "failed":
                 return _REPORTED_FAILED
-            await self.record(place, {})
-        await self._claim(place)
+            await self.record(ref, {})
+        await self._claim(ref)
         return None
 
     def close(self) -> None:
-        """The entry is over. What was claimed and never begun did not happen, and nobody knows that better."""
-        unbegun, self._unstarted, self._closed = self._unstarted, set[EffectRef](), True
-        for place in unbegun:
-            nobody: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
-            self._report(EffectEnded(self._node_id, place, {}, nobody, self._call.entry_sequence))
+        """The entry has ended: record that effects which were claimed and never started did not happen."""
+        unstarted, self._unstarted, self._closed = self._unstarted, set[EffectRef](), True
+        for ref in unstarted:
+            ignored: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
+            self._report(EffectEnded(self._node_id, ref, {}, ignored, self._call.entry_sequence))
 
     async def record_node_end(self, outcome: NodeOutcome) -> None:
-        """Record how the node itself ended, where its own end does not say so: an item of a map."""
-        place = EffectRef(WHOLE_NODE, self._item)
+        """Record the outcome of the node's own effect for an item of a map, which has no terminal event of its own."""
+        ref = EffectRef(WHOLE_NODE, self._item)
         if isinstance(outcome, Failed):
             failure = error_object(outcome.code, outcome.message, outcome.details)
-            await self.record(place, {} if outcome.retryable else {"error": failure})
+            await self.record(ref, {} if outcome.retryable else {"error": failure})
         elif isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data):
-            await self.record(place, {})
+            await self.record(ref, {})
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
         """See ports.nodes.NodeContext."""
         if not 0 < len(name) <= MAX_STEP_NAME or name in self._used:
-            message = f"A step has a name of 1 to {MAX_STEP_NAME} characters that no other step of the node has."
+            message = f"The name of a step must have 1 to {MAX_STEP_NAME} characters and be unique in the node."
             raise StepFailed(Failed("node_misused", message, retryable=False))
         self._used.add(name)
         if len(self._used) > MAX_STEPS or self._bytes > MAX_STEP_BYTES:
-            message = f"A node has at most {MAX_STEPS:,} steps with results of {MAX_STEP_BYTES:,} bytes in all."
+            message = f"The node has more than {MAX_STEPS:,} steps, or more than {MAX_STEP_BYTES:,} bytes of results."
             raise StepFailed(Failed("node_output_too_large", message, retryable=False))
-        place = EffectRef(name, self._item)
-        known = self._node.effects.get(place) or EffectState()
-        if known.status == "open" and effect == "once":
-            answer = self._reported_outcome(place, known)
-            # Nothing, if it did not happen.
-            told: dict[str, Any] = {}
+        ref = EffectRef(name, self._item)
+        effect_state = self._node.effects.get(ref) or EffectState()
+        if effect_state.status == "open" and effect == "once":
+            answer = self._reported_outcome(ref, effect_state)
+            # An empty outcome says that the effect did not happen.
+            outcome: dict[str, Any] = {}
             if answer["outcome"] == "done":
-                told = {"output": answer.get("output")}
+                outcome = {"output": answer.get("output")}
             elif answer["outcome"] == "failed":
-                told = {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
-            known = await self.record(place, told)
-        if known.status in ("free", "open"):
-            # One that is sent again is claimed again: whoever is first sends it.
-            await self._claim(place, known.claim if known.status == "open" else "")
-            known = await self._run(place, run)
-        self.now = max(self.now, known.recorded_at)
-        self._bytes += len(encode_stored(known.output))
-        if known.status == "failed":
-            raise StepFailed(_recorded_failure(known))
-        # A copy: what the node does with it must not reach the state of the run.
-        return deepcopy(known.output)
+                outcome = {"error": error_object(_REPORTED_FAILED.code, _REPORTED_FAILED.message)}
+            effect_state = await self.record(ref, outcome)
+        if effect_state.status in ("free", "open"):
+            # A repeatable effect is claimed again, so that of two executors only the first repeats it.
+            await self._claim(ref, effect_state.claim if effect_state.status == "open" else "")
+            effect_state = await self._run(ref, run)
+        self.now = max(self.now, effect_state.recorded_at)
+        self._bytes += len(encode_stored(effect_state.output))
+        if effect_state.status == "failed":
+            raise StepFailed(_recorded_failure(effect_state))
+        # A copy, so that changes by the node do not reach the state of the run.
+        return deepcopy(effect_state.output)
 
-    async def record(self, place: EffectRef, outcome: dict[str, Any]) -> EffectState:
-        """Record what became of an effect, and return that when it is durable."""
+    async def record(self, ref: EffectRef, outcome: dict[str, Any]) -> EffectState:
+        """Record the outcome of an effect; returns the recorded effect when it is durable."""
         durable: asyncio.Future[EffectState] = asyncio.get_running_loop().create_future()
-        self._report(EffectEnded(self._node_id, place, outcome, durable, self._call.entry_sequence))
+        self._report(EffectEnded(self._node_id, ref, outcome, durable, self._call.entry_sequence))
         return await durable
 
-    async def _run(self, place: EffectRef, run: Callable[[], Awaitable[Any]]) -> EffectState:
-        """Do it and record it. What it raises is recorded too, and raised by whoever reads the record."""
+    async def _run(self, ref: EffectRef, run: Callable[[], Awaitable[Any]]) -> EffectState:
+        """Run the step and record its result. An exception is recorded as a failure, which the caller raises from the
+        record; NotDone and StepFailed are raised after they were recorded."""
         try:
             output = await run()
             failure = OUTPUT_TOO_LARGE if is_too_large(output) else None
         except NotDone:
-            await self.record(place, {})
+            await self.record(ref, {})
             raise
         except StepFailed as failed:
             output, failure = None, failed.failure
-            await self.record(place, {"error": error_object(failure.code, failure.message, failure.details)})
+            await self.record(ref, {"error": error_object(failure.code, failure.message, failure.details)})
             raise
         except Exception:
             log.exception("step raised", extra={"runId": self._call.run_id, "nodeId": self._call.node_id})
             output, failure = None, Failed("step_failed", "The step raised an error; the host's log has the details.")
         if failure is not None:
-            return await self.record(place, {"error": error_object(failure.code, failure.message, failure.details)})
-        return await self.record(place, {"output": output})
+            return await self.record(ref, {"error": error_object(failure.code, failure.message, failure.details)})
+        return await self.record(ref, {"output": output})
 
-    async def _claim(self, place: EffectRef, instead: str = "") -> None:
+    async def _claim(self, ref: EffectRef, replaces: str = "") -> None:
         claim = self._runtime.ids.event_ids(1)[0]
         granted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._report(EffectClaimed(self._node_id, place, claim, granted, self._call.entry_sequence, instead))
-        self._unstarted.add(place)
+        self._report(EffectClaimed(self._node_id, ref, claim, granted, self._call.entry_sequence, replaces))
+        self._unstarted.add(ref)
         if not await granted or self._closed:
-            # Somebody else moves this run, or the entry is over. It is let go of here, and this task with it.
+            # Another process executes this run, or the entry has ended. Wait here until this task is cancelled.
             await asyncio.get_running_loop().create_future()
-        self._unstarted.discard(place)
+        self._unstarted.discard(ref)
 
     def _reported_outcome(
-        self, place: EffectRef, known: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
+        self, ref: EffectRef, effect_state: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
     ) -> dict[str, Any]:
-        """What a person reported about an effect with an unknown outcome. Raises InterruptPending."""
-        for again in count():
-            asked = outcome_interrupt(self._call.node_id, self._call.visit, place, known.claims, again)
-            if asked.key not in self._call.answers:
-                raise InterruptPending(asked)
-            answer: dict[str, Any] = self._call.answers[asked.key].value
+        """The report of a person about an effect with an unknown outcome. Raises InterruptPending until there is one
+        that fits."""
+        for number in count():
+            interrupt = outcome_interrupt(self._call.node_id, self._call.visit, ref, effect_state.claims, number)
+            if interrupt.key not in self._call.answers:
+                raise InterruptPending(interrupt)
+            answer: dict[str, Any] = self._call.answers[interrupt.key].value
             if answer["outcome"] != "done" or not is_unfit(answer):
                 return answer
-        raise AssertionError("there is always another number")
+        raise AssertionError("count() does not end")
 
 
-_REPORTED_FAILED = Failed("effect_failed", "Somebody has said that this failed.", retryable=False)
+_REPORTED_FAILED = Failed("effect_failed", "A person reported that the effect failed.", retryable=False)
 
 
 def _reported_outputs(answer: dict[str, Any]) -> dict[str, Any]:
-    """The outputs that somebody says a node gave."""
+    """The outputs of the node according to a person's report."""
     output = answer.get("output")
     return output if is_object(output) else {} if output is None else {"output": output}
 
 
-def _recorded_failure(known: EffectState) -> Failed:
-    found = known.error or {}
-    return Failed(found["code"], found["message"], found.get("details"), retryable=False)
+def _recorded_failure(effect_state: EffectState) -> Failed:
+    error = effect_state.error or {}
+    return Failed(error["code"], error["message"], error.get("details"), retryable=False)

@@ -1,4 +1,4 @@
-"""A call of a node: from the state to what the node is given, and from its outcome to an input of the run."""
+"""A call of a node: builds its arguments from the state, and turns its outcome into an input of the run."""
 
 import logging
 from typing import Any, Final
@@ -17,13 +17,13 @@ from weftwork.protocol.run.events import Draft
 log = logging.getLogger("weftwork.node")
 
 COMPLETED_WITH_AWAITED_CHILD: Final = Failed(
-    "node_misused", "A node that completes waits for no child run.", retryable=False
+    "node_misused", "The node completed although it started a child run that it waits for.", retryable=False
 )
 RAISED_MESSAGE: Final = "The node raised an error; the host's log has the details."
 
 
 def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
-    """What the node is given, or why it cannot be called. No repetition would help."""
+    """The arguments of the node, or a failure that is not retryable if its inputs are missing or invalid."""
     place = state.plan.nodes[node_id]
     node, declaration = place.node, place.node.declaration
     entered = state.nodes[node_id].entry_sequence
@@ -32,13 +32,15 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
         return NodeFailed(node_id, "node_input_missing", message, retryable=False, entry_sequence=entered)
     if isinstance(inputs, data_flow.FailedInput):
-        message = f"The expression of the input {inputs.port} gave no value: {inputs.message}"
+        message = f"The expression of the input {inputs.port} failed: {inputs.message}"
         return NodeFailed(node_id, inputs.code, message, {"port": inputs.port}, retryable=False, entry_sequence=entered)
-    known = state.nodes[node_id]
-    # One that has children was called before, with the same.
-    wrong = check_node_inputs(declaration.inputs, inputs) if not known.children else None
-    if wrong is not None:
-        return NodeFailed(node_id, wrong.code, wrong.message, wrong.details, retryable=False, entry_sequence=entered)
+    node_state = state.nodes[node_id]
+    # A node with children was called before with the same inputs, which were valid.
+    failure = check_node_inputs(declaration.inputs, inputs) if not node_state.children else None
+    if failure is not None:
+        return NodeFailed(
+            node_id, failure.code, failure.message, failure.details, retryable=False, entry_sequence=entered
+        )
     untrusted = data_flow.untrusted_inputs(state, node_id)
     return NodeCall(
         state.header.run_id,
@@ -49,14 +51,14 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         state.loop_rounds.get(place.counted_loop, 0) if place.counted_loop is not None else 0,
         _make_arrivals(state, node_id) if declaration.gathers_edges else (),
         state.resolutions,
-        known.visits,
-        known.attempt,
+        node_state.visits,
+        node_state.attempt,
         entered,
-        known.children.copy(),
-        known.last_child_event,
-        known.open_children,
-        known.failed_children,
-        known.decision,
+        node_state.children.copy(),
+        node_state.last_child_event,
+        node_state.open_children,
+        node_state.failed_children,
+        node_state.decision,
         node.agent,
         state.header.configurable,
         contract=node.contract,
@@ -66,12 +68,12 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     )
 
 
-def check_node_inputs(wanted: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
-    """A failure if the inputs do not fit what the node type declares."""
-    violations = schema.check_inline(wanted, inputs, "/inputs")
+def check_node_inputs(input_schema: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:
+    """A failure if the inputs do not match the schema of the node type, else None."""
+    violations = schema.check_inline(input_schema, inputs, "/inputs")
     if not violations:
         return None
-    message = f"An input does not fit the node type: {violations[0].message}."
+    message = f"An input of the node is invalid: the value at the pointer {violations[0].message}."
     return Failed("node_config_invalid", message, {"pointer": violations[0].pointer}, retryable=False)
 
 
@@ -82,35 +84,35 @@ def _make_arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
 
 
 def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: NodeOutcome) -> Input:
-    """The outcome as the run takes it in. Effects that are not allowed make a failure of it."""
-    # Of the call, because the state may have gone on to the next attempt.
+    """The outcome as an input of the run. An outcome with an effect that is not allowed becomes a failure."""
+    # The entry of the call counts, because the state may already be at the next attempt.
     node_id, entered = call.node_id, call.entry_sequence
     match outcome:
         case Completed(outputs, effects):
             if is_too_large(outputs):
                 return input_of_outcome(runtime, state, call, OUTPUT_TOO_LARGE)
-            wanted = _all_effect_events(state, node_id, effects)
-            if isinstance(wanted, Failed):
-                return input_of_outcome(runtime, state, call, wanted)
-            if wanted and any(draft.child is not None and draft.payload["awaited"] for draft in wanted):
+            drafts = _all_effect_events(state, node_id, effects)
+            if isinstance(drafts, Failed):
+                return input_of_outcome(runtime, state, call, drafts)
+            if drafts and any(draft.child is not None and draft.payload["awaited"] for draft in drafts):
                 return input_of_outcome(runtime, state, call, COMPLETED_WITH_AWAITED_CHILD)
-            return NodeCompleted(node_id, outputs, wanted, entered)
+            return NodeCompleted(node_id, outputs, drafts, entered)
         case AwaitsChildren(effects):
-            wanted = _all_effect_events(state, node_id, effects)
-            if isinstance(wanted, Failed):
-                return input_of_outcome(runtime, state, call, wanted)
-            return NodeAwaitsChildren(node_id, wanted, entered, call.last_child_event)
+            drafts = _all_effect_events(state, node_id, effects)
+            if isinstance(drafts, Failed):
+                return input_of_outcome(runtime, state, call, drafts)
+            return NodeAwaitsChildren(node_id, drafts, entered, call.last_child_event)
         case Suspended(interrupt, said):
-            wanted = interrupt_failure(interrupt) or _all_effect_events(state, node_id, said)
-            if isinstance(wanted, Failed):
-                return input_of_outcome(runtime, state, call, wanted)
-            return NodeSuspended(node_id, interrupt, entered, wanted)
+            drafts = interrupt_failure(interrupt) or _all_effect_events(state, node_id, said)
+            if isinstance(drafts, Failed):
+                return input_of_outcome(runtime, state, call, drafts)
+            return NodeSuspended(node_id, interrupt, entered, drafts)
         case Failed(code, message, details, retryable, said, cause):
-            chance = runtime.ids.random_fraction()
-            wanted = _all_effect_events(state, node_id, said)
-            if isinstance(wanted, Failed):
-                return input_of_outcome(runtime, state, call, wanted)
-            return NodeFailed(node_id, code, message, details, retryable, chance, entered, wanted, cause)
+            jitter = runtime.ids.random_fraction()
+            drafts = _all_effect_events(state, node_id, said)
+            if isinstance(drafts, Failed):
+                return input_of_outcome(runtime, state, call, drafts)
+            return NodeFailed(node_id, code, message, details, retryable, jitter, entered, drafts, cause)
 
 
 def _all_effect_events(state: RunState, node_id: str, effects: tuple[NodeEffect, ...]) -> tuple[Draft, ...] | Failed:
@@ -118,17 +120,17 @@ def _all_effect_events(state: RunState, node_id: str, effects: tuple[NodeEffect,
         return ()
     drafts: list[Draft] = []
     for effect in effects:
-        wanted = effect_events(state, node_id, effect)
-        if isinstance(wanted, Failed):
-            return wanted
-        drafts += wanted
+        events = effect_events(state, node_id, effect)
+        if isinstance(events, Failed):
+            return events
+        drafts += events
     return tuple(drafts)
 
 
 def input_of_exception(runtime: Runtime, state: RunState, call: NodeCall) -> Input:
-    """What a node raised goes to the log file; the wire learns only that it failed.
+    """The failure of a node that raised an unexpected exception. The exception is logged and not shown on the wire.
 
-    Whether the effect of a `once` node happened before that is not known, so it is not tried again.
+    The failure of a `once` node is not retryable, because its effect may have happened before the exception.
     """
     log.exception("node raised", extra={"runId": call.run_id, "nodeId": call.node_id})
     return input_of_outcome(
@@ -144,7 +146,7 @@ def is_once_node(state: RunState, call: NodeCall) -> bool:
 def make_part_call(
     whole: NodeCall, inputs: dict[str, Any], config: dict[str, Any], item: str, untrusted: bool
 ) -> NodeCall:
-    """What another node type is called with that runs as a part of this one."""
+    """The arguments of a node type that runs as a part of the node `whole`."""
     return NodeCall(
         whole.run_id,
         f"{whole.node_id}[{item}]",

@@ -1,8 +1,8 @@
-"""What a waiting node can do while it runs: the implementation of ports.nodes.NodeContext.
+"""The services for a waiting node: the implementation of ports.nodes.NodeContext.
 
-One `EntryContext` serves one entry of a node, or one item of a map that runs another node type as its body. Whatever
-must be durable before the node goes on is reported to the run as an input with a future, which the run resolves after
-the commit. Results of single items share commits (`ItemRecords`).
+One `EntryContext` serves one entry of a node, or one item of a map that runs another node type as its body. If
+something must be durable before the node continues, it is reported to the run as an input with a future, which the run
+resolves after the commit. Outputs of single items share commits (`ItemRecords`).
 """
 
 import asyncio
@@ -59,11 +59,11 @@ log = logging.getLogger("weftwork.node")
 
 MAX_ITEMS_PER_COMMIT: Final = 128
 """Items of a node that go into one append."""
-STEP_NOT_DONE: Final = Failed("step_not_done", "A step of the node could not be done; nothing has happened.")
+STEP_NOT_DONE: Final = Failed("step_not_done", "A step of the node was not done, and it had no effect.")
 
 
 class EntryContext:
-    """Implements ports.nodes.NodeContext for one entry of one node, or as a part of it of one item of a map."""
+    """Implements ports.nodes.NodeContext for one entry of a node, or for one item of a map in it."""
 
     __slots__ = (
         "_buffered",
@@ -125,9 +125,9 @@ class EntryContext:
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         node_type = self._runtime.types[type_id]
-        wrong = check_node_inputs(node_type.declaration.inputs, inputs)
-        if wrong is not None:
-            return wrong
+        failure = check_node_inputs(node_type.declaration.inputs, inputs)
+        if failure is not None:
+            return failure
         call = make_part_call(self._call, inputs, config, item, self.untrusted)
         if isinstance(node_type, InstantNode):
             try:
@@ -142,7 +142,7 @@ class EntryContext:
         return OUTPUT_TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 
     async def run_as_part(self, node_type: WaitingNode, partition: str) -> NodeOutcome:
-        """Run as an item of a map, whose end the map records."""
+        """Run a node type as an item of a map. The map records the outcome."""
         slots = slots_for(node_type.declaration, partition, self._runtime.limits)
         await self._runtime.limiter.acquire(slots)
         once = node_type.declaration.effect == "once"
@@ -160,26 +160,27 @@ class EntryContext:
         return outcome
 
     async def run(self, node_type: WaitingNode) -> NodeOutcome:
-        """The outcome of the node, which holds its slots. A node that must not happen twice is claimed first."""
+        """Run the node, which holds its slots, and return its outcome. The effect of a node that must not happen twice
+        is claimed first."""
         try:
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
-            if once and (known := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
-                return known
+            if once and (reported := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
+                return reported
             return await node_type.run(self._call, self)
-        except InterruptPending as asking:
-            return Suspended(asking.interrupt)
+        except InterruptPending as pending:
+            return Suspended(pending.interrupt)
         except (StepFailed, ExpressionFault) as error:
             return raised_failure(error)
         except NotDone:
             return STEP_NOT_DONE
         except (KeyboardInterrupt, SystemExit) as error:
-            # A task would hand it on to the event loop, and that would end the host.
+            # A task passes these on to the event loop, which would end the host.
             raise RuntimeError("the node tried to end the process") from error
         finally:
             self.close()
 
     def close(self) -> None:
-        """The entry is over: what is still to be said about it is said now."""
+        """The entry has ended: report its buffered events and its unstarted claims."""
         self._buffered.flush()
         self._effects.close()
 
@@ -187,7 +188,7 @@ class EntryContext:
         return self._effects.key(step)
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
-        # What was said before it stands before it.
+        # Events that the node emitted before the step come before it in the log.
         self._buffered.flush()
         if not plain:
             return await self._effects.step(name, effect, run)
@@ -199,28 +200,28 @@ class EntryContext:
             self._runtime.limiter.release(slots)
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
-        known = self._call.answers.get(interrupt.key)
-        if known is None:
-            if (wrong := interrupt_failure(interrupt)) is not None:
-                raise StepFailed(wrong)
+        resolution = self._call.answers.get(interrupt.key)
+        if resolution is None:
+            if (failure := interrupt_failure(interrupt)) is not None:
+                raise StepFailed(failure)
             if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
                 raise InterruptPending(interrupt)
-            known = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
-        elif not is_answer_to(known, self._call.node_id, interrupt):
+            resolution = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
+        elif not is_answer_to(resolution, self._call.node_id, interrupt):
             raise StepFailed(INTERRUPT_KEY_REUSED)
-        self._effects.now = max(self._effects.now, known.at)
-        if known.untrusted:
+        self._effects.now = max(self._effects.now, resolution.at)
+        if resolution.untrusted:
             self.mark_untrusted()
-        # A copy: what the node does with it must not reach the state of the run.
-        return msgspec.structs.replace(known, value=deepcopy(known.value), data=None)
+        # A copy, so that changes by the node do not reach the state of the run.
+        return msgspec.structs.replace(resolution, value=deepcopy(resolution.value), data=None)
 
     async def _pass_interrupt(self, interrupt: Interrupt, value: Any) -> Resolution:
         self._buffered.flush()
         passed: asyncio.Future[Resolution | None] = asyncio.get_running_loop().create_future()
         self._report(InterruptPassed(self._node_id, interrupt, value, passed, self._call.entry_sequence))
-        if (found := await passed) is None:
-            raise StepFailed(Failed("node_misused", "This cannot be asked now.", retryable=False))
-        return found
+        if (resolution := await passed) is None:
+            raise StepFailed(Failed("node_misused", "The run refused this interrupt.", retryable=False))
+        return resolution
 
     async def prepare_child(
         self,
@@ -236,15 +237,17 @@ class EntryContext:
         cascade: bool = True,
     ) -> NewChild | Failed:
         if self._runtime.child_starter is None or self._call.node_id not in self._state.nodes:
-            return Failed("node_misused", "A part of a node cannot start child runs.", retryable=False)
-        wanted = ChildRequest(
+            return Failed(
+                "node_misused", "A node that is part of another node cannot start child runs.", retryable=False
+            )
+        request = ChildRequest(
             key, workflow_id, mapping, inputs or {}, cause, variables, outputs, awaited, cascade, self.untrusted
         )
         while True:
             try:
-                return await self._runtime.child_starter.prepare(self._state, self._call, wanted)
+                return await self._runtime.child_starter.prepare(self._state, self._call, request)
             except StoreUnavailable:
-                # No fault of the node: it waits, as its run does.
+                # An outage of the store is no failure of the node, so it waits like its run does.
                 await self._runtime.wait_for_store()
 
     @property
@@ -252,10 +255,11 @@ class EntryContext:
         return self._is_untrusted or self._state.nodes[self._node_id].untrusted
 
     def mark_untrusted(self, source: str | UnsetType = UNSET) -> None:
-        """trust-04 (RFC 0143): the log says so at once, and the fold knows it of all that the node makes later."""
+        """trust-04 (RFC 0143): record at once that the node has read external content. The fold then marks everything
+        that the node produces later as untrusted."""
         if source or not self.untrusted:
-            told = payloads.ExternalContent(self._node_id, source)
-            self._buffered.add(Draft.of(told, self._node_id, content_trust="untrusted"))
+            external = payloads.ExternalContent(self._node_id, source)
+            self._buffered.add(Draft.of(external, self._node_id, content_trust="untrusted"))
             self._buffered.flush()
         self._is_untrusted = True
 
@@ -265,7 +269,7 @@ class EntryContext:
 
     @property
     def _model_calls(self) -> EntryModelCalls:
-        """Made when it is first needed: few nodes call models."""
+        """Created on first use, because few nodes call models."""
         if self._model_calls_or_none is None:
             self._model_calls_or_none = EntryModelCalls(
                 self._runtime,
@@ -280,10 +284,10 @@ class EntryContext:
         return self._model_calls_or_none
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
-        # What was said before it stands before it.
+        # Events that the node emitted before the call come before it in the log.
         self._buffered.flush()
         if any(isinstance(message, UnresolvedMessage) for message in request.messages):
-            # media-49 (RFC 0091, trust): before a model is asked, and whether or not it will be.
+            # media-49 (RFC 0091, trust): marked before the call, also if no model is called in the end.
             self.mark_untrusted()
         answer = await self._model_calls.generate(request, along)
         await self._model_calls.emit_generated_media(answer)
@@ -305,7 +309,7 @@ class EntryContext:
 
     async def read_media(self, ref: object, most: int) -> MediaBytes:
         content = await self._model_calls.read_media(ref, most)
-        # media-89 (host): what a run has read is named in its log, and so stays as long as that.
+        # media-89 (host): the event names the asset that the run has read, so the asset is kept as long as the log.
         self.mark_untrusted(media_ref(content.sha256))
         return content
 
@@ -323,7 +327,7 @@ class EntryContext:
 
 
 class ItemRecords(msgspec.Struct, eq=False):
-    """Results of single items of one entry of a node. All of one turn of the event loop go into one append."""
+    """Outputs of single items of one entry of a node. Items of one iteration of the event loop share an append."""
 
     _report: Callable[[Input], None]
     _node_id: str
@@ -341,7 +345,7 @@ class ItemRecords(msgspec.Struct, eq=False):
         self._items.append((index, output))
         if len(self._items) >= MAX_ITEMS_PER_COMMIT:
             self._flush(durable)
-        # Shielded: others wait for the same commit.
+        # Shielded, because other items wait for the same future.
         await asyncio.shield(durable)
 
     def _flush(self, durable: asyncio.Future[None]) -> None:

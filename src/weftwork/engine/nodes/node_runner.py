@@ -1,8 +1,8 @@
-"""Runs the nodes of one run: instant nodes at once, waiting nodes as tasks that can be stopped.
+"""Runs the nodes of one run: instant nodes inline, waiting nodes as tasks that can be cancelled.
 
-Each outcome is reported as an input of the run. A node that the run no longer wants is cancelled and muted, so that
-nothing it still does is reported. One that does not stop within STOP_GRACE_S is abandoned. `run_within` applies the
-time limit of a node.
+Each outcome is reported as an input of the run. A node that the run no longer needs is cancelled and muted, so that
+nothing is reported for it any more. A node that does not stop within STOP_GRACE_S is abandoned. `run_within` applies
+the time limit of a node.
 """
 
 import asyncio
@@ -29,21 +29,21 @@ from weftwork.protocol.privacy.redaction import Redactor
 log = logging.getLogger("weftwork.node")
 
 STOP_GRACE_S: Final = 3.0
-"""Seconds a node may take to stop before the run goes on without it."""
+"""Seconds that a node may take to stop before the run continues without it."""
 
 
 class _Reporter(msgspec.Struct, eq=False):
-    """What one launch of a node says to its run; nothing more once the run has let go of it."""
+    """Passes the inputs of one launched node on to its run, until it is muted."""
 
     _report: Callable[[Input], None]
     muted: bool = False
     stopped: bool = False
-    """The run told it to end."""
+    """The run has cancelled the node."""
     slots: Slots = ()
 
-    def __call__(self, given: Input) -> None:
+    def __call__(self, input_: Input) -> None:
         if not self.muted:
-            self._report(given)
+            self._report(input_)
 
 
 class NodeRunner(msgspec.Struct, eq=False, weakref=True):
@@ -59,11 +59,11 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
     _closing: bool = False
 
     def is_running(self, node_id: str) -> bool:
-        """Whether some entry of that node runs here."""
+        """Whether any entry of that node runs here."""
         return node_id in self._tasks
 
     def run_instant(self, state: RunState, node_id: str) -> Input | None:
-        """The outcome of a node that needs no waiting, or None for one to launch after the commit."""
+        """The outcome of an instant node, or None for a node that must be launched."""
         node_type = self._type(state, node_id)
         if not isinstance(node_type, InstantNode):
             return None
@@ -78,7 +78,8 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             return input_of_exception(self._runtime, state, call)
 
     def launch(self, state: RunState, node_id: str) -> None:
-        """Run a node whose start is durable or need not be. After a crash this enters it again as the same attempt."""
+        """Start a node whose start is durable, or need not be because the node is pure. A running entry of the same
+        node is dropped."""
         fault_point("node.launch")
         node_type = self._type(state, node_id)
         call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
@@ -96,7 +97,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
                 self._report(outcome)
 
     def stop(self, state: RunState) -> None:
-        """Stop everything that runs, once; each node reports its end, at the latest after the grace time."""
+        """Cancel all running nodes, once. Each node reports its end, at the latest after STOP_GRACE_S."""
         for node_id in state.running:
             if node_id not in self._tasks:
                 self._report(NodeStopped(node_id))
@@ -107,12 +108,12 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             self._grace = asyncio.get_running_loop().call_later(STOP_GRACE_S, self._abandon)
 
     def drop_all(self) -> None:
-        """Let go of everything that runs; no word of it is heard any more."""
+        """Cancel and mute all running nodes."""
         for node_id in list(self._tasks):
             self._drop(node_id)
 
     def drop_stale(self, state: RunState) -> None:
-        """Let go of what the log no longer says is running."""
+        """Cancel and mute the nodes whose entry is no longer running according to the log."""
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         for node_id in [each for each in self._tasks if running.get(each) != self._entry_sequences[each]]:
             self._drop(node_id)
@@ -123,7 +124,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         reporter.stopped = True
         self._tasks.pop(node_id).cancel()
         if reporter.slots:
-            # A node that ignores its cancellation must not hold its slots for ever.
+            # A node that ignores its cancellation must not hold its slots longer than the grace time.
             asyncio.get_running_loop().call_later(STOP_GRACE_S, self._release_slots, reporter)
 
     def _release_slots(self, reporter: _Reporter) -> None:
@@ -136,7 +137,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         return node_id in self._tasks and self._entry_sequences[node_id] == entered
 
     def close(self) -> list[asyncio.Task[Any]]:
-        """Cancel without reporting, for a host that goes away; returns what is still ending."""
+        """Cancel all nodes without reporting, for a host that closes; returns the tasks that are still ending."""
         self._closing = True
         if self._grace is not None:
             self._grace.cancel()
@@ -157,16 +158,16 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         except asyncio.CancelledError:
             if reporter.stopped:
                 raise
-            # Nobody stopped this node: it cancelled itself, or something that it waited for was cancelled.
+            # The run did not cancel this node: it cancelled itself, or something that it awaited was cancelled.
             return input_of_exception(self._runtime, state, call)
         except BaseException:
-            # Whatever it is: a node that says nothing would keep its run waiting for ever.
+            # Also SystemExit and the like: without an outcome, the run would wait for this node without end.
             return input_of_exception(self._runtime, state, call)
 
     async def _run_node(
         self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
     ) -> NodeOutcome:
-        """The outcome of the node once it holds its slots. Waiting for them does not count towards its time limit."""
+        """Acquire the slots of the node and run it. Waiting for slots does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
         slots = slots_for(node_type.declaration, state.header.partition, runtime.limits)
@@ -181,12 +182,12 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             if not limit:
                 return await work
             outcome = await run_within(runtime.clock, work, began, limit)
-            # One that is out of time may take its own to end, and is not heard any more then.
+            # A node that timed out may still be running; from here on nothing is reported for it.
             context.close()
         finally:
             self._release_slots(reporter)
         if isinstance(outcome, NodeTimedOut) and is_once_node(state, call):
-            # It may still happen.
+            # The effect of the node may still happen, so it must not be tried again.
             return msgspec.structs.replace(outcome, retryable=False)
         return outcome
 
@@ -211,13 +212,14 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
 
 
 class NodeTimedOut(Failed, frozen=True):
-    """The node had its time. What it does may still happen."""
+    """The node reached its time limit. Its effects may still happen."""
 
 
 async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
-    """node-13 (readings, Time limits): the outcome, or a failure once the attempt has had its time.
+    """node-13 (readings, Time limits): the outcome, or NodeTimedOut once `limit` milliseconds have passed since
+    `started_at`.
 
-    A node that does not heed its end is left behind.
+    A node that ignores its cancellation is left running in the background.
     """
     task = asyncio.ensure_future(work)
     timer = asyncio.ensure_future(clock.sleep_until(started_at + limit))
@@ -229,12 +231,12 @@ async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int
             return task.result()
         return NodeTimedOut("node_timeout", f"The node did not end within {limit} ms.")
     except asyncio.CancelledError:
-        # The run is to end. The node may still clean up, and what it did in the end counts.
+        # The run has to end. The node may clean up, and its outcome counts.
         task.cancel()
         await asyncio.wait((task,))
         return task.result()
     finally:
         task.cancel()
         timer.cancel()
-        # What it raised knows this frame, which must not know it in turn.
+        # The traceback of the task's exception refers to this frame; a reference back to the task would be a cycle.
         del task

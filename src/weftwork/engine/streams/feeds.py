@@ -1,13 +1,13 @@
-"""Delivers committed events to readers. A feed is only an optimisation: when in doubt, the log is read again.
+"""Delivers committed events to readers. A feed is only an optimisation: in case of doubt the log is read again.
 
-Theory. A reader joins the feed of a run before it first reads the log, so nothing can fall between.
-While it keeps up it is served from the feed's short tail, whose events are encoded once for everybody;
-when it lags behind the tail it reads pages of the log, at its own pace, until it has caught up.
-Neither costs more memory than a few events: a page is bounded in bytes, and so are all tails together.
+Theory. A reader joins the feed of a run before it first reads the log, so it misses no event in between. A reader that
+keeps up is served from the feed's short tail, whose events are encoded once for all readers. A reader that falls behind
+the tail reads pages of the log, at its own pace, until it has caught up. Both need little memory: a page is limited in
+bytes, and so is the total of all tails.
 
-Notifications are not events of the log, such as a new annotation, and have no sequence in it, so a reader cannot resume
-from one. A reader that connects later, or is so slow that newer notifications have taken its place, does not get it;
-what it announces can be read in another way.
+Notifications, such as the one for a new annotation, are not events of the log and have no sequence, so a reader cannot
+resume from one. A reader that connects later, or is so slow that newer notifications have displaced it from the buffer,
+does not get it. Everything that a notification announces can also be read by a request.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 
 MAX_NOTIFICATION_BYTES: Final = 1_048_576
-"""What all notes may weigh; beyond it the oldest are dropped."""
+"""Total size of the buffered notifications; beyond it the oldest are dropped."""
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """A frame that comes behind the event `sequence`. `number` is its place among the notes of all runs."""
+    """A frame that is sent after the event `sequence`. `number` counts the notifications of all runs."""
 
     number: int
     sequence: int
@@ -39,55 +39,55 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Notifications(msgspec.Struct, eq=False):
-    """The latest event notifications of all runs that have readers."""
+    """Buffers the latest notifications of all runs that have readers."""
 
     count: int = 0
     _runs: dict[RunKey, deque[Notification]] = {}
     _order: deque[RunKey] = msgspec.field(default_factory=deque[RunKey])
-    """The run of each note, oldest first."""
+    """The run of each notification, oldest first."""
     _size: int = 0
 
     def add(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
         self.count += 1
-        note = Notification(self.count, sequence, frame)
-        self._runs.setdefault(run, deque()).append(note)
+        notification = Notification(self.count, sequence, frame)
+        self._runs.setdefault(run, deque()).append(notification)
         self._order.append(run)
-        self._size += note.size
+        self._size += notification.size
         while self._size > MAX_NOTIFICATION_BYTES and len(self._order) > 1:
             oldest = self._order.popleft()
-            kept = self._runs[oldest]
-            self._size -= kept.popleft().size
-            if not kept:
+            buffered = self._runs[oldest]
+            self._size -= buffered.popleft().size
+            if not buffered:
                 del self._runs[oldest]
 
-    def after(self, run: RunKey, told: int) -> list[Notification]:
-        """The notes of a run behind number `told`, oldest first."""
-        kept = self._runs.get(run)
-        return [note for note in kept if note.number > told] if kept is not None else []
+    def after(self, run: RunKey, number: int) -> list[Notification]:
+        """The notifications of a run with a larger number, oldest first."""
+        buffered = self._runs.get(run)
+        return [note for note in buffered if note.number > number] if buffered is not None else []
 
     def forget(self, run: RunKey) -> None:
-        """Called when the last reader of a run has left."""
-        kept = self._runs.pop(run, None)
-        if kept is not None:
-            self._size -= sum([note.size for note in kept])
+        """Drop the notifications of a run. Called when its last reader has left."""
+        buffered = self._runs.pop(run, None)
+        if buffered is not None:
+            self._size -= sum([note.size for note in buffered])
             self._order = deque([each for each in self._order if each != run])
 
 
 TAIL_EVENTS: Final = 64
 TAIL_BYTES: Final = 1_048_576
 ALL_TAILS_BYTES: Final = 8 * 2**20
-"""What all tails may weigh; beyond it the one that had no news for the longest time is dropped."""
+"""Total size of all tails; beyond it the tail that was unchanged for the longest time is dropped."""
 PAGE_EVENTS: Final = 256
 READ_BYTES: Final = 16_384
-"""How much a reader is given at once, unless it asks for more. The event that reaches it is the last."""
+"""Default size of a page for a reader. The event that reaches the size is the last of the page."""
 MAX_CONCURRENT_READS: Final = 8
-"""Pages read at the same time; their readers may be many, and each page may be one large event."""
+"""Pages of the log that are read concurrently. It limits memory, because each page may be one large event."""
 WAKE_BATCH: Final = 128
-"""Readers woken in one turn of the event loop. Requests that come in meanwhile have theirs in between."""
+"""Readers woken in one iteration of the event loop, so that requests are served in between."""
 
 
 class Feed(msgspec.Struct, eq=False):
-    """The tail of one run's log, kept while somebody reads it."""
+    """The tail of one run's log. It exists while the run has readers."""
 
     tail: list[Event] = []
     size: int = 0
@@ -96,19 +96,20 @@ class Feed(msgspec.Struct, eq=False):
     closed: bool = False
 
     def add(self, events: tuple[Event, ...]) -> None:
-        """Keep the newest, as far as they fit: one is kept however large it is, since all readers want it."""
+        """Append events and drop the oldest beyond the limits. The newest event is kept even if it is too large,
+        because all readers need it."""
         tail = self.tail
         if tail and events and events[0].sequence != tail[-1].sequence + 1:
             # Another executor wrote in between: a tail with a gap would hide its events from readers.
             self.clear()
         tail += events
-        weight = self.size + sum([event.size for event in events])
+        size = self.size + sum([event.size for event in events])
         old = 0
-        while len(tail) - old > TAIL_EVENTS or (weight > TAIL_BYTES and len(tail) - old > 1):
-            weight -= tail[old].size
+        while len(tail) - old > TAIL_EVENTS or (size > TAIL_BYTES and len(tail) - old > 1):
+            size -= tail[old].size
             old += 1
         del tail[:old]
-        self.size = weight
+        self.size = size
 
     def clear(self) -> None:
         self.tail.clear()
@@ -119,7 +120,7 @@ class Feed(msgspec.Struct, eq=False):
         _wake_some(waiting)
 
     def after(self, sequence: int) -> list[Event] | None:
-        """Events after that one if the tail holds them all, else None: read the log."""
+        """The events after that sequence if the tail has all of them; None if the reader has to read the log."""
         tail = self.tail
         if not tail or tail[0].sequence > sequence + 1:
             return None
@@ -141,7 +142,7 @@ def _end_wait(waiter: asyncio.Future[None]) -> None:
 
 
 class Reader(msgspec.Struct, eq=False):
-    """One reader's place in one run. `sequence` is the last event it was given."""
+    """One reader's position in one run. `sequence` is the last event that it has received."""
 
     _feed: Feed
     _notifications: Notifications
@@ -151,34 +152,35 @@ class Reader(msgspec.Struct, eq=False):
     _run: RunKey
     sequence: int
     ended: bool = False
-    """No further event will come: the run is over, or the host is shutting down."""
+    """No further event will come: the run has ended, or the host is shutting down."""
     wants_notifications: bool = False
-    """Whether this reader wants notifications; then `next` returns early while there is one, and
-    `take_notifications` gives it."""
+    """Whether this reader gets notifications. If so, `next` returns early while one is due, and `take_notifications`
+    returns it."""
 
     @property
     def has_notification(self) -> bool:
-        """Whether there is a note to take before the next event."""
+        """Whether a notification is due before the next event."""
         return bool(self._due_notifications())
 
     def take_notifications(self) -> list[Notification]:
-        """The notes that are due, each given once."""
-        notes = self._due_notifications()
-        if notes:
-            self._last_number = notes[-1].number
-        return notes
+        """The notifications that are due; each is returned once."""
+        due = self._due_notifications()
+        if due:
+            self._last_number = due[-1].number
+        return due
 
     def _due_notifications(self) -> list[Notification]:
-        untold = self._pending_notifications()
-        return list(takewhile(lambda note: note.sequence <= self.sequence, untold)) if untold else untold
+        pending = self._pending_notifications()
+        return list(takewhile(lambda note: note.sequence <= self.sequence, pending)) if pending else pending
 
     def _pending_notifications(self) -> list[Notification]:
         return self._notifications.after(self._run, self._last_number) if self.wants_notifications else []
 
     async def next(self, timeout: float, limit: int = PAGE_EVENTS, budget: int = READ_BYTES) -> list[Event]:
-        """The next events, as soon as there are any; empty after `timeout` seconds, when ended, or for a note.
+        """Wait for the next events. Empty after `timeout` seconds, when the stream has ended, or when a notification is
+        due.
 
-        None behind the one that reaches the budget of bytes, but always one if there is one.
+        The event that reaches `budget` bytes is the last; at least one event is returned if there is one.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
@@ -188,7 +190,7 @@ class Reader(msgspec.Struct, eq=False):
             if events:
                 return self._advance(take_bytes(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
-            # Before the log is read: whatever is published from here on ends the wait.
+            # Added before the log is read, so that an event that is published during the read ends the wait.
             feed.waiters.add(waiter)
             try:
                 if events is None:
@@ -209,7 +211,7 @@ class Reader(msgspec.Struct, eq=False):
         return []
 
     async def reread(self, first: int, last: int) -> list[Event]:
-        """Events that it was given before, from one on and not behind the other; as many as `next` gives."""
+        """Events from `first` to `last` that this reader has received before, limited like those of `next`."""
         events = self._feed.after(first - 1)
         if not events:
             async with self._reads:
@@ -217,33 +219,34 @@ class Reader(msgspec.Struct, eq=False):
         return take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
 
     def _advance(self, events: list[Event]) -> list[Event]:
-        """Stand after these, or after the one that the next note comes behind."""
-        untold = self._pending_notifications()
-        given = [event for event in events if event.sequence <= untold[0].sequence] if untold else events
-        if given:
-            self.sequence = given[-1].sequence
-            self.ended = given[-1].is_terminal
+        """Move the position behind these events, but not beyond the event after which the next notification is due.
+        Returns the events up to the new position."""
+        pending = self._pending_notifications()
+        delivered = [event for event in events if event.sequence <= pending[0].sequence] if pending else events
+        if delivered:
+            self.sequence = delivered[-1].sequence
+            self.ended = delivered[-1].is_terminal
         elif not events:
             self.ended = self._feed.closed
-        return given
+        return delivered
 
 
 class Feeds:
-    """The feeds of all runs that somebody reads."""
+    """The feeds of all runs that have readers."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._feeds: dict[RunKey, Feed] = {}
         self._tails: dict[RunKey, Feed] = {}
-        """Feeds with a tail, the newest news last."""
+        """Feeds with a tail, the most recently changed last."""
         self._size = 0
         self._notifications = Notifications()
         self._closed = False
         self.readers = 0
 
     def publish(self, run: RunKey, events: tuple[Event, ...]) -> None:
-        """Tell the readers of a run about events that are durable."""
+        """Deliver durable events to the readers of a run."""
         feed = self._feeds.get(run)
         if feed is None:
             return
@@ -257,29 +260,30 @@ class Feeds:
         feed.wake()
 
     def notify(self, run: RunKey, sequence: int, frame: StreamFrame) -> None:
-        """Give those who read the run now a frame that is not in its log, behind the event of that sequence."""
+        """Send a frame that is not in the log to the current readers of a run, after the event of that sequence."""
         feed = self._feeds.get(run)
         if feed is not None:
             self._notifications.add(run, sequence, frame)
             feed.wake()
 
     def invalidate(self, run: RunKey) -> None:
-        """The log may hold events of this run that were not published: its readers look there again."""
+        """Drop the tail of a run, because its log may have events that were not published. Readers read the log
+        again."""
         feed = self._feeds.get(run)
         if feed is not None:
             self._drop(run)
             feed.wake()
 
     def join(self, run: RunKey, sequence: int) -> Reader:
-        """Become a reader, standing after `sequence`. Call `leave` when done."""
+        """Add a reader that has all events up to `sequence`. The caller must call `leave` when done."""
         feed = self._feeds.get(run)
         if feed is None:
             feed = self._feeds[run] = Feed()
             feed.closed = self._closed
         feed.readers += 1
         self.readers += 1
-        notes = self._notifications
-        return Reader(feed, notes, notes.count, self._log, self._reads, run, sequence)
+        notifications = self._notifications
+        return Reader(feed, notifications, notifications.count, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
@@ -291,7 +295,7 @@ class Feeds:
             del self._feeds[run]
 
     def end(self, run: RunKey) -> None:
-        """End the readers of a run that is deleted: no event of it will come any more."""
+        """End the readers of a run that was deleted."""
         feed = self._feeds.get(run)
         if feed is not None:
             self._drop(run)
@@ -299,7 +303,7 @@ class Feeds:
             feed.wake()
 
     def close(self) -> None:
-        """End every reader cleanly: what is committed is still given, nothing more is waited for."""
+        """End all readers. Events that are committed are still delivered."""
         self._closed = True
         for feed in self._feeds.values():
             feed.closed = True
