@@ -149,7 +149,7 @@ def test_a_host_that_keeps_too_little_or_too_much_is_seen(tmp_path: Path, sabota
     def proof(ground: AssetHost) -> None:
         album = leave_some(ground)
         host = ground.start()
-        until(lambda: "assets that nothing refers to deleted" in host.errors, "the sweep to end")
+        until(lambda: "unreferenced assets deleted" in host.errors, "the sweep to end")
         ground.await_sweep(album.check_assets(host), 0)
 
     with AssetHost(tmp_path, sabotage) as ground, pytest.raises(AssertionError, match=seen):

@@ -190,7 +190,7 @@ async def test_media_that_are_not_what_they_are_said_to_be_are_warned_of() -> No
     key = await run_to_end(bench)
     (warned,) = await bench.payloads(key, "log.appended")
     assert warned["level"] == "warn"
-    assert "look like" in warned["message"]
+    assert "do not match their declared type" in warned["message"]
 
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"picture"

@@ -1,8 +1,9 @@
 """Deletes assets that no run refers to and no caller holds, and blobs that belong to no asset.
 
-Theory. Rows go first, with a tombstone of their keys in the same transaction; then the blobs, then the tombstone. A
-crash in between leaves tombstones, and the next sweep goes on with them. Blobs without a row are left by writers that
-died before they wrote one; they are looked for among blobs that are older than any write can last.
+Theory. Rows are deleted first, and tombstones of their keys are written in the same transaction; then the blobs are
+deleted, then the tombstones. A crash in between leaves tombstones, which the next sweep processes. Writers that died
+before they wrote a row have left blobs without one; the sweep looks for them among blobs that are too old to be part of
+a write in progress.
 """
 
 import logging
@@ -18,23 +19,24 @@ from weftwork.ports.storage.blobs import Blobs
 log = logging.getLogger("weftwork.assets")
 
 MAX_PER_CALL: Final = 200
-"""Assets that one call of `prune` deletes at most."""
+"""The number of assets that one call of `prune` deletes at most."""
 STRAY_AGE_MS: Final = 86_400_000
-"""How old bytes without a row must be: no writer takes so long."""
+"""The age at which a blob without a row is deleted. No write takes this long."""
 STRAY_SCAN_INTERVAL_MS: Final = 86_400_000
-"""How often they are looked for; listing all blobs is costly."""
+"""Time between two scans for blobs without a row. Listing all blobs is costly."""
 
 
 class SweepResult(msgspec.Struct, frozen=True):
-    """How far it came: assets deleted, their bytes, and whether there is more to do."""
-
     deleted: int
+    """Number of deleted assets."""
     freed: int
+    """Their bytes."""
     more: bool
+    """Whether another call may delete more."""
 
 
 class AssetSweep(msgspec.Struct, eq=False):
-    """media-80 (RFC 0055 C, retention): never takes what a run refers to."""
+    """media-80 (RFC 0055 C, retention): deletes only assets that no run refers to and no caller holds."""
 
     _rows: AssetIndex
     _blobs: Blobs
@@ -44,33 +46,33 @@ class AssetSweep(msgspec.Struct, eq=False):
     _scanned_at: int | None = None
 
     async def count(self) -> AssetUsage:
-        """What `prune` would delete, strays apart."""
+        """Number and size of the assets that `prune` would delete."""
         return await self._rows.unreferenced_usage(self._clock.now())
 
     async def prune(self, limit: int = MAX_PER_CALL) -> SweepResult:
-        """Delete assets that nobody refers to or holds, at most `limit`. Call it again as long as there is more."""
+        """Delete at most `limit` assets without reference and hold. Call again while the result says `more`."""
         await self._delete_tombstoned()
         while keys := self._unconfirmed_keys[:MAX_PER_CALL]:
             await self._delete_unknown(keys)
             del self._unconfirmed_keys[: len(keys)]
-        gone = await self._rows.tombstone_unreferenced(self._clock.now(), limit)
-        if gone.count:
+        pruned = await self._rows.tombstone_unreferenced(self._clock.now(), limit)
+        if pruned.count:
             fault_point("asset.doomed")
             await self._delete_tombstoned()
-        return SweepResult(gone.count, gone.size, gone.count >= limit)
+        return SweepResult(pruned.count, pruned.size, pruned.count >= limit)
 
     async def delete_strays(self) -> int:
-        """Delete bytes that belong to no asset; how many there were."""
-        found, keys = 0, list[str]()
+        """Delete blobs that belong to no asset; returns how many."""
+        deleted, keys = 0, list[str]()
         async for key in self._blobs.keys(self._clock.now() - self._stray_ms):
             keys.append(key)
             if len(keys) == MAX_PER_CALL:
-                found += await self._delete_unknown(keys)
+                deleted += await self._delete_unknown(keys)
                 keys = []
-        return found + await self._delete_unknown(keys)
+        return deleted + await self._delete_unknown(keys)
 
     async def sweep_all(self) -> None:
-        """The chore: all that there is to do. Raises StoreUnavailable."""
+        """Delete everything that can be deleted; runs after each cleanup of the host. Raises StoreUnavailable."""
         deleted, more = 0, True
         while more:
             swept = await self.prune()
@@ -79,9 +81,9 @@ class AssetSweep(msgspec.Struct, eq=False):
         if self._scanned_at is None or now - self._scanned_at >= STRAY_SCAN_INTERVAL_MS:
             self._scanned_at = now
             if stray := await self.delete_strays():
-                log.info("bytes without an asset deleted", extra={"count": stray})
+                log.info("blobs without an asset deleted", extra={"count": stray})
         if deleted:
-            log.info("assets that nothing refers to deleted", extra={"count": deleted})
+            log.info("unreferenced assets deleted", extra={"count": deleted})
 
     async def _delete_tombstoned(self) -> None:
         while keys := await self._rows.tombstones(MAX_PER_CALL):
@@ -92,7 +94,8 @@ class AssetSweep(msgspec.Struct, eq=False):
             fault_point("asset.buried")
 
     async def _delete_unknown(self, keys: list[str]) -> int:
-        """Asked only after the keys were listed: what is being written now has no row yet, but is too young."""
+        """Delete those of these blobs that have no row; returns how many. The index must be read after the keys were
+        listed, so that a row that was written in between is seen."""
         known = await self._rows.known_keys(keys) if keys else set[str]()
         strays = [key for key in keys if key not in known]
         for key in strays:

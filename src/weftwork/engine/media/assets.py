@@ -1,4 +1,4 @@
-"""Assets: storing bytes, finding them again within their tenant, and the signed URLs that open them."""
+"""Assets: stores bytes, finds them for their tenant, and makes and verifies the signed URLs that serve them."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ log = logging.getLogger("weftwork.assets")
 
 DAY_MS: Final = 86_400_000
 DEFAULT_HOLD_MS: Final = 3_600_000
-"""How long an asset stays for the commit that will name it."""
+"""How long a new asset is kept until the commit that refers to it."""
 
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ WaitForStore = Callable[[], Awaitable[None]]
 
 
 class BytesMissing(StoreUnavailable):
-    """There is a row and there are no bytes. Waiting does not help; the same bytes sent again do."""
+    """An asset has a row and no bytes. Waiting does not help; storing the same bytes again repairs the asset."""
 
 
 async def retry_store(work: Callable[[], Awaitable[T]], wait: WaitForStore | None) -> T:
@@ -58,16 +58,18 @@ async def retry_store(work: Callable[[], Awaitable[T]], wait: WaitForStore | Non
 
 
 def upload_too_large(cap: int) -> ClientFault:
-    return ClientFault("payload_too_large", f"At most {cap} bytes are taken here.", {"limit": cap})
+    return ClientFault("payload_too_large", f"The upload is larger than the limit of {cap} bytes.", {"limit": cap})
 
 
 def asset_not_found() -> ClientFault:
-    """media-04 (RFC 0055 C): the one answer for what is not there, is somebody else's, or was never made."""
+    """media-04 (RFC 0055 C): one error for assets that do not exist, belong to another tenant, or have a forged URL, so
+    that a caller cannot distinguish the cases."""
     return ClientFault("not_found", "There is no such asset.")
 
 
 class Assets(msgspec.Struct, eq=False):
-    """`base` is where assets are served from, without a slash at the end; it is known once the host listens."""
+    """Stores and serves assets. `base` is the URL from which assets are served, without a slash at the end; it is set
+    once the host listens."""
 
     _rows: AssetIndex
     _blobs: Blobs
@@ -76,7 +78,7 @@ class Assets(msgspec.Struct, eq=False):
     _limits: Limits
     base: str
     prefixes: tuple[str, ...]
-    """Paths below which assets are served, by their tokens. URLs are made with the first one."""
+    """Paths below which assets are served, by their tokens. New URLs have the first one."""
     unconfirmed_keys: list[str] = []
     """Keys of blobs that may have no row in the index; the next sweep checks them."""
 
@@ -88,10 +90,11 @@ class Assets(msgspec.Struct, eq=False):
         cap: int | None = None,
         away: WaitForStore | None = None,
     ) -> StoredAsset:
-        """Keep bytes, for at least so long. Durable on return; bytes that are there already are not kept twice.
+        """Store bytes and hold them for at least `held_ms`. Durable on return. Bytes that the partition already has are
+        stored once.
 
-        `away` waits for a store that cannot be reached now. Raises ClientFault for more bytes than `cap`, or than the
-        tenant has room for.
+        `away` waits before a retry when the store is unavailable; without it, StoreUnavailable is raised. Raises
+        ClientFault for more bytes than `cap`, or beyond the quota of the tenant.
         """
         sink = await self._blobs.sink(partition)
         head = b""
@@ -109,18 +112,19 @@ class Assets(msgspec.Struct, eq=False):
         return await self._write_row(partition, blob, sniff_media_type(head), held_ms, away)
 
     async def _write_row(
-        self, partition: str, blob: Blob, looks: str, held_ms: int, away: WaitForStore | None
+        self, partition: str, blob: Blob, media_type: str, held_ms: int, away: WaitForStore | None
     ) -> StoredAsset:
-        """The row. While the store is away, those who can wait do: the bytes are there and need not come again."""
+        """Write the row of a blob. With `away` it retries while the store is unavailable, because the bytes are stored
+        and need not be sent again."""
         while True:
             now = self._clock.now()
-            made = StoredAsset(partition, blob.sha256, blob.key, blob.size, looks, now, now + held_ms)
+            row = StoredAsset(partition, blob.sha256, blob.key, blob.size, media_type, now, now + held_ms)
             try:
-                asset = await self._rows.add(made, self._limits.max_asset_bytes_per_tenant)
+                asset = await self._rows.add(row, self._limits.max_asset_bytes_per_tenant)
             except QuotaReached as reached:
                 await self._blobs.delete(blob.key)
-                text = "The tenant's assets take up all the room it has."
-                advice = "Delete runs that are not needed, and prune assets."
+                text = f"The tenant's assets have reached the limit of {reached.quota} bytes."
+                advice = "Delete runs that are not needed and prune assets, or raise `max_asset_bytes_per_tenant`."
                 details = {"quota": reached.quota, "used": reached.used}
                 raise ClientFault("payload_too_large", f"{text} {advice}", details) from None
             except StoreUnavailable:
@@ -133,39 +137,40 @@ class Assets(msgspec.Struct, eq=False):
             return asset if asset.key == blob.key else await self._deduplicate(asset, blob)
 
     async def _deduplicate(self, asset: StoredAsset, blob: Blob) -> StoredAsset:
-        """The same bytes were there before, unless they were lost: then these take their place."""
+        """Delete the new blob, because the asset already has these bytes. If the old blob is missing, the asset gets
+        the new one instead."""
         source = await self._blobs.source(asset.key)
         if source is None:
-            log.warning("lost bytes of an asset came again", extra={"key": asset.key})
+            log.warning("missing bytes of an asset restored", extra={"key": asset.key})
             return await self._rows.rekey(asset.partition, asset.sha256, blob.key) or asset
         await source.close()
         await self._blobs.delete(blob.key)
         return asset
 
     async def find(self, partition: str, ref: object) -> StoredAsset | None:
-        """media-04 (RFC 0091): the asset behind a mediaRef, if the partition has it."""
+        """media-04 (RFC 0091): the asset of a mediaRef, if the partition has it."""
         digest = media_ref_digest(ref)
-        found = await self._rows.find(partition, digest) if digest is not None else None
-        return found.asset if found is not None else None
+        entry = await self._rows.find(partition, digest) if digest is not None else None
+        return entry.asset if entry is not None else None
 
     async def hold(self, asset: StoredAsset, held_ms: int = DEFAULT_HOLD_MS) -> StoredAsset | None:
-        """Keep an asset from being swept for at least so long; None if it is gone."""
+        """Keep an asset from being swept for at least `held_ms`; None if it does not exist any more."""
         return await self._rows.hold(asset.partition, asset.sha256, self._clock.now() + held_ms)
 
     def url_expiry(self, asset: StoredAsset, held_ms: int) -> int:
-        """When a URL ends that was made for so long: never later, though somebody else may hold the asset longer."""
+        """When a URL for `held_ms` expires: never later than that, even if another caller holds the asset longer."""
         return min(asset.held_until, self._clock.now() + held_ms)
 
     async def open(self, asset: StoredAsset) -> BlobSource:
-        """Its bytes. Raises StoreUnavailable if they are not where they should be."""
-        found = await self._blobs.source(asset.key)
-        if found is None:
+        """Open the bytes of an asset. Raises BytesMissing if the blob does not exist, and StoreUnavailable."""
+        source = await self._blobs.source(asset.key)
+        if source is None:
             log.error("bytes of an asset are missing", extra={"key": asset.key})
             raise BytesMissing("the bytes of an asset are missing")
-        return found
+        return source
 
     async def read(self, asset: StoredAsset) -> bytes:
-        """All of its bytes; ask for its size first."""
+        """All bytes of an asset. Callers check its size first, because everything is held in memory."""
         source = await self.open(asset)
         try:
             return b"".join([piece async for piece in source.read(0, source.size)])
@@ -181,8 +186,8 @@ class Assets(msgspec.Struct, eq=False):
         expires_at: int | None = None,
         prefix: str | None = None,
     ) -> str:
-        """media-03 (RFC 0055 C): an absolute URL that opens the asset. Without `expires_at` it does so as long as a run
-        refers to the asset, and is the same each time that it is made."""
+        """media-03 (RFC 0055 C): an absolute URL that serves the asset until `expires_at`. Without it, the URL is valid
+        as long as a run refers to the asset, and equal arguments give equal URLs."""
         token = self.make_token(asset, media_type, run_id, name, expires_at)
         return self.base + (self.prefixes[0] if prefix is None else prefix) + token
 
@@ -194,20 +199,20 @@ class Assets(msgspec.Struct, eq=False):
         return encode_asset_token(kid, token, self._signer.sign(ASSET_TOKEN_PURPOSE, signed_bytes(kid, token)))
 
     async def open_token(self, text: str) -> tuple[AssetToken, StoredAsset]:
-        """media-04: what a token opens. Its form first, then its signature, then its time, then whether it is there.
+        """media-04: the asset of a token. Checks the form, the signature, the expiry and the existence, in this order.
 
-        Raises ClientFault, the same one for each of them.
+        Raises the same ClientFault for each of them.
         """
         token = self.verify_token(text)
         if token is None or token.is_expired(self._clock.now()):
             raise asset_not_found()
-        found = await self._rows.find(token.partition, token.sha256.hex())
-        if found is None or (token.expires_at is None and not found.runs):
+        entry = await self._rows.find(token.partition, token.sha256.hex())
+        if entry is None or (token.expires_at is None and not entry.runs):
             raise asset_not_found()
-        return token, found.asset
+        return token, entry.asset
 
     def verify_token(self, text: str) -> AssetToken | None:
-        """What a token says, if the host has made it."""
+        """The content of a token, or None if its form or its signature is invalid."""
         parts = decode_asset_token(text)
         if parts is None:
             return None

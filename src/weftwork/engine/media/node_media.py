@@ -1,4 +1,4 @@
-"""Media that one entry of a node makes or reads: stored as assets of the run's tenant, and referred to in envelopes."""
+"""Media that one entry of a node emits or reads: stored as assets of the run's tenant, and referred to in envelopes."""
 
 import asyncio
 from base64 import b64encode
@@ -37,14 +37,15 @@ from weftwork.protocol.privacy.redaction import Redactor
 
 T = TypeVar("T")
 
-NO_MEDIA_STORE: Final = Failed("host_capability_missing", "This host keeps no media.", retryable=False)
+NO_MEDIA_STORE: Final = Failed("host_capability_missing", "This host stores no media.", retryable=False)
 MEDIA_NOT_FOUND: Final = Failed("media_not_found", "There is no such asset.", retryable=False)
 THREAD_SCAN_CHARS: Final = 262_144
-"""Characters of an answer that is looked through in a thread."""
+"""Answers longer than this are scanned in a thread, so that they do not block the event loop."""
 
 
 class EntryMediaStore:
-    """media-85 (host): the log gets references; bytes only where they are few, and only if somebody asked for that."""
+    """media-85 (host): the log gets references to media. It gets the bytes only if the node asked for inline media and
+    they are within `max_inline_media_bytes`."""
 
     __slots__ = ("_partition", "_redactor", "_run_id", "_runtime")
 
@@ -55,9 +56,9 @@ class EntryMediaStore:
         self._redactor = redactor
 
     async def make_payload(self, sent: OutgoingMedia) -> dict[str, Any]:
-        """The payload of the envelope of what a node shows. Raises StepFailed."""
-        given = sent.source
-        asset = await (self._put(given) if isinstance(given, bytes) else self.find(given, held=True))
+        """Store the media of a node; returns the payload of its envelope. Raises StepFailed."""
+        source = sent.source
+        asset = await (self._put(source) if isinstance(source, bytes) else self.find(source, held=True))
         payload = await self._payload(asset, sent.media_type, sent.name, sent.inline)
         if sent.alt:
             payload["alt"] = self._masked(sent.alt)
@@ -68,17 +69,17 @@ class EntryMediaStore:
         return payload
 
     async def read(self, ref: object, most: int) -> MediaBytes:
-        """The bytes behind a mediaRef. Raises StepFailed."""
+        """The bytes of the asset of a mediaRef, at most `most`. Raises StepFailed."""
         asset = await self.find(ref)
         if asset.size > most:
-            message = f"The asset has {asset.size} bytes; at most {most} are taken here."
+            message = f"The asset has {asset.size} bytes, and the limit is {most}."
             raise StepFailed(Failed("media_too_large", message, {"bytes": asset.size, "limit": most}, retryable=False))
         data = await self._retry_store(lambda: self._assets.read(asset))
         return MediaBytes(data, asset.media_type, asset.sha256)
 
     async def find(self, ref: object, held: bool = False) -> StoredAsset:
-        """media-04 (RFC 0091): an asset of the run's tenant. Raises StepFailed, alike for what is not there and what is
-        somebody else's."""
+        """media-04 (RFC 0091): an asset of the run's tenant; `held` extends its hold. Raises the same StepFailed for an
+        asset that does not exist and one of another tenant."""
         asset = await self._retry_store(lambda: self._assets.find(self._partition, ref))
         if asset is not None and held:
             found = asset
@@ -88,22 +89,23 @@ class EntryMediaStore:
         return asset
 
     async def record_of_generated(self, piece: GeneratedMedia) -> dict[str, Any]:
-        """What the record of an answer says of something that a model has made."""
+        """Store media that a model made; returns their entry in the record of the answer."""
         asset = await self._put(piece.data)
         media_type = self._safe_media_type(resolve_media_type(piece.media_type, asset.media_type))
-        told = {"mimeType": media_type, "alt": self._masked(piece.alt), "name": self._safe_name(piece.name)}
-        known = {name: text for name, text in told.items() if text}
-        return {"kind": piece.kind, "mediaRef": media_ref(asset.sha256), "bytes": asset.size, **known}
+        labels = {"mimeType": media_type, "alt": self._masked(piece.alt), "name": self._safe_name(piece.name)}
+        present = {name: text for name, text in labels.items() if text}
+        return {"kind": piece.kind, "mediaRef": media_ref(asset.sha256), "bytes": asset.size, **present}
 
     async def externalise(self, text: str, whole: bool) -> str:
-        """media-84 (RFC 0055 C, inline cap): an answer of a model as it is recorded: media above the cap are assets.
+        """media-84 (RFC 0055 C, inline cap): the text of an answer for its record, with media above the cap replaced by
+        URLs of assets.
 
-        An answer that was cut off is used by nobody; of the bytes in it only the beginning is kept.
+        An answer that was cut off (`whole` is false) is not used, so its media are truncated and not stored.
         """
         cap = self._inline_cap
         if not whole or self._runtime.assets is None:
             return truncate_inline_media(text, cap, everywhere=not whole)
-        # All documents in it are read, which takes a while, in which everybody else would wait.
+        # The scan parses all JSON documents in the text, which would block the event loop for a long text.
         is_long = len(text) > THREAD_SCAN_CHARS
         spans = await asyncio.to_thread(find_inline_media, text, cap) if is_long else find_inline_media(text, cap)
         urls: dict[str, str] = {}
@@ -115,14 +117,15 @@ class EntryMediaStore:
         return truncate_inline_media(replace_inline_media(text, spans, urls), cap, everywhere=False)
 
     def by_url(self, document: Any) -> Any:
-        """An envelope of media whose base64 was taken out before the answer was recorded."""
+        """The envelope with its media by URL, if `externalise` has replaced its base64 by a URL."""
         if not is_object(document) or document.get("type") not in MEDIA_KINDS or self._runtime.assets is None:
             return document
         return {**document, "payload": with_url_member(document.get("payload"))}
 
     async def store_inline(self, document: Any) -> Any:
-        """media-86 (RFC 0055 C, inline cap): an envelope of media from a model, kept as an asset: inline if it was sent
-        so and is small enough, else by its URL; with its true size and type. Anything else as it is."""
+        """media-86 (RFC 0055 C, inline cap): store the media of an envelope from a model as an asset. The media stay
+        inline if they were sent inline and are small enough, else the envelope gets their URL; size and type are
+        corrected. Other documents are returned unchanged."""
         payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA_KINDS else None
         if not is_object(payload) or self._runtime.assets is None:
             return document
@@ -132,30 +135,30 @@ class EntryMediaStore:
             if data is None:
                 return document
             asset, inline = await self._put(data), len(data) <= self._inline_cap
-            made = await self._payload(asset, declared, str(payload.get("name", "")), inline, data)
+            stored = await self._payload(asset, declared, str(payload.get("name", "")), inline, data)
         elif (own := await self._own_asset_payload(payload.get("url"), declared)) is not None:
-            made = own
+            stored = own
         else:
             return document
-        kept = {name: value for name, value in payload.items() if name not in ("base64", "url", "bytes", "mimeType")}
-        return {**document, "payload": {**kept, **made}}
+        others = {name: value for name, value in payload.items() if name not in ("base64", "url", "bytes", "mimeType")}
+        return {**document, "payload": {**others, **stored}}
 
     def is_foreign(self, document: Any) -> bool:
-        """media-87 (RFC 0055 C, tenant scope): whether an envelope of media shows an asset URL of this host that opens
-        nothing of this tenant."""
+        """media-87 (RFC 0055 C, tenant scope): whether a media envelope has an asset URL of this host that is invalid
+        or belongs to another tenant."""
         payload = document.get("payload") if is_object(document) and document.get("type") in MEDIA_KINDS else None
         url = payload.get("url") if is_object(payload) else None
         if not isinstance(url, str) or self._runtime.assets is None:
             return False
-        found = [token for text in find_asset_tokens(url) if (token := self._assets.verify_token(text)) is not None]
-        if not found:
+        tokens = [token for text in find_asset_tokens(url) if (token := self._assets.verify_token(text)) is not None]
+        if not tokens:
             at = url.lower().removeprefix(self._assets.base.lower())
             return at.startswith(self._assets.prefixes)
-        return any(token.partition != self._partition for token in found)
+        return any(token.partition != self._partition for token in tokens)
 
     async def _own_asset_payload(self, url: object, declared: str) -> dict[str, Any] | None:
-        """The payload of an asset whose URL this host has made for the tenant of the run. What a run shows does not
-        expire, so the URL is made anew."""
+        """The payload of an asset of the run's tenant, given by its URL on this host; None for other URLs. The payload
+        has a new URL without expiry, because media of a run do not expire."""
         texts = find_asset_tokens(url) if isinstance(url, str) else []
         token = self._assets.verify_token(texts[0]) if len(texts) == 1 else None
         if token is None or token.partition != self._partition:
@@ -167,19 +170,19 @@ class EntryMediaStore:
         self, asset: StoredAsset, declared: str, name: str, inline: bool, data: bytes | None = None
     ) -> dict[str, Any]:
         media_type = self._safe_media_type(resolve_media_type(declared, asset.media_type))
-        told: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
+        facts: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
         if inline and asset.size <= self._runtime.limits.max_inline_media_bytes:
-            known = data if data is not None else await self._retry_store(lambda: self._assets.read(asset))
-            return {"base64": b64encode(known).decode(), **told}
-        return {"url": self._assets.url(asset, media_type, self._run_id, self._safe_name(name)), **told}
+            content = data if data is not None else await self._retry_store(lambda: self._assets.read(asset))
+            return {"base64": b64encode(content).decode(), **facts}
+        return {"url": self._assets.url(asset, media_type, self._run_id, self._safe_name(name)), **facts}
 
     def _masked(self, text: str, most: int = MAX_ALT) -> str:
-        """Masked before it is cut, so that no part of a secret is left."""
+        """The text with secrets masked. It is masked before it is truncated, so that no part of a secret is left."""
         return (text if self._redactor is None else self._redactor.matcher.mask(text))[:most]
 
     def _safe_name(self, name: str) -> str:
-        """A name for a token, where nobody could find a secret any more. Cleaning may bring one together, so that it is
-        masked again before it is cut."""
+        """A file name for a token, in which secrets cannot be masked later. Removing characters may join the parts of a
+        secret, so the name is masked again after that."""
         return safe_file_name(self._masked(sanitize_name(self._masked(name))))
 
     def _safe_media_type(self, media_type: str) -> str:
@@ -195,7 +198,7 @@ class EntryMediaStore:
             raise StepFailed(Failed("media_too_large", fault.message, fault.details, retryable=False)) from None
 
     async def _retry_store(self, work: Callable[[], Awaitable[T]]) -> T:
-        """An unavailable store is no fault of the node: the node waits, as its run does."""
+        """Retry while the store is unavailable: an outage is no failure of the node, so it waits like its run does."""
         try:
             return await retry_store(work, self._runtime.wait_for_store)
         except BytesMissing:
@@ -213,11 +216,11 @@ class EntryMediaStore:
 
 
 class MediaDiscarded(Exception):
-    """The node takes no such media; that was noted, and it goes on."""
+    """The contract of the node does not accept these media. A warning is recorded, and the node continues."""
 
 
 def emitted_media(accepted: Accepted, partition: str, title: str) -> EmittedMedia:
-    """What became of media, from what is recorded of them."""
+    """The result of `emit_media`, from the recorded outcome of its envelope."""
     payload: dict[str, Any] = accepted.payload
     named = sorted(referenced_assets(encode_stored(payload), partition, inline=True))
     hint = rendering_hint(accepted.type, payload, title)
@@ -225,14 +228,14 @@ def emitted_media(accepted: Accepted, partition: str, title: str) -> EmittedMedi
 
 
 def media_envelope(kind: str, payload: dict[str, Any], title: str = "") -> dict[str, Any]:
-    """The envelope of what a node shows."""
+    """The envelope for media of a node."""
     hint = {"title": title} if title else {}
     meta = {"source": "system", "rendering": hint}
     return {"type": f"media.{kind}", "schemaVersion": 1, "payload": payload, "meta": meta}
 
 
 def media_of_record(record: dict[str, Any]) -> OutgoingMedia:
-    """What a model has made, from the record of its answer."""
+    """Media that a model made, from the record of its answer."""
     return OutgoingMedia(
         record["kind"],
         record["mediaRef"],

@@ -1,7 +1,7 @@
-"""The stream of one answer: deltas of a model on their way to readers, and the whole answer in the end.
+"""The stream of one answer: passes deltas of a model on to readers, and collects the complete answer.
 
-Readers see a delta only without secrets and without long base64. A secret may be split over several deltas, so text
-that could be the beginning of one is held back until it is known.
+Readers see deltas without secrets and without long base64. A secret may be split over several deltas, so text that
+could be the beginning of a secret is held back until the next delta decides.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from weftwork.protocol.models.answers import (
 from weftwork.protocol.privacy.secret_matcher import HoldBack
 
 MAX_ANSWER_CHARS: Final = 1_048_576
-"""model-02 (host): characters of one answer; a model that goes on is cut off there."""
+"""model-02 (host): characters of one answer; a longer answer is truncated."""
 MIN_DELTA_CHARS: Final = 16
-"""What a piece counts for at least, so that their number is bounded too."""
+"""The number of characters that a delta counts for at least, which limits the number of deltas."""
 MAX_LABEL_CHARS: Final = 256
-"""Characters of a name or a reason that a provider gives."""
+"""Characters of a name or a reason from a provider."""
 DELTAS_PER_YIELD: Final = 64
-"""Pieces after which others get a turn, however fast a provider is."""
+"""Deltas after which the stream yields to the event loop, because a provider may never wait."""
 
 
 class ChunkSink(Protocol):
-    """Where an answer is streamed to, with the secrets that must not reach it."""
+    """The destination of a streamed answer, which also knows the secrets to mask."""
 
     def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None: ...
 
@@ -46,7 +46,7 @@ class ChunkSink(Protocol):
 
 
 class AnswerStream:
-    """One answer while it arrives."""
+    """Receives one answer of a model."""
 
     __slots__ = (
         "_delta_count",
@@ -77,11 +77,11 @@ class AnswerStream:
         self._size = 0
         self._delta_count = 0
         self._pending: str | None = None
-        """The last piece, which waits for the reason of the end."""
+        """The last delta, which is sent together with the reason of the end."""
         self._stop: AnswerEnd | None = None
 
     async def add(self, piece: Delta | AnswerEnd) -> bool:
-        """True if this was the end."""
+        """Process a delta or the end; returns whether the answer has ended."""
         if isinstance(piece, AnswerEnd):
             self._end(piece)
             return True
@@ -105,14 +105,14 @@ class AnswerStream:
         return False
 
     def abandon(self) -> None:
-        """No more of it will come."""
+        """End the stream for readers, because the call failed or was cancelled."""
         if self._is_streamed and self._delta_count and self._stop is None:
             self._sink.emit_chunk("", True, self._meta)
 
     def answer(self) -> ModelAnswer:
         if self._stop is None:
-            # The stream was cut: what came of it is no answer.
-            raise ProviderFault("provider_unavailable", "The answer of the model ended before its end.")
+            # The provider's stream was cut off, and a part of an answer is no answer.
+            raise ProviderFault("provider_unavailable", "The answer of the model was cut off before its end.")
         stop = self._stop
         return ModelAnswer(
             "".join(self._texts),
@@ -134,7 +134,7 @@ class AnswerStream:
 
     def _end(self, stop: AnswerEnd) -> None:
         if stop.tool_calls and not is_encodable(stop.tool_calls):
-            raise ProviderFault("provider_unavailable", "The model calls tools in words that are no JSON.")
+            raise ProviderFault("provider_unavailable", "The tool calls of the model are not valid JSON.")
         if rest := self._halves.join("", last=True):
             self._texts.append(rest)
             self._pending = (self._pending or "") + rest
@@ -149,12 +149,12 @@ class AnswerStream:
 
 
 def _truncate_labels(stop: AnswerEnd) -> AnswerEnd:
-    """What goes into the log beside the answer itself is a word or two, whatever a provider makes of it."""
+    """Truncate the labels and the media in tool calls, so that a provider cannot fill the log with them."""
     category = stop.safety_category[:MAX_LABEL_CHARS] if stop.safety_category is not None else None
-    words = {"detail": stop.detail[:MAX_LABEL_CHARS], "model": stop.model[:MAX_LABEL_CHARS]}
+    labels = {"detail": stop.detail[:MAX_LABEL_CHARS], "model": stop.model[:MAX_LABEL_CHARS]}
     calls = tuple(
         map_texts(
             list(stop.tool_calls), lambda text: truncate_inline_media(text, MAX_ANSWER_INLINE_BYTES, everywhere=True)
         )
     )
-    return msgspec.structs.replace(stop, safety_category=category, tool_calls=calls, **words)
+    return msgspec.structs.replace(stop, safety_category=category, tool_calls=calls, **labels)

@@ -1,6 +1,6 @@
-"""The envelope gate of a live run: the pure gate, with the rules and the records of the run and the node.
+"""The envelope gate of a live run: applies the pure gate with the rules and the records of the run and the node.
 
-Judging an envelope has no consequence; the caller records the outcome and then acts on it.
+Judging an envelope changes nothing; the caller records the outcome and then acts on it.
 """
 
 from collections.abc import Callable
@@ -39,16 +39,16 @@ PAYLOAD_TOO_LARGE = Invalid(
 
 
 class GateResult(msgspec.Struct, frozen=True):
-    """What the gate made of an envelope."""
+    """The judgement of the gate on an envelope."""
 
     outcome: EnvelopeOutcome
     judged: JudgedEnvelope | None = None
-    """What is to be recorded; None if there is nothing, or it was recorded before."""
+    """The outcome to record; None if the envelope is invalid or its outcome was recorded before."""
     interrupt: Interrupt | None = None
     clarifies: str | None = None
     """The correlation id of an accepted clarification."""
     is_validated: bool = False
-    """Whether it fits the schemas of its form and its kind, and need not be held against them again."""
+    """Whether the envelope matches the schemas of its form and its kind, so that they need not be applied again."""
 
 
 class EnvelopeGate(msgspec.Struct, eq=False):
@@ -65,11 +65,11 @@ class EnvelopeGate(msgspec.Struct, eq=False):
     _clarified: set[str] = set()
 
     def judge(self, document: Any, emission: Emission, records: bool = True, is_validated: bool = False) -> GateResult:
-        """What becomes of an envelope, by the rules of the host, the node, and this moment. No consequence yet.
+        """Judge an envelope by the rules of the host and the node and by the state of the run. Changes nothing.
 
-        Without `records` it is judged as if nothing had been sent before: the same whenever it is asked. One that
-        `is_validated` by an earlier result is not held against its schemas again: the ids, the time and the trust that
-        are filled in here are valid by construction, though they may differ from those of that result.
+        Without `records`, earlier envelopes of the run are ignored, so the result is always the same. With
+        `is_validated`, which an earlier result says, the schemas are not applied again: the ids, the time and the trust
+        that are filled in here may differ from those of that result, but are always valid.
         """
         complete = fill_defaults(document, self._origin(emission))
         if is_object(complete) and complete.get("type") in MEDIA_KINDS:
@@ -86,16 +86,18 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             return GateResult(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
-        question = clarification_interrupt(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
+        interrupt = (
+            clarification_interrupt(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
+        )
         if verdict.repeated:
             return GateResult(outcome, clarifies=clarifies)
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
-            # Markers may be longer than what they stand for.
+            # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)
-        if question is not None and (wrong := interrupt_failure(question)) is not None:
-            pointer = str((wrong.details or {}).get("pointer", ""))
+        if interrupt is not None and (failure := interrupt_failure(interrupt)) is not None:
+            pointer = str((failure.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
-            return GateResult(Invalid("envelope_invalid", wrong.message, (detail,)))
+            return GateResult(Invalid("envelope_invalid", failure.message, (detail,)))
         kind = self._kinds(emission).find(verdict.type)
         judged = JudgedEnvelope(
             self._node_id,
@@ -107,11 +109,11 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             kind.version if kind is not None else None,
             self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
         )
-        # An item of a map waits by way of its map.
-        return GateResult(outcome, judged, None if self._item else question, clarifies, verdict.is_validated)
+        # An item of a map does not suspend its node; the map does that.
+        return GateResult(outcome, judged, None if self._item else interrupt, clarifies, verdict.is_validated)
 
     def find_recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
-        """What stands in the log for an envelope that names no id of its own."""
+        """The recorded outcome of an envelope of this kind whose ids are derived from its origin."""
         complete = fill_defaults({"type": kind}, self._origin(emission))
         return self._state.envelopes.get(complete["correlationId"])
 
@@ -129,13 +131,13 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         if not isinstance(outcome, Accepted):
             return None
         title = complete["meta"].get("rendering", {}).get("title", "")
-        shown = title if self._redactor is None else self._redactor.matcher.mask(title)
-        return rendering_hint(outcome.type, outcome.payload, shown[:MAX_ALT])
+        visible = title if self._redactor is None else self._redactor.matcher.mask(title)
+        return rendering_hint(outcome.type, outcome.payload, visible[:MAX_ALT])
 
-    def count_clarification(self, seen: GateResult) -> None:
-        """Let a clarification that this entry has come to count."""
-        if seen.clarifies is not None:
-            self._clarified.add(seen.clarifies)
+    def count_clarification(self, result: GateResult) -> None:
+        """Count an accepted clarification towards the limit of this entry."""
+        if result.clarifies is not None:
+            self._clarified.add(result.clarifies)
 
     def _origin(self, emission: Emission) -> EnvelopeOrigin:
         node = self._state.nodes[self._node_id]

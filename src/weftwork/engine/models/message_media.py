@@ -1,10 +1,10 @@
-"""Images, audio and documents in the messages of a model request, resolved when a model is really called.
+"""Resolves images, audio and documents in the messages of a model request, when a model is actually called.
 
-Theory. A node that is entered again gets its recorded answers, and no model is called. So its media are not looked at
-either: an image that is gone by then, or a limit that has changed, cannot undo an answer. Messages carry their parts
-as they were given until the engine knows which provider answers. Then all checks come in the order of RFC 0091, the
-last of them fetches, and the provider gets parts that it only has to translate. Bytes that came with the request, or
-were fetched, are held as long as the request; those of assets are read when the provider wants them.
+Theory. A node that is called again gets its recorded answers without a model call, and its media are not resolved
+either: an image that was deleted, or a limit that has changed, cannot undo an answer. Messages carry their parts
+unchanged until the engine knows the provider. Then all checks run in the order of RFC 0091, fetching is last, and the
+provider gets parts that it only has to translate. Bytes that came with the request or were fetched stay in memory as
+long as the request; bytes of assets are read when the provider needs them.
 """
 
 import asyncio
@@ -37,16 +37,15 @@ from weftwork.protocol.media.message_parts import (
 T = TypeVar("T")
 
 RUN_ERROR_CODES: Final = {"validation_error": "node_config_invalid", "payload_too_large": "media_too_large"}
-"""Codes of the wire, and what a run says instead."""
+"""Error codes of requests, and the codes that runs use instead."""
 ASSET_NOT_FOUND: Final = "There is no such asset."
 THREAD_PARSE_CHARS: Final = 2**21
-"""Characters of base64 that are read in a thread."""
+"""More base64 than this is decoded in a thread, so that it does not block the event loop."""
 _RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may well succeed."""
 
 
 class MessageMedia(msgspec.Struct, eq=False):
-    """On behalf of one partition. Without `_wait_for_store`, a store that cannot be reached is raised."""
+    """Resolves media for one partition. Without `_wait_for_store`, StoreUnavailable is raised instead of a retry."""
 
     _assets: Assets | None
     _outbound: Outbound | None
@@ -55,39 +54,39 @@ class MessageMedia(msgspec.Struct, eq=False):
     _wait_for_store: Callable[[], Awaitable[None]] | None = None
 
     async def resolve(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
-        """media-45 (RFC 0091, order of checks): the request with its parts as a model that takes `offered` is shown
-        them. Raises StepFailed; the details say where the part stands."""
-        unseen = [(at, each) for at, each in enumerate(request.messages) if isinstance(each, UnresolvedMessage)]
-        if not unseen:
+        """media-45 (RFC 0091, order of checks): the request with all parts resolved for a model that accepts `offered`.
+        Raises StepFailed, whose details have the pointer of the part."""
+        unresolved = [(at, each) for at, each in enumerate(request.messages) if isinstance(each, UnresolvedMessage)]
+        if not unresolved:
             return request
-        if not all(message.resolved for _, message in unseen):
-            contents = [(f"/messages/{at}/content", list(message.parts)) for at, message in unseen]
+        if not all(message.resolved for _, message in unresolved):
+            contents = [(f"/messages/{at}/content", list(message.parts)) for at, message in unresolved]
             parsed = await self._parse(contents, offered)
             if isinstance(parsed, PartError):
                 raise StepFailed(part_failure(parsed))
-            known = await self._identify_assets(parsed, offered)
+            assets = await self._identify_assets(parsed, offered)
             media = [part for parts in parsed for part in parts if isinstance(part, MediaInput)]
             room = MAX_TOTAL_BYTES - sum(len(part.value) for part in media if part.source == "data")
-            for (_, message), parts in zip(unseen, parsed, strict=True):
-                made: list[ModelTextPart | ModelMediaPart] = []
+            for (_, message), parts in zip(unresolved, parsed, strict=True):
+                resolved: list[ModelTextPart | ModelMediaPart] = []
                 for part in parts:
                     if isinstance(part, TextInput):
-                        made.append(ModelTextPart(part.text))
+                        resolved.append(ModelTextPart(part.text))
                         continue
-                    shown = known[part.pointer] if isinstance(part, AssetInput) else part
-                    seen = await self._resolve_part(shown, room)
-                    room -= seen.size if shown.source != "data" else 0
+                    media_input = assets[part.pointer] if isinstance(part, AssetInput) else part
+                    media_part = await self._resolve_part(media_input, room)
+                    room -= media_part.size if media_input.source != "data" else 0
                     if room < 0:
-                        raise _request_too_large(shown)
-                    made.append(seen)
-                message.resolved[:] = [Message(message.role, tuple(made))]
-        whole = [each.resolved[0] if isinstance(each, UnresolvedMessage) else each for each in request.messages]
-        return msgspec.structs.replace(request, messages=tuple(whole))
+                        raise _request_too_large(media_input)
+                    resolved.append(media_part)
+                message.resolved[:] = [Message(message.role, tuple(resolved))]
+        messages = [each.resolved[0] if isinstance(each, UnresolvedMessage) else each for each in request.messages]
+        return msgspec.structs.replace(request, messages=tuple(messages))
 
     async def _parse(
         self, contents: list[tuple[str, Any]], offered: frozenset[Modality]
     ) -> list[tuple[InputPart, ...]] | PartError:
-        # To read megabytes of base64 takes a while, in which everybody else would wait.
+        # Decoding megabytes of base64 on the event loop would block all other requests.
         parts = (part for _, listed in contents for part in listed if is_object(part))
         texts = (part.get(name) for part in parts for name in ("data", "dataBase64"))
         if sum(len(text) for text in texts if isinstance(text, str)) > THREAD_PARSE_CHARS:
@@ -97,25 +96,27 @@ class MessageMedia(msgspec.Struct, eq=False):
     async def _identify_assets(
         self, parsed: list[tuple[InputPart, ...]], offered: frozenset[Modality]
     ) -> dict[str, MediaInput]:
-        """media-50 (host): what assets are that were given by their names alone, by the places of their parts.
+        """media-50 (host): assets that were given by reference without a type, by the pointers of their parts.
 
-        Of these the modality can only be told here, when all other parts have passed every check that fetches nothing.
-        Among themselves they keep the order: modality first, of all that are there.
+        Their modality is known only after a lookup, so they are checked after all other parts have passed the checks
+        that fetch nothing. If several fail, an unsupported modality is reported first.
         """
-        found: dict[str, MediaInput] = {}
+        identified: dict[str, MediaInput] = {}
         failures: list[Failed] = []
         for part in (part for parts in parsed for part in parts if isinstance(part, AssetInput)):
             asset = await self._find_asset(part.media_ref)
-            shown = None if asset is None else resolve_asset_part(part, asset.media_type, offered)
-            if isinstance(shown, MediaInput):
-                found[part.pointer] = shown
+            resolved = None if asset is None else resolve_asset_part(part, asset.media_type, offered)
+            if isinstance(resolved, MediaInput):
+                identified[part.pointer] = resolved
             else:
                 failures.append(
-                    part_failure(shown) if shown else _part_error("media_not_found", ASSET_NOT_FOUND, part).failure
+                    part_failure(resolved)
+                    if resolved
+                    else _part_error("media_not_found", ASSET_NOT_FOUND, part).failure
                 )
         if failures:
             raise StepFailed(min(failures, key=lambda failure: failure.code != "unsupported_modality"))
-        return found
+        return identified
 
     async def _resolve_part(self, part: MediaInput, room: int) -> ModelMediaPart:
         if isinstance(part.value, bytes):
@@ -127,8 +128,8 @@ class MessageMedia(msgspec.Struct, eq=False):
         return await self._resolve_asset(part, part.value)
 
     async def _resolve_asset(self, part: MediaInput, ref: str) -> ModelMediaPart:
-        """media-46 (RFC 0091, mediaRef): an asset of the partition. What is not there and what is somebody else's are
-        one answer."""
+        """media-46 (RFC 0091, mediaRef): an asset of the partition. An asset of another partition gives the same error
+        as one that does not exist."""
         asset = await self._find_asset(ref)
         if self._assets is None or asset is None:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
@@ -139,16 +140,18 @@ class MessageMedia(msgspec.Struct, eq=False):
         return None if assets is None else await self._retry_store(lambda: assets.find(self._partition, ref))
 
     async def _resolve_own_url(self, part: MediaInput, url: str) -> ModelMediaPart | None:
-        """media-53 (RFC 0055 C, tenant scope): a URL of this host is not fetched: it opens what the partition has, and
-        nothing of anybody else's, whoever has handed it on."""
+        """media-53 (RFC 0055 C, tenant scope): a URL of this host is resolved without a request, and only to an asset
+        of the partition, even if its token is valid for another one. None for URLs of other hosts."""
         assets = self._assets
         if assets is None or not assets.base:
             return None
-        place = next((prefix for prefix in assets.prefixes if url.startswith(assets.base + prefix)), None)
-        if place is None:
+        prefix_used = next((prefix for prefix in assets.prefixes if url.startswith(assets.base + prefix)), None)
+        if prefix_used is None:
             return None
         try:
-            token, asset = await self._retry_store(lambda: assets.open_token(url.removeprefix(assets.base + place)))
+            token, asset = await self._retry_store(
+                lambda: assets.open_token(url.removeprefix(assets.base + prefix_used))
+            )
         except ClientFault:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part) from None
         if token.partition != self._partition:
@@ -157,10 +160,10 @@ class MessageMedia(msgspec.Struct, eq=False):
 
     async def _lazy_part(self, part: MediaInput, assets: Assets, asset: StoredAsset) -> ModelMediaPart:
         if asset.size > self._max_part_bytes:
-            message = f"At most {self._max_part_bytes} bytes are taken in one part."
+            message = f"A part may have at most {self._max_part_bytes} bytes (`max_bytes_per_part`)."
             raise _part_error("media_too_large", message, part, limit=self._max_part_bytes)
 
-        # It stays until the provider has read it, and the record of the answer names it.
+        # Hold the asset until the provider has read it and the record of the answer refers to it.
         if await self._retry_store(lambda: assets.hold(asset)) is None:
             raise _part_error("media_not_found", ASSET_NOT_FOUND, part)
 
@@ -173,21 +176,21 @@ class MessageMedia(msgspec.Struct, eq=False):
         return ModelMediaPart(part.modality, part.media_type, asset.size, asset.sha256, read, media_ref(asset.sha256))
 
     async def _fetch(self, part: MediaInput, url: str, most: int) -> bytes:
-        """media-47 (RFC 0091, url; RFC 0076 B): by the guarded client, and by nothing else."""
+        """media-47 (RFC 0091, url; RFC 0076 B): fetch the bytes of a URL, only with the guarded client."""
         if self._outbound is None:
             raise _part_error("fetch_failed", "This host sends no requests.", part)
         if most <= 0:
             raise _request_too_large(part)
-        wanted = OutboundRequest(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
+        request = OutboundRequest(url, headers=(("Accept", f"{part.media_type}, */*;q=0.1"),), max_bytes=most)
         try:
-            response = await self._outbound.fetch(wanted)
+            response = await self._outbound.fetch(request)
         except FetchRefused as refused:
             raise _part_error("ssrf_blocked", str(refused), part, blocked=refused.blocked) from None
         except FetchFailed as failed:
             raise _part_error("fetch_failed", str(failed), part, retryable=True) from None
         status = response.status
         if not 200 <= status < 300 or not response.content:
-            message = "There was nothing to show at the URL of a part."
+            message = f"The URL of a part returned status {status} or no content."
             raise _part_error("fetch_failed", message, part, retryable=status in _RETRYABLE_STATUSES, status=status)
         return response.content
 
@@ -195,9 +198,9 @@ class MessageMedia(msgspec.Struct, eq=False):
         return await retry_store(work, self._wait_for_store)
 
 
-def part_failure(wrong: PartError) -> Failed:
-    details = {"pointer": wrong.pointer, **wrong.details}
-    return Failed(RUN_ERROR_CODES.get(wrong.code, wrong.code), wrong.message, details, retryable=False)
+def part_failure(error: PartError) -> Failed:
+    details = {"pointer": error.pointer, **error.details}
+    return Failed(RUN_ERROR_CODES.get(error.code, error.code), error.message, details, retryable=False)
 
 
 def _part_error(
@@ -208,7 +211,7 @@ def _part_error(
 
 def _request_too_large(part: MediaInput) -> StepFailed:
     return _part_error(
-        "media_too_large", f"At most {MAX_TOTAL_BYTES} bytes are taken in one request.", part, limit=MAX_TOTAL_BYTES
+        "media_too_large", f"A request may have at most {MAX_TOTAL_BYTES} bytes of media.", part, limit=MAX_TOTAL_BYTES
     )
 
 

@@ -1,8 +1,8 @@
 """Model calls of one entry of a node: answers are streamed and recorded, and envelopes go through the gate.
 
-Theory. Calls and envelopes are identified by their order in the entry. A node that is entered again makes the same
-calls in the same order, and gets the recorded answers until it comes to a call that has none. So no model is called
-twice for the same answer, and no handler runs twice.
+Theory. Calls and envelopes are identified by their order in the entry. A node that is called again makes the same calls
+in the same order, and gets recorded answers up to the first call without one. Therefore no model is called twice for
+the same answer, and no handler runs twice.
 """
 
 import asyncio
@@ -56,13 +56,11 @@ from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
 
-PROVIDER_FAILED: Final = Failed(
-    "provider_unavailable", "The provider of the model failed; the host's log has the details."
-)
+PROVIDER_FAILED: Final = Failed("provider_unavailable", "The model provider failed; the host's log has the details.")
 MAX_FAULT_CHARS: Final = 2_000
-"""What a provider may say of a fault."""
+"""Characters of a provider's error message."""
 MAX_GENERATED_MEDIA: Final = 16
-"""Media that are taken of one answer."""
+"""Media that are accepted from one answer; others are ignored."""
 NO_MODELS: Final = Failed("host_capability_missing", "This host has no model provider.", retryable=False)
 
 AnswerEvents = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
@@ -71,7 +69,7 @@ AnswerEvents = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
 class EntryModelCalls:
     """The model calls of one entry of a node, or of one item of a map.
 
-    place: the node of the graph, and the item of a map, or "" for the node itself.
+    `place` is the node in the graph and the item of a map, or "" for the node itself.
     """
 
     __slots__ = (
@@ -110,7 +108,7 @@ class EntryModelCalls:
         self._redactor = redactor
         self._prefix = f"{item}/{state.nodes[node_id].failures}."
         self._calls: Counter[str] = Counter()
-        # Of items of a map nobody can tell whose stream it was.
+        # The state does not say which item of a map an unfinished stream belongs to, so items do not close it.
         self._has_unfinished_stream = not item and state.nodes[node_id].streaming
         self._media = EntryMediaStore(runtime, state, redactor)
         self._gate = EnvelopeGate(runtime, state, call, *place, redactor, is_untrusted, self._media.is_foreign)
@@ -120,10 +118,10 @@ class EntryModelCalls:
         turn = f"{request.turn_prefix}{self._calls[request.turn_prefix]}"
         self._calls[request.turn_prefix] += 1
         name = f"{self._prefix}{turn}"
-        known = self._state.nodes[self._node_id].model_answers.get(name)
-        if known is not None:
-            return _recorded_answer(known, turn)
-        # The identity of the call, over all attempts to make it.
+        recorded = self._state.nodes[self._node_id].model_answers.get(name)
+        if recorded is not None:
+            return _recorded_answer(recorded, turn)
+        # Identifies the call for the provider, and is the same when the call is repeated.
         whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
         key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}
@@ -138,43 +136,43 @@ class EntryModelCalls:
         answer = msgspec.structs.replace(answer, turn=turn)
         drafts = [Draft.of(usage_event(self._node_id, answer), self._node_id)]
         for effect in along(answer):
-            made = effect_events(self._state, self._node_id, effect)
-            if isinstance(made, Failed):
-                raise StepFailed(made)
-            drafts += made
+            events = effect_events(self._state, self._node_id, effect)
+            if isinstance(events, Failed):
+                raise StepFailed(events)
+            drafts += events
         return _recorded_answer(await self._record(answer_record(self._node_id, name, answer), drafts), turn)
 
     async def _record(self, record: model_payloads.ModelAnswered, along: Iterable[Draft] = ()) -> dict[str, Any]:
-        """Record what a call came to, with what follows from it; the record that is there then."""
+        """Record the result of a call together with the events `along`; returns the record once it is durable."""
         durable: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._buffered.flush()
         self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entry_sequence))
         return await durable
 
     async def _call_provider(self, request: ModelRequest) -> ModelAnswer:
-        """A whole answer, streamed on its way. Raises StepFailed."""
+        """Call the provider and return the complete answer; its deltas are streamed. Raises StepFailed."""
         if self._runtime.models is None:
             raise StepFailed(NO_MODELS)
         if self._has_unfinished_stream:
-            # What was begun by a process that is gone: its readers see that no more of it will come.
+            # A process that died has left this stream open; a last chunk says to readers that it has ended.
             self._has_unfinished_stream = False
             self.emit_chunk("", True, {})
         try:
             provider = self._runtime.models.find(request)
             request = await self._message_media.resolve(request, input_modalities(provider, request.model))
-            # Pieces of several items of a map could not be told apart.
-            shows = request.stream and self._prefix.startswith("/")
-            stream = AnswerStream(self, provider.name, request.model or provider.default_model, shows)
+            # Items of a map are not streamed, because readers could not distinguish their chunks.
+            is_streamed = request.stream and self._prefix.startswith("/")
+            stream = AnswerStream(self, provider.name, request.model or provider.default_model, is_streamed)
             try:
-                made: list[dict[str, Any]] = []
+                media: list[dict[str, Any]] = []
                 async with aclosing(provider.generate(request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, GeneratedMedia):
-                            if len(made) < MAX_GENERATED_MEDIA:
-                                made.append(await self._media.record_of_generated(piece))
+                            if len(media) < MAX_GENERATED_MEDIA:
+                                media.append(await self._media.record_of_generated(piece))
                         elif await stream.add(piece):
                             break
-                return await self._recordable(stream.answer(), made, request)
+                return await self._recordable(stream.answer(), media, request)
             except BaseException:
                 stream.abandon()
                 raise
@@ -184,7 +182,7 @@ class EntryModelCalls:
         except (StepFailed, asyncio.CancelledError):
             raise
         except Exception as error:
-            # Not its words: they may hold what was sent, or a key.
+            # Log the place and not the message, which may contain the request or a key.
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"
             where = f"{type(error).__name__} in {place}"
@@ -202,31 +200,31 @@ class EntryModelCalls:
             runtime.wait_for_store,
         )
 
-    async def _recordable(self, answer: ModelAnswer, made: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
-        """The answer as it may be recorded: media in it are assets by now, and assets that the model was shown are
-        named, so that they stay."""
+    async def _recordable(self, answer: ModelAnswer, media: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:
+        """The answer in the form in which it is recorded: media in its text are replaced by assets, and the assets that
+        the model was shown are named, so that they are kept as long as the log."""
         parts = [part for message in request.messages for part in message.media]
         shown = tuple(dict.fromkeys(part.media_ref for part in parts if part.media_ref is not None))
         text = await self._media.externalise(answer.text, answer.stop != "length")
-        return msgspec.structs.replace(answer, text=text, media=tuple(made), shown=shown)
+        return msgspec.structs.replace(answer, text=text, media=tuple(media), shown=shown)
 
     def emit_chunk(self, text: str, last: bool, meta: dict[str, Any]) -> None:
         chunk = model_payloads.OutputChunk(self._node_id, self._call.run_id, text, last, meta)
         self._buffered.add(Draft.of(chunk, self._node_id))
 
     def redact_name(self, name: str) -> str:
-        """What a provider calls its model, without a secret in it."""
+        """The provider's name for the model, with secrets masked."""
         return name if self._redactor is None else self._redactor.matcher.mask(name)
 
     def redact_tool_calls(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
-        """Calls of tools as a chunk may show them: none of a node that hides what it makes, and no secret in any."""
+        """Tool calls for a chunk: none if the node hides its outputs, and with secrets masked."""
         if self._state.plan.nodes[self._node_id].hides_outputs:
             return ()
         return calls if self._redactor is None else tuple(redact_value(list(calls), self._redactor.matcher)[0])
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be cut in two, by now."""
+        """The secrets that are known so far, which must not be split between chunks."""
         return self._redactor.matcher.learnt_texts if self._redactor is not None else ()
 
     @property
@@ -236,37 +234,37 @@ class EntryModelCalls:
     def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
         """See ports.nodes.NodeContext."""
         document = self._media.by_url(document)
-        seen = self._gate.judge(document, emission, records=False)
-        return seen.outcome if isinstance(seen.outcome, Invalid) else CheckedEnvelope(document, seen.is_validated)
+        result = self._gate.judge(document, emission, records=False)
+        return result.outcome if isinstance(result.outcome, Invalid) else CheckedEnvelope(document, result.is_validated)
 
     async def emit_envelope(self, envelope: Any, emission: Emission) -> EnvelopeOutcome:
         """See ports.nodes.NodeContext."""
         if not isinstance(envelope, CheckedEnvelope):
             envelope = CheckedEnvelope(self._media.by_url(envelope), is_validated=False)
-        seen = self._gate.judge(envelope.document, emission, is_validated=envelope.is_validated)
-        if seen.judged is not None and seen.judged.type in MEDIA_KINDS and isinstance(seen.outcome, Accepted):
-            # Judged again, because the URL and the size of the payload are others now. Its schema is not applied again:
-            # what the host puts in is what `emit_media` makes too, and all else is as the model sent it.
+        result = self._gate.judge(envelope.document, emission, is_validated=envelope.is_validated)
+        if result.judged is not None and result.judged.type in MEDIA_KINDS and isinstance(result.outcome, Accepted):
+            # Judged again, because storing the media changes URL and size of the payload. The schema is not applied
+            # again: the host sets the same members as in `emit_media`, and the others are as the model sent them.
             stored = await self._media.store_inline(envelope.document)
-            seen = self._gate.judge(stored, emission, is_validated=seen.is_validated)
-        return await self._record_envelope(seen, emission)
+            result = self._gate.judge(stored, emission, is_validated=result.is_validated)
+        return await self._record_envelope(result, emission)
 
-    async def _record_envelope(self, seen: GateResult, emission: Emission) -> EnvelopeOutcome:
-        """What is recorded under the id of an envelope by now."""
-        if seen.judged is None:
-            self._gate.count_clarification(seen)
-            return seen.outcome
+    async def _record_envelope(self, result: GateResult, emission: Emission) -> EnvelopeOutcome:
+        """Record the outcome of an envelope, if it is not recorded yet; returns the outcome on record."""
+        if result.judged is None:
+            self._gate.count_clarification(result)
+            return result.outcome
         recorded: asyncio.Future[RecordedOutcome] = asyncio.get_running_loop().create_future()
-        sent = EnvelopeEmitted(
-            self._node_id, seen.judged, emission.contract, seen.interrupt, recorded, self._call.entry_sequence
+        emitted = EnvelopeEmitted(
+            self._node_id, result.judged, emission.contract, result.interrupt, recorded, self._call.entry_sequence
         )
-        self._report(sent)
-        known = await recorded
-        self._gate.count_clarification(seen)
-        if known.type != seen.judged.type:
-            # Somebody else was first.
+        self._report(emitted)
+        on_record = await recorded
+        self._gate.count_clarification(result)
+        if on_record.type != result.judged.type:
+            # Another envelope with this correlation id was recorded first.
             return Invalid("envelope_correlation_conflict", "envelope_correlation_conflict")
-        return known.outcome
+        return on_record.outcome
 
     async def emit_media(
         self, sent: OutgoingMedia, turn: str, contract: EnvelopeContract = OPEN_CONTRACT
@@ -277,12 +275,12 @@ class EntryModelCalls:
             self._calls["/media"] += 1
         emission = Emission(f"media/{turn}", 0, 0, contract)
         kind = f"media.{sent.kind}"
-        known = self._gate.find_recorded(kind, emission)
-        outcome = known.outcome if known is not None else None
+        recorded = self._gate.find_recorded(kind, emission)
+        outcome = recorded.outcome if recorded is not None else None
         if outcome is None:
             payload = await self._media.make_payload(sent)
             if sent.media_type and payload["mimeType"] == UNKNOWN_TYPE:
-                message = "Media do not look like what they are said to be, and are kept as plain bytes."
+                message = "The bytes of the media do not match their declared type, so they are stored as plain bytes."
                 self._buffered.emit(AppendLog("warn", message, {"type": kind}))
                 self._buffered.flush()
             document = media_envelope(sent.kind, payload, sent.title)
@@ -292,21 +290,21 @@ class EntryModelCalls:
         if isinstance(outcome, Gated) and outcome.refusal_mode == "discard-and-warn":
             raise MediaDiscarded
         failure = envelope_failure(outcome)
-        assert failure is not None, "what is not accepted fails"
+        assert failure is not None, "an outcome that is not accepted is a failure"
         raise StepFailed(Failed(failure.code, failure.message, failure.details or None, retryable=False))
 
     async def emit_generated_media(self, answer: ModelAnswer) -> None:
-        """Send the envelopes of what a model has made beside its text, as far as its node takes them."""
-        for place, each in enumerate(answer.media):
+        """Emit the envelopes of media that a model made in addition to its text, if the node accepts them."""
+        for index, each in enumerate(answer.media):
             with suppress(MediaDiscarded):
-                await self.emit_media(media_of_record(each), f"{answer.turn}/{place}", self._call.contract)
+                await self.emit_media(media_of_record(each), f"{answer.turn}/{index}", self._call.contract)
 
     async def read_media(self, ref: object, most: int) -> MediaBytes:
         return await self._media.read(ref, most)
 
 
 def _recorded_answer(record: dict[str, Any], turn: str) -> ModelAnswer:
-    """What is recorded of a call. Raises StepFailed if that is a failure."""
+    """The recorded answer of a call. Raises StepFailed if a failure is recorded."""
     if (fault := fault_from_record(record)) is not None:
         raise StepFailed(Failed(fault.code, fault.message, retryable=fault.retryable))
     return answer_from_record(record, turn)

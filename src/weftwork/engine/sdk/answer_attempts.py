@@ -1,7 +1,7 @@
-"""Calls a model until its answer can be used, as often and in the way that the kind of failure allows.
+"""Calls a model until its answer can be used, within the limits of retries.
 
 A refusal is not retried. An answer that was cut off is retried with a higher token limit and the same messages. An
-answer that does not fit is retried with a correction written by the host. Sources: RFC 0032, RFC 0033.
+answer that does not match is retried with a correction written by the host. Sources: RFC 0032, RFC 0033.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,63 +40,68 @@ Judgement = CompleteAnswer | RefusedAnswer | TruncatedAnswer | MismatchedAnswer
 
 
 class AnswerSpec(msgspec.Struct, frozen=True):
-    """What is wanted of a model, and how an answer is read."""
+    """The expected answer of a model, and the functions that read and check it."""
 
     name: str
-    """Of the kind, or of the shape."""
+    """The name of the envelope kind or of the value's shape."""
     read: Callable[[str], Extraction | None]
     check: Callable[[ModelAnswer, Any], Sequence[Violation]]
     corrective: Callable[[MismatchedAnswer], str]
     schema: dict[str, Any]
     coercion: str
-    """What a model is told once that answers in plain words; empty: it is not asked for that."""
+    """The instruction for a model that answered in prose, sent once; empty if the model gets none."""
 
 
 class AnswerAttempts:
-    """The attempts at one answer. Everything follows from the answers, so it comes out the same when they are read
-    from their records."""
+    """The attempts at one answer. The course depends only on the answers, so it is the same when they come from their
+    records."""
 
-    def __init__(self, context: NodeContext, node_id: str, wish: AnswerSpec, used: int = 0) -> None:
-        """`used`: rounds that went before, for the same envelope."""
+    def __init__(self, context: NodeContext, node_id: str, spec: AnswerSpec, used: int = 0) -> None:
+        """`used` is the number of earlier rounds for the same envelope."""
         self._context = context
         self._node_id = node_id
-        self._spec = wish
+        self._spec = spec
         limits = context.limits
         self._allowed = attempts_allowed(max(limits.schema_rounds - used, 0), limits.max_retry_attempts)
         self._last: tuple[ModelAnswer, Judgement] | None = None
-        """The judgement of the last answer, which is asked for twice."""
+        """The last answer and its judgement, which is needed twice."""
         self.retries = 0
 
     async def ask(self, request: ModelRequest) -> tuple[CompleteAnswer, ModelAnswer] | Failed:
-        """The first answer that can be used, or why there is none."""
-        asked, coerces = request, False
+        """The first usable answer, or the failure after the last attempt."""
+        next_request, is_coercion = request, False
         while True:
             attempt = self.retries + 1
-            answer = await self._context.generate(asked, partial(self._events_of_answer, request, attempt, coerces))
+            answer = await self._context.generate(
+                next_request, partial(self._events_of_answer, request, attempt, is_coercion)
+            )
             judged = self._judge(answer)
             if isinstance(judged, CompleteAnswer):
                 return judged, answer
             if isinstance(judged, RefusedAnswer):
                 return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
-            if coerces or not self._may_retry(judged, attempt):
-                if not coerces and self._may_coerce(judged):
-                    said = (*request.messages, Message("assistant", answer.text))
-                    coerced = msgspec.structs.replace(request, messages=said)
-                    asked, coerces = _with_instruction(coerced, self._spec.coercion, asked.max_tokens), True
+            if is_coercion or not self._may_retry(judged, attempt):
+                if not is_coercion and self._may_coerce(judged):
+                    messages = (*request.messages, Message("assistant", answer.text))
+                    coerced = msgspec.structs.replace(request, messages=messages)
+                    next_request, is_coercion = (
+                        _with_instruction(coerced, self._spec.coercion, next_request.max_tokens),
+                        True,
+                    )
                     continue
-                return self._out_of_attempts(judged, attempt + coerces)
+                return self._out_of_attempts(judged, attempt + is_coercion)
             self.retries += 1
             if isinstance(judged, TruncatedAnswer):
-                # No word about what went before: it would not have been cut off for want of one.
-                budget = next_budget(asked.max_tokens, TRUNCATION_MULTIPLIER, None)
-                asked = msgspec.structs.replace(request, max_tokens=budget)
+                # Without a correction: the answer was cut off by the token limit, not by a mistake.
+                budget = next_budget(next_request.max_tokens, TRUNCATION_MULTIPLIER, None)
+                next_request = msgspec.structs.replace(request, max_tokens=budget)
             else:
-                asked = _with_instruction(request, self._spec.corrective(judged), asked.max_tokens)
+                next_request = _with_instruction(request, self._spec.corrective(judged), next_request.max_tokens)
 
     def _judge(self, answer: ModelAnswer) -> Judgement:
-        wish = self._spec
+        spec = self._spec
         if self._last is None or self._last[0] != answer:
-            self._last = answer, judge_answer(answer, wish.read, lambda each: wish.check(answer, each), wish.schema)
+            self._last = answer, judge_answer(answer, spec.read, lambda each: spec.check(answer, each), spec.schema)
         return self._last[1]
 
     def _may_retry(self, judged: Judgement, attempt: int) -> bool:
@@ -106,11 +111,12 @@ class AnswerAttempts:
         return isinstance(judged, MismatchedAnswer) and judged.is_prose and bool(self._spec.coercion)
 
     def _events_of_answer(
-        self, request: ModelRequest, attempt: int, coerces: bool, answer: ModelAnswer
+        self, request: ModelRequest, attempt: int, is_coercion: bool, answer: ModelAnswer
     ) -> tuple[EmitEvent | AppendLog, ...]:
-        """rel-20 (RFC 0032 B): what the log says of an answer, in one commit with it; so nothing is said twice."""
+        """rel-20 (RFC 0032 B): the events about an answer, committed together with it, so that they are recorded
+        once."""
         node_id, judged = self._node_id, self._judge(answer)
-        goes_on = not coerces and self._may_retry(judged, attempt)
+        retries = not is_coercion and self._may_retry(judged, attempt)
         events: list[EmitEvent] = []
         match judged:
             case CompleteAnswer(path=path, offset=offset):
@@ -118,21 +124,21 @@ class AnswerAttempts:
                     events.append(EmitEvent.of(EnvelopeRecoveryApplied(node_id, path, offset)))
             case RefusedAnswer(text=text, category=category):
                 prompts = [request.system, *(message.text for message in request.messages)]
-                said = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
-                events.append(EmitEvent.of(said))
+                refusal = refusal_event(node_id, answer.provider, answer.model, text, category, prompts)
+                events.append(EmitEvent.of(refusal))
             case TruncatedAnswer():
                 events.append(EmitEvent.of(truncated_event(node_id, answer, judged)))
-                if goes_on:
+                if retries:
                     events.append(EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "truncation", None)))
             case MismatchedAnswer(reason=reason, error=error):
-                if goes_on:
+                if retries:
                     events.append(EmitEvent.of(retry_attempted_event(node_id, attempt + 1, reason, error)))
-                elif not coerces and self._may_coerce(judged):
+                elif not is_coercion and self._may_coerce(judged):
                     events.append(EmitEvent.of(nl_to_format_event(node_id, self._spec.name)))
         return tuple(events)
 
     def _out_of_attempts(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
-        """rel-21 (RFC 0032 B.2, RFC 0033): the end of all attempts is said before the node fails."""
+        """rel-21 (RFC 0032 B.2, RFC 0033): envelope.retry.exhausted and cap.breached precede the node's failure."""
         rounds = self._context.limits.schema_rounds
         reason, error = ("truncation", None) if isinstance(judged, TruncatedAnswer) else (judged.reason, judged.error)
         effects = (
@@ -140,12 +146,12 @@ class AnswerAttempts:
             EmitEvent.of(CapBreached("schema", rounds, max(total, rounds + 1), self._node_id)),
         )
         if isinstance(judged, TruncatedAnswer):
-            message = "The answer of the model was cut off each time, however much room it had."
+            message = "The answer of the model was cut off in every attempt, although the token limit was raised."
             return Failed("envelope_truncation_unrecoverable", message, retryable=False, effects=effects)
         message = f"No answer of the model could be used: {judged.error}"
         return Failed("envelope_invalid", message, {"attempts": total}, effects=effects)
 
 
 def _with_instruction(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
-    """The request with a word of the host at the end of its instructions, and no more room than before."""
+    """The request with `fragment` at the end of its system prompt, and this token limit."""
     return msgspec.structs.replace(request, system=f"{request.system}\n\n{fragment}".strip(), max_tokens=max_tokens)

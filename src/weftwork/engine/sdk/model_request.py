@@ -1,8 +1,8 @@
-"""Builds the model request of a node, and names the reason why an answer ended.
+"""Builds the model request of a node, and maps the reason why an answer ended to its wire name.
 
-Parts of messages are not looked at here: the engine resolves them when a model is really called, so that a node that is
-entered again gets its recorded answers whatever has become of the media since. Only the outer form of what is given is
-the caller's to check: a text or a list as the content of a message.
+Parts of messages are not checked here. The engine resolves them when a model is actually called, so that a node that is
+called again gets its recorded answers even if the media have changed. The caller only ensures that the content of a
+message is a text or a list.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ MAX_MODEL_NAME: Final = 256
 MAX_STOP_SEQUENCES: Final = 16
 MAX_STOP_SEQUENCE_CHARS: Final = 256
 START_MESSAGE: Final = "Begin."
-"""The message where all is said in the system prompt: no model answers to nothing."""
+"""The user message of a node that has only a system prompt, because models need at least one message."""
 
 _FINISH_REASONS: Final = {
     "stop": "stop",
@@ -32,7 +32,7 @@ _FINISH_REASONS: Final = {
 
 
 def make_message(role: Role, content: Any, wrap: Callable[[str], str] | None = None) -> Message:
-    """ai-03 (RFC 0091, parts of messages): a message as its author gave it. `wrap` is put around each text."""
+    """ai-03 (RFC 0091, parts of messages): a message with the author's content. `wrap` is applied to each text."""
     text = plain_text(content)
     if text is not None:
         return Message(role, wrap(text) if wrap is not None else text)
@@ -41,27 +41,27 @@ def make_message(role: Role, content: Any, wrap: Callable[[str], str] | None = N
 
 
 def wrap_text_part(part: Any, wrap: Callable[[str], str]) -> Any:
-    """The part with `wrap` around its text; a part of another type, or what is none, as it is."""
+    """The part with `wrap` applied to its text. Parts of other types, and invalid parts, are returned unchanged."""
     return {**part, "text": wrap(part["text"])} if _is_text(part) else part
 
 
 def append_media(messages: Sequence[Message], media: Sequence[Any]) -> tuple[Message, ...]:
-    """The conversation with these parts at its end, as said by the user: in the last message if that is the user's,
-    else in one of their own."""
+    """The messages with these parts added as content of the user: in the last message if it has role "user", else in a
+    new message."""
     if not media:
         return tuple(messages)
     earlier, last = (messages[:-1], messages[-1]) if messages and messages[-1].role == "user" else (messages, None)
     text = last.text if last is not None else ""
-    known = last.parts if isinstance(last, UnresolvedMessage) else ()
-    texts = ({"type": "text", "text": text},) if text and not known else ()
-    return (*earlier, UnresolvedMessage("user", text, (*known, *texts, *media)))
+    parts = last.parts if isinstance(last, UnresolvedMessage) else ()
+    texts = ({"type": "text", "text": text},) if text and not parts else ()
+    return (*earlier, UnresolvedMessage("user", text, (*parts, *texts, *media)))
 
 
 def make_model_request(
-    call: NodeCall, given: Mapping[str, Any], messages: tuple[Message, ...], system: str
+    call: NodeCall, settings: Mapping[str, Any], messages: tuple[Message, ...], system: str
 ) -> ModelRequest:
-    """Who answers and how; what the run's options say wins over what the node was given."""
-    choice = select_model(call.configurable, given)
+    """The request with the selected provider, model and parameters. Options of the run override those of the node."""
+    choice = select_model(call.configurable, settings)
     return ModelRequest(
         choice.provider,
         choice.model,
@@ -69,7 +69,7 @@ def make_model_request(
         system,
         choice.temperature,
         choice.max_tokens,
-        tuple(given.get("stopSequences", ())),
+        tuple(settings.get("stopSequences", ())),
         node_id=call.node_id,
         run_id=call.run_id,
         mock=call.configurable.get("mockProvider"),
@@ -77,7 +77,7 @@ def make_model_request(
 
 
 def finish_reason(stop: StopReason) -> str:
-    """Why an answer ended, in the words of the wire."""
+    """The wire name of the reason why an answer ended."""
     return _FINISH_REASONS.get(stop, "other")
 
 
