@@ -183,7 +183,7 @@ async def test_a_store_that_is_away_is_cleared_later(tmp_path: Path, caplog: pyt
     await store.close()
     await asyncio.wait((clearing,))
     clearing.result()
-    assert "store unavailable, clearing away later" in caplog.text
+    assert "store unavailable, removal of deleted runs postponed" in caplog.text
 
 
 async def make_ended(store: Any, count: int, partition: str = "live:acme", days: int = 40) -> list[RunKey]:
@@ -254,7 +254,7 @@ async def test_the_sweeper_deletes_what_is_past_its_time(days: int, caplog: pyte
     left = await bench.store.retention.count_ended(NOW * 2)
     await sweeper.stop()
     assert left == (0 if days else MAX_PER_CALL + 5)
-    said = [record for record in caplog.records if record.message == "runs past their time deleted"]
+    said = [record for record in caplog.records if record.message == "expired runs deleted"]
     assert [record.__dict__["count"] for record in said] == ([MAX_PER_CALL + 5] if days else [])
 
 

@@ -98,7 +98,7 @@ async def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
 
     bench = EngineHarness(effect_node_type("test.body", body))
     await bench.start(ONE)
-    with pytest.raises(ClientFault, match="still live"):
+    with pytest.raises(ClientFault, match="of this scope has not ended"):
         await bench.service.create_run(CALLER, {"workflowId": "sample"}, exclusive=True)
     await run_ready_tasks()
     assert seen == ["begun", "begun", "stopped"]

@@ -1,4 +1,4 @@
-"""Operations of the operator on the machine itself, without a key. Requests and answers are JSON."""
+"""Administration by the operator on the machine itself, without an API key. Requests and responses are JSON."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
@@ -22,12 +22,10 @@ from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import Workflow
 
 WORKFLOW_PAGE_SIZE: Final = 200
-"""In one answer."""
+"""Workflows in one response."""
 
 
 class CreateKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask for a new key."""
-
     tenant: str
     scopes: tuple[str, ...] | None = None
     mode: Mode = "live"
@@ -36,19 +34,15 @@ class CreateKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RevokeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask for a key to stop working."""
-
     key_id: str
 
 
 class DropSigningKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask for what a signing key has signed to count no more."""
-
     kid: str
 
 
 class EndedRunsFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask about runs that ended before an instant, in milliseconds since 1970."""
+    """Selects runs that ended before an instant, in milliseconds since the epoch."""
 
     completed_before: int
     tenant: str | None = None
@@ -56,7 +50,7 @@ class EndedRunsFilter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask for a definition as a tenant sees it."""
+    """Selects a definition that a tenant can start."""
 
     tenant: str
     workflow_id: str
@@ -64,14 +58,14 @@ class GetWorkflow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ListWorkflows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ask for the workflows that a tenant can start, those behind an id."""
+    """Selects the workflows that a tenant can start, after an id."""
 
     tenant: str
     after: str | None = None
 
 
 class AssetSweeper(Protocol):
-    """What deletes assets; see AssetSweep."""
+    """Deletes unreferenced assets; see AssetSweep."""
 
     async def count(self) -> AssetUsage: ...
 
@@ -81,7 +75,7 @@ class AssetSweeper(Protocol):
 
 
 class Administration:
-    """One answer per request, the same through the socket and straight on the store."""
+    """Handles administration requests, both from the socket of a running host and directly on the store."""
 
     def __init__(
         self,
@@ -110,59 +104,60 @@ class Administration:
             "workflows.get": (GetWorkflow, self._get_workflow),
             "workflows.list": (ListWorkflows, self._list_workflows),
         }
-        """What each operation takes, and what answers it."""
+        """The type of the arguments and the handler of each operation."""
 
     async def handle(self, request: Any) -> dict[str, Any]:
-        """The result, or an error envelope. Never raises for a bad request."""
+        """The result, or an error document. Never raises for an invalid request."""
         try:
-            known = self._operations.get(str(request.get("operation"))) if is_object(request) else None
-            if known is None:
+            operation_entry = self._operations.get(str(request.get("operation"))) if is_object(request) else None
+            if operation_entry is None:
                 raise invalid("Unknown operation.", "/operation")
-            kind, operation = known
+            kind, operation = operation_entry
             return await operation(msgspec.convert(request.get("arguments", {}), kind))
         except ClientFault as fault:
             return error_document(fault.code, fault.message, fault.details)
         except msgspec.ValidationError as error:
             return error_document("validation_error", str(error))
         except StoreUnavailable as error:
-            return error_document("service_unavailable", f"The store cannot be used now: {error}")
+            return error_document("service_unavailable", f"The store is unavailable: {error}")
         except HostFault as error:
             return error_document("internal_error", str(error))
 
-    async def _create_key(self, wanted: CreateKey) -> dict[str, Any]:
+    async def _create_key(self, arguments: CreateKey) -> dict[str, Any]:
         key, row = await self._keyring.create(
-            wanted.tenant, wanted.scopes, wanted.mode, wanted.label, wanted.expires_at
+            arguments.tenant, arguments.scopes, arguments.mode, arguments.label, arguments.expires_at
         )
         return {"key": key, **_key_document(row)}
 
     async def _list_keys(self, _: Any) -> dict[str, Any]:
         return {"keys": [_key_document(row) for row in self._keyring.all()]}
 
-    async def _revoke_key(self, wanted: RevokeKey) -> dict[str, Any]:
-        return _key_document(await self._keyring.revoke(wanted.key_id))
+    async def _revoke_key(self, arguments: RevokeKey) -> dict[str, Any]:
+        return _key_document(await self._keyring.revoke(arguments.key_id))
 
-    async def _count_runs(self, wanted: EndedRunsFilter) -> dict[str, Any]:
-        return {"runs": await self._retention.count(wanted.completed_before, wanted.tenant)}
+    async def _count_runs(self, arguments: EndedRunsFilter) -> dict[str, Any]:
+        return {"runs": await self._retention.count(arguments.completed_before, arguments.tenant)}
 
-    async def _prune_runs(self, wanted: EndedRunsFilter) -> dict[str, Any]:
-        """A slice of the work; ask again as long as there is more."""
-        limit = max(1, min(wanted.limit, MAX_PER_CALL))
-        pruned = await self._retention.prune(wanted.completed_before, wanted.tenant, limit)
+    async def _prune_runs(self, arguments: EndedRunsFilter) -> dict[str, Any]:
+        """Delete at most `limit` runs. The caller repeats the request while the response says `more`."""
+        limit = max(1, min(arguments.limit, MAX_PER_CALL))
+        pruned = await self._retention.prune(arguments.completed_before, arguments.tenant, limit)
         return {"deleted": pruned.deleted, "more": pruned.more}
 
     async def _count_assets(self, _: Any) -> dict[str, Any]:
-        found = await self._require_sweeper().count()
-        return {"assets": found.count, "bytes": found.size}
+        usage = await self._require_sweeper().count()
+        return {"assets": usage.count, "bytes": usage.size}
 
     async def _prune_assets(self, _: Any) -> dict[str, Any]:
-        """A slice of the work; ask again as long as there is more. The last one clears away stray bytes too."""
+        """Delete some assets. The caller repeats the request while the response says `more`; the last request also
+        deletes blobs without an asset."""
         swept = await self._require_sweeper().prune()
         strays = 0 if swept.more else await self._require_sweeper().delete_strays()
         return {"deleted": swept.deleted, "freed": swept.freed, "strays": strays, "more": swept.more}
 
     def _require_sweeper(self) -> AssetSweeper:
         if self._sweeper is None:
-            raise HostFault("Assets cannot be pruned here.")
+            raise HostFault("This host stores no assets.")
         return self._sweeper
 
     async def _list_signing(self, _: Any) -> dict[str, Any]:
@@ -171,39 +166,48 @@ class Administration:
     async def _rotate_signing(self, _: Any) -> dict[str, Any]:
         return self._signing_key_document(await self._signer.rotate())
 
-    async def _drop_signing(self, wanted: DropSigningKey) -> dict[str, Any]:
-        dropped = await self._signer.drop(wanted.kid)
+    async def _drop_signing(self, arguments: DropSigningKey) -> dict[str, Any]:
+        dropped = await self._signer.drop(arguments.kid)
         return {"dropped": dropped.kid, "signs": self._signer.kid}
 
     def _signing_key_document(self, row: SigningKey) -> dict[str, Any]:
-        """What is shown of a signing key: everything but its secret."""
-        shown: dict[str, Any] = {"kid": row.kid, "createdAt": iso(row.created_at), "signs": row.kid == self._signer.kid}
-        return {**shown, "retiredAt": iso(row.retired_at)} if row.retired_at is not None else shown
+        """A signing key without its secret."""
+        document: dict[str, Any] = {
+            "kid": row.kid,
+            "createdAt": iso(row.created_at),
+            "signs": row.kid == self._signer.kid,
+        }
+        return {**document, "retiredAt": iso(row.retired_at)} if row.retired_at is not None else document
 
-    async def _get_workflow(self, wanted: GetWorkflow) -> dict[str, Any]:
-        found = await self._catalog.read_definition(wanted.tenant, wanted.workflow_id, wanted.version)
-        if found is None:
+    async def _get_workflow(self, arguments: GetWorkflow) -> dict[str, Any]:
+        definition = await self._catalog.read_definition(arguments.tenant, arguments.workflow_id, arguments.version)
+        if definition is None:
             raise ClientFault("not_found", "There is no such workflow for this tenant.")
-        # As text: a definition may be as deep as a request may be.
-        return {"definition": found.decode()}
+        # As text, because a nested definition could exceed the depth limit of the response.
+        return {"definition": definition.decode()}
 
-    async def _list_workflows(self, wanted: ListWorkflows) -> dict[str, Any]:
-        found, more = await self._catalog.list_workflows(wanted.tenant, wanted.after, WORKFLOW_PAGE_SIZE)
-        return {"workflows": [_workflow_document(each) for each in found], "more": more}
+    async def _list_workflows(self, arguments: ListWorkflows) -> dict[str, Any]:
+        workflows, more = await self._catalog.list_workflows(arguments.tenant, arguments.after, WORKFLOW_PAGE_SIZE)
+        return {"workflows": [_workflow_document(each) for each in workflows], "more": more}
 
 
-def _workflow_document(found: ListedWorkflow | Workflow) -> dict[str, Any]:
-    if isinstance(found, Workflow):
-        shown = {"id": found.id, "version": found.version, "name": found.document["name"], "from": "file"}
-        return {**shown, "versions": [found.version]}
-    of = found.current
-    shown = {"id": of.workflow_id, "version": of.version, "name": of.name, "from": "registered"}
-    return {**shown, "versions": list(found.versions)}
+def _workflow_document(workflow: ListedWorkflow | Workflow) -> dict[str, Any]:
+    if isinstance(workflow, Workflow):
+        document = {"id": workflow.id, "version": workflow.version, "name": workflow.document["name"], "from": "file"}
+        return {**document, "versions": [workflow.version]}
+    registered = workflow.current
+    document = {
+        "id": registered.workflow_id,
+        "version": registered.version,
+        "name": registered.name,
+        "from": "registered",
+    }
+    return {**document, "versions": list(workflow.versions)}
 
 
 def _key_document(row: ApiKeyRow) -> dict[str, Any]:
-    """What is shown of a key: everything but the key and its digest."""
-    shown: dict[str, Any] = {
+    """An API key without the key itself and its digest."""
+    document: dict[str, Any] = {
         "keyId": row.key_id,
         "tenant": row.tenant,
         "mode": row.mode,
@@ -212,7 +216,7 @@ def _key_document(row: ApiKeyRow) -> dict[str, Any]:
         "createdAt": iso(row.created_at),
     }
     if row.expires_at is not None:
-        shown["expiresAt"] = iso(row.expires_at)
+        document["expiresAt"] = iso(row.expires_at)
     if row.revoked_at is not None:
-        shown["revokedAt"] = iso(row.revoked_at)
-    return shown
+        document["revokedAt"] = iso(row.revoked_at)
+    return document

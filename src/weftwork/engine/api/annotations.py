@@ -1,7 +1,7 @@
 """Annotations for callers: feedback on a run, stored next to its log.
 
-A text from outside may repeat what the run hides. `SecretScanner` learns the hidden values from the log and masks
-copies of them before an annotation is stored.
+The text of a caller may repeat values that the run hides. `SecretScanner` learns the hidden values from the log and
+masks copies of them before an annotation is stored.
 """
 
 import asyncio
@@ -30,50 +30,50 @@ from weftwork.protocol.wire.streams import annotated_frame
 from weftwork.protocol.workflow.plan import Plan
 
 MAX_CACHED_REDACTORS: Final = 64
-"""Runs whose hidden texts are kept; those of one run are few and short, whatever the run holds."""
+"""Runs whose hidden texts are cached. The hidden texts of a run are few and short, also for a large run."""
 MAX_EVENTS_SEARCHED: Final = 50_000
-"""The first events of a log, among which the one that is meant has to be: ids are not indexed."""
+"""The number of events at the start of a log among which a target event is searched, because ids are not indexed."""
 PAGE_BYTES: Final = 4 * 2**20
 
 
 class AnnotationResult(msgspec.Struct, frozen=True):
-    """An annotation as it is kept."""
+    """The stored JSON of an annotation."""
 
     document: bytes
     replayed: bool = False
 
 
 class _AnnotationRecord(ReplayableOutcome, frozen=True, rename="camel"):
-    """What is recorded under the caller's key: the id and not the words, which go with the run."""
+    """The outcome under the caller's idempotency key. It has the id and not the text, which is deleted with the run."""
 
     annotation_id: str
 
 
 class Annotations:
-    """Raises ClientFault or StoreUnavailable."""
+    """Annotations for callers. Raises ClientFault or StoreUnavailable."""
 
     def __init__(
-        self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, kept: port.AnnotationStore
+        self, runtime: Runtime, catalog: WorkflowCatalog, executor: Executor, store: port.AnnotationStore
     ) -> None:
         self._runtime = runtime
         self._catalog = catalog
         self._executor = executor
-        self._store = kept
+        self._store = store
         self._scanner = SecretScanner(runtime.log)
 
     async def create(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> AnnotationResult:
-        """Keep what the caller says of the run, live or ended; durable before it returns."""
+        """Store an annotation of a run, live or ended. Durable on return."""
         added: port.Annotation | None = None
 
         async def add(claim: IdempotencyClaim) -> _AnnotationRecord | SlotTaken:
             nonlocal added
             new = added = await self._make(principal, run_id, document, claim.now)
             outcome = _AnnotationRecord(new.annotation_id)
-            named = tuple(sorted(referenced_assets(new.document, principal.partition)))
+            assets = tuple(sorted(referenced_assets(new.document, principal.partition)))
             record, most = claim.make_record(outcome), annotations.MAX_ANNOTATIONS
-            verdict = await self._store.add(principal.run(run_id), new, most, record, named)
+            verdict = await self._store.add(principal.run(run_id), new, most, record, assets)
             if isinstance(verdict, SlotTaken):
                 return verdict
             require_run(verdict != "absent")
@@ -83,24 +83,24 @@ class Annotations:
             return outcome
 
         operation = f"createAnnotation/{run_id}"
-        said = await idempotent(self._runtime, principal, operation, key, document, _AnnotationRecord, add)
-        if added is None or said.replayed:
-            added = require_run(await self._store.find(principal.run(run_id), said.annotation_id))
-        return AnnotationResult(added.document, said.replayed)
+        outcome_record = await idempotent(self._runtime, principal, operation, key, document, _AnnotationRecord, add)
+        if added is None or outcome_record.replayed:
+            added = require_run(await self._store.find(principal.run(run_id), outcome_record.annotation_id))
+        return AnnotationResult(added.document, outcome_record.replayed)
 
     async def _make(self, principal: Principal, run_id: str, document: Any, now: int) -> port.Annotation:
-        """The annotation as it will be kept: checked against its run, with what the run hides masked."""
+        """The annotation to store: validated against its run, with copies of hidden values masked."""
         annotations.check_annotation(document)
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
         plan = await self._plan(stored)
         await self._check_target(stored, plan, document.get("target", {}))
         texts = await self._scanner.redact(stored, plan, annotations.annotation_texts(document))
         (annotation_id,) = self._runtime.ids.event_ids(1)
-        kept = annotations.annotation_document(annotation_id, run_id, principal.key_id, now, document, texts)
-        return port.Annotation(annotation_id, kept)
+        stored_document = annotations.annotation_document(annotation_id, run_id, principal.key_id, now, document, texts)
+        return port.Annotation(annotation_id, stored_document)
 
     async def page(self, principal: Principal, run_id: str, after: str | None, limit: int) -> port.AnnotationPage:
-        """What was said of the run, oldest first; a page ends at 4 MiB and may be short."""
+        """A page of the run's annotations, oldest first. A page ends at 4 MiB, so it may be shorter than `limit`."""
         return require_run(await self._store.page(principal.run(run_id), after, limit, PAGE_BYTES))
 
     async def _plan(self, stored: StoredRun) -> Plan | None:
@@ -111,7 +111,7 @@ class Annotations:
             return None
 
     async def _check_target(self, stored: StoredRun, plan: Plan | None, target: dict[str, str]) -> None:
-        """fb-05 (RFC 0056): what is meant is there: a node of the run's definition, an event of its log."""
+        """fb-05 (RFC 0056): the target must exist: a node of the run's definition, or an event of its log."""
         node_id, event_id = target.get("nodeId"), target.get("eventId")
         if node_id is not None:
             nodes = plan.nodes if plan is not None else [row.name for row in stored.rows if row.kind == "node"]
@@ -123,17 +123,19 @@ class Annotations:
             )
 
     async def _notify_readers(self, principal: Principal, run_id: str, new: port.Annotation, now: int) -> None:
-        """Let those who read the run know. A run without events has nothing that this could come behind."""
+        """Notify the current streams of the run. A run without events has no streams to notify, because a notification
+        follows an event."""
         run = principal.run(run_id)
-        standing = await self._executor.projection(run)
-        if standing is not None and standing.last_sequence >= 0:
-            sequence = standing.last_sequence
+        projection = await self._executor.projection(run)
+        if projection is not None and projection.last_sequence >= 0:
+            sequence = projection.last_sequence
             frame = annotated_frame(run_id, new.annotation_id, new.document, sequence, now)
             self._runtime.feeds.notify(run, sequence, frame)
 
 
 class SecretScanner(msgspec.Struct, eq=False):
-    """Masks in a text what its run hides. Reads one log at a time, and again only when it has grown."""
+    """Masks copies of a run's hidden values in texts. Reads one log at a time, and reads it again only if it has
+    grown."""
 
     _log: EventLog
     _lock: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
@@ -142,7 +144,8 @@ class SecretScanner(msgspec.Struct, eq=False):
     )
 
     async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
-        """The texts, with copies of what the run hides masked. Without its plan, all of them if it hides anything."""
+        """The texts with copies of hidden values masked. Without a plan, every text is masked as a whole if the run has
+        hidden values."""
         if plan is None:
             hidden = await self._log.hidden_values(run.header.key)
             return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts

@@ -1,4 +1,4 @@
-"""Assets for callers: upload them, list those of a tenant, and find the one behind a URL."""
+"""Assets for callers: upload them, list those of a tenant, and find the asset of a URL."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -18,16 +18,17 @@ from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.timestamps import iso
 
 MAX_CONCURRENT_UPLOADS: Final = 16
-"""Uploads of one tenant that are under way at the same time: what they have sent so far is counted nowhere else."""
+"""Concurrent uploads of one tenant. Bytes of uploads in progress do not count towards the quota, so their number is
+limited."""
 RETRY_SECONDS: Final = 1
 DAY_SECONDS: Final = 86_400
-"""How long a caller may keep a copy of an asset: it never changes, but it may be deleted."""
+"""How long a client may cache an asset. An asset never changes, but it may be deleted."""
 LISTING_URL_MS: Final = 1_800_000
-"""How long a URL lasts that comes with a listing."""
+"""How long the URL of an asset in a listing is valid."""
 
 
 class Download(msgspec.Struct, frozen=True):
-    """What a URL opens. Type and name are those of the URL; a copy may be kept for `max_age` seconds."""
+    """The asset of a URL. Type and name come from the URL; clients may cache it for `max_age` seconds."""
 
     asset: StoredAsset
     media_type: str
@@ -36,7 +37,7 @@ class Download(msgspec.Struct, frozen=True):
 
 
 class SignedAsset(msgspec.Struct, frozen=True):
-    """Bytes that were kept, and the token that opens them until it expires."""
+    """A stored asset, and a token for it that is valid until `expires_at`."""
 
     size: int
     token: str
@@ -44,7 +45,7 @@ class SignedAsset(msgspec.Struct, frozen=True):
 
 
 class TenantAssets(msgspec.Struct, eq=False):
-    """Raises ClientFault or StoreUnavailable."""
+    """Assets for callers. Raises ClientFault or StoreUnavailable."""
 
     _assets: Assets
     _clock: Clock
@@ -52,28 +53,28 @@ class TenantAssets(msgspec.Struct, eq=False):
     _active_uploads: Counter[str] = msgspec.field(default_factory=Counter[str])
 
     async def find(self, token: str) -> Download:
-        """media-04: what the token of a URL opens; the same fault for every token that opens nothing."""
-        said, asset = await self._assets.open_token(token)
-        left = DAY_SECONDS if said.expires_at is None else max(0, said.expires_at - self._clock.now()) // 1000
-        return Download(asset, said.media_type, said.name, min(DAY_SECONDS, left))
+        """media-04: the asset of a token; every token without an asset gives the same error."""
+        content, asset = await self._assets.open_token(token)
+        left = DAY_SECONDS if content.expires_at is None else max(0, content.expires_at - self._clock.now()) // 1000
+        return Download(asset, content.media_type, content.name, min(DAY_SECONDS, left))
 
     async def open(self, download: Download) -> BlobSource:
-        """Its bytes; close them in every case. Raises StoreUnavailable if they are not where they should be."""
+        """Open the bytes of an asset; the caller must close them. Raises StoreUnavailable if they are missing."""
         return await self._assets.open(download.asset)
 
     async def list(
         self, principal: Principal, run_id: str | None, after: AssetCursor | None, limit: int
     ) -> dict[str, Any]:
-        """A page of the tenant's assets, or of those that a run refers to, and what all of them take up."""
+        """A page of the tenant's assets, or of those that a run refers to, and the usage of all the tenant's assets."""
         partition = principal.partition
-        found = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
+        entries = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
         usage = await self._assets.usage(partition)
         used: dict[str, int] = {"assets": usage.count, "bytes": usage.size}
         if self._limits.max_asset_bytes_per_tenant:
             used["quota"] = self._limits.max_asset_bytes_per_tenant
-        document: dict[str, Any] = {"assets": [self._describe(each) for each in found[:limit]], "usage": used}
-        if len(found) > limit:
-            last = found[limit - 1].asset.cursor
+        document: dict[str, Any] = {"assets": [self._describe(each) for each in entries[:limit]], "usage": used}
+        if len(entries) > limit:
+            last = entries[limit - 1].asset.cursor
             document["nextCursor"] = f"{last.created_at}.{last.sha256}"
         return document
 
@@ -85,10 +86,10 @@ class TenantAssets(msgspec.Struct, eq=False):
     async def upload(
         self, principal: Principal, pieces: AsyncIterator[bytes], declared_type: str, name: str, days: int
     ) -> dict[str, Any]:
-        """Keep bytes for at least so many days. Durable on return; nothing is kept if the pieces end with a fault."""
+        """Store bytes and hold them for at least `days`. Durable on return; nothing is stored if `pieces` raises."""
         partition = principal.partition
         if self._active_uploads[partition] >= MAX_CONCURRENT_UPLOADS:
-            message = f"The tenant has {MAX_CONCURRENT_UPLOADS} uploads under way."
+            message = f"The tenant has reached the limit of {MAX_CONCURRENT_UPLOADS} concurrent uploads. Retry later."
             raise ClientFault("rate_limited", message, {"retryAfter": RETRY_SECONDS})
         self._active_uploads[partition] += 1
         try:
@@ -111,24 +112,24 @@ class TenantAssets(msgspec.Struct, eq=False):
 
     @property
     def base(self) -> str:
-        """What URLs of assets begin with."""
+        """The base of asset URLs."""
         return self._assets.base
 
     async def put(self, principal: Principal, data: bytes, declared_type: str, held_ms: int) -> SignedAsset:
-        """Keep bytes for so long. Durable on return."""
+        """Store bytes and hold them for `held_ms`. Durable on return."""
         asset = await self._assets.put(principal.partition, data, held_ms, self._limits.max_upload_bytes)
         media_type = resolve_media_type(declared_type, asset.media_type)
         until = self._assets.url_expiry(asset, held_ms)
         return SignedAsset(asset.size, self._assets.make_token(asset, media_type, expires_at=until), until)
 
-    def _describe(self, found: AssetEntry) -> dict[str, Any]:
-        asset = found.asset
+    def _describe(self, entry: AssetEntry) -> dict[str, Any]:
+        asset = entry.asset
         return {
             "mediaRef": media_ref(asset.sha256),
             "bytes": asset.size,
             "mimeType": asset.media_type,
             "createdAt": iso(asset.created_at),
             "heldUntil": iso(asset.held_until),
-            "runs": found.runs,
+            "runs": entry.runs,
             "url": self._assets.url(asset, asset.media_type, expires_at=self._clock.now() + LISTING_URL_MS),
         }

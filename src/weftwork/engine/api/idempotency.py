@@ -1,4 +1,5 @@
-"""Idempotency keys: one caller's key on one operation. The outcome is recorded, and replayed for a repeat."""
+"""Idempotency keys: the outcome of an operation is recorded under the caller's key, and replayed for a repeated
+request."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from weftwork.protocol.wire import idempotency
 
 
 class ReplayableOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a mutation, which is given again as it was."""
+    """The outcome of a mutation. `replayed` is true if it comes from the record of an earlier request."""
 
     replayed: bool = False
 
@@ -26,7 +27,7 @@ S = TypeVar("S")
 
 
 class IdempotencyClaim:
-    """idem-01 (OpenWOP idempotency): made for every mutation; without a key it keeps nothing."""
+    """idem-01 (OpenWOP idempotency): created for every mutation. Without a key it records nothing."""
 
     __slots__ = ("_fingerprint", "_partition", "_records", "_slot", "now")
 
@@ -50,7 +51,7 @@ class IdempotencyClaim:
             self._fingerprint = digest(body)
 
     async def find_outcome(self, kind: type[T]) -> T | None:
-        """What this key led to before. Raises ClientFault if that was another body."""
+        """The recorded outcome of this key, or None. Raises ClientFault if it was used with another body."""
         if self._slot is None:
             return None
         oldest = idempotency.expired_before(self.now)
@@ -58,7 +59,7 @@ class IdempotencyClaim:
         return self.replay(record, kind) if record is not None else None
 
     def replay(self, record: IdempotencyRecord, kind: type[T]) -> T:
-        """The outcome of a record. Raises ClientFault if that was another body."""
+        """The outcome of a record. Raises ClientFault if the record is for another body."""
         idempotency.check_fingerprint(record.fingerprint, self._fingerprint)
         return msgspec.structs.replace(msgspec.json.decode(record.outcome, type=kind), replayed=True)
 
@@ -67,12 +68,13 @@ class IdempotencyClaim:
         return self._build_record(self._slot, outcome) if self._slot is not None else None
 
     def record_maker(self, outcome: Callable[[S], Any]) -> Callable[[S], IdempotencyRecord] | None:
-        """The same where the work itself says what the outcome is."""
+        """Like `make_record`, for an outcome that is known only during the commit."""
         slot = self._slot
-        return (lambda said: self._build_record(slot, outcome(said))) if slot is not None else None
+        return (lambda result: self._build_record(slot, outcome(result))) if slot is not None else None
 
     async def save(self, outcome: T) -> T:
-        """Record an outcome that no commit goes with; the one that counts, if the same request was first."""
+        """Record an outcome without any other write. Returns the outcome on record, which is that of another request if
+        it was first."""
         record = self.make_record(outcome)
         taken = await self._records.save_record(record) if record is not None else None
         return self.replay(taken.record, type(outcome)) if taken is not None else outcome
@@ -93,19 +95,19 @@ async def idempotent(
     kind: type[T],
     work: Callable[[IdempotencyClaim], Awaitable[T | SlotTaken]],
 ) -> T:
-    """The outcome that the caller's key led to before, else that of the work. Without a key the work is always done.
+    """The recorded outcome of the caller's key, or else the outcome of `work`. Without a key the work is always done.
 
-    The work records its outcome under the claim, in the commit that has its effect where there is one, and returns
-    SlotTaken if the same request was recorded meanwhile. Raises ClientFault if the key was used with another body.
+    The work records its outcome under the claim, in the commit of its effect if there is one, and returns SlotTaken if
+    the same request was recorded in the meantime. Raises ClientFault if the key was used with another body.
     """
     claim = IdempotencyClaim(runtime.records, runtime.clock, principal, operation, key, body)
-    if key is not None and (known := await claim.find_outcome(kind)) is not None:
-        return known
+    if key is not None and (recorded := await claim.find_outcome(kind)) is not None:
+        return recorded
     try:
         outcome = await work(claim)
     except ClientFault:
-        # idem-03: the same request may have been first, after this one had looked for it.
-        if (known := await claim.find_outcome(kind)) is not None:
-            return known
+        # idem-03: an equal request may have been recorded after the first lookup.
+        if (recorded := await claim.find_outcome(kind)) is not None:
+            return recorded
         raise
     return claim.replay(outcome.record, kind) if isinstance(outcome, SlotTaken) else outcome

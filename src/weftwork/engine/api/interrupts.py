@@ -1,6 +1,6 @@
-"""Interrupts for callers: list them, answer them, and make links with which a person without a key can answer.
+"""Interrupts for callers: list and answer them, and create links with which a person without a key can answer.
 
-A link carries a signed token with an expiry. `InterruptLinks` makes and verifies the tokens; nothing else uses the
+A link carries a signed token with an expiry. `InterruptLinks` creates and verifies the tokens; nothing else uses the
 signer for interrupts.
 """
 
@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 class InterruptLinks(msgspec.Struct, eq=False):
-    """`public_url` is the address at which people reach the host, without a trailing slash; empty if it is not set."""
+    """Creates and verifies links. `public_url` is the setting of that name without a trailing slash, or empty."""
 
     _signer: Signer
     _clock: Clock
@@ -57,31 +57,31 @@ class InterruptLinks(msgspec.Struct, eq=False):
         return self._prefix + text
 
     def url(self, text: str) -> str:
-        """Absolute where it is known how the host is reached, else the path."""
+        """The absolute URL of a token if `public_url` is set, else its path."""
         return self.public_url + self.path(text)
 
     def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
-        """tok-03 (readings, Interrupt tokens): the token that comes with a read of an open interrupt."""
+        """tok-03 (readings, Interrupt tokens): the token that is returned with an open interrupt."""
         return self._sign(run, row, intent, None, interrupt_tokens.READ_TOKEN_MS)[0]
 
     def for_person(
         self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
     ) -> tuple[str, InterruptToken]:
-        """tok-03 (readings, Interrupt tokens): lasts to the deadline of the interrupt, or the days of the setting if it
-        has none; `seconds` can make that shorter, never longer."""
+        """tok-03 (readings, Interrupt tokens): a token that is valid until the deadline of the interrupt, or for
+        `interrupt_link_days` if it has none. `seconds` can only shorten that."""
         due = _due(row)
         longest = self._link_days * DAY_MS if due is None else max(0, due - self._clock.now())
         return self._sign(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
 
     def open_token(self, text: str) -> InterruptToken:
-        """tok-04: what a token says, now that it can be believed. Raises ClientFault.
+        """tok-04: the content of a valid token. Raises ClientFault.
 
-        Its form first, then its signature, then its time; nothing has been looked up for a token that we did not make.
+        Checks the form, the signature and the expiry, in this order, so nothing is looked up for a forged token.
         """
-        found = interrupt_tokens.decode_token(text)
-        if found is None:
+        decoded = interrupt_tokens.decode_token(text)
+        if decoded is None:
             raise interrupt_tokens.unknown_token_fault()
-        token, payload, signature = found
+        token, payload, signature = decoded
         if not self._signer.verify(interrupt_tokens.PURPOSE, token.kid, payload, signature):
             raise interrupt_tokens.unknown_token_fault()
         if token.is_expired(self._clock.now()):
@@ -89,7 +89,7 @@ class InterruptLinks(msgspec.Struct, eq=False):
         return token
 
     def _sign(
-        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, lasts: int
+        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, lifetime_ms: int
     ) -> tuple[str, InterruptToken]:
         token = InterruptToken(
             kid=self._signer.kid,
@@ -97,7 +97,7 @@ class InterruptLinks(msgspec.Struct, eq=False):
             run_id=run.run_id,
             interrupt_id=row["interruptId"],
             intent=intent,
-            expires_at=interrupt_tokens.token_expiry(self._clock.now(), lasts, _due(row)),
+            expires_at=interrupt_tokens.token_expiry(self._clock.now(), lifetime_ms, _due(row)),
             jti=self._ids.event_ids(1)[0],
             person=person,
         )
@@ -111,33 +111,33 @@ def _due(row: dict[str, Any]) -> int | None:
 
 
 class Interrupts(msgspec.Struct, eq=False):
-    """Raises ClientFault, StoreUnavailable or HostFault."""
+    """Interrupts for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
     _runtime: Runtime
     _executor: Executor
     _links: InterruptLinks
 
     async def list_of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
-        """Those of one run in the order in which they were asked: the open ones, or all."""
+        """The open interrupts of a run, or with `closed` all of them, in the order of their requests."""
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
         rows = [row for row in _interrupt_rows(stored) if closed or row["status"] == "open"]
         workflow_id = stored.header.workflow_id
         return {"interrupts": [self._document(principal, run_id, workflow_id, row) for row in rows]}
 
     async def list_open(self, principal: Principal, query: InterruptQuery) -> dict[str, Any]:
-        """A page of the tenant's open ones, oldest first."""
+        """A page of the tenant's open interrupts, oldest first."""
         page = await self._runtime.queries.list_interrupts(principal.partition, query)
-        shown = [
+        documents = [
             self._document(principal, each.run_id, each.workflow_id, msgspec.json.decode(each.row))
             for each in page.interrupts
         ]
-        document: dict[str, Any] = {"interrupts": shown}
+        document: dict[str, Any] = {"interrupts": documents}
         if page.more and page.last is not None:
             document["nextCursor"] = encode_cursor(page.last)
         return document
 
     def with_tokens(self, principal: Principal, snapshot: dict[str, Any]) -> dict[str, Any]:
-        """tok-05: the snapshot of a run as a caller gets it: what it waits for, and what opens that."""
+        """tok-05: adds tokens and callback URLs to the open interrupts of a snapshot, in place."""
         for row in (*snapshot.get("interrupts", ()), snapshot.get("interrupt")):
             if row is not None and "interruptToken" not in row:
                 row |= _callback_members(self._mint_token(principal, snapshot["runId"], row))
@@ -152,8 +152,8 @@ class Interrupts(msgspec.Struct, eq=False):
         key: str | None = None,
         interrupt_id: str | None = None,
     ) -> ControlOutcome:
-        """int-06: exactly one answer counts, and it is durable before it is acknowledged."""
-        # With the principal: the vote of another one is another request, though key and body may be the same.
+        """int-06: answer an interrupt. Exactly one answer is accepted, and it is durable on return."""
+        # With the principal, because votes of two principals are different requests even if key and body are equal.
         place = "\0".join((principal.key_id, run_id, node_id, interrupt_id or ""))
         by = Answerer(
             principal.key_id,
@@ -168,60 +168,67 @@ class Interrupts(msgspec.Struct, eq=False):
     async def resolve_approval(
         self, principal: Principal, run_id: str, node_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
-        """`resolve` under its older name, where the body may be the answer itself."""
+        """`resolve` for the older route, whose body may be the answer itself."""
         if not (is_object(document) and "resumeValue" in document):
             if schema.check("resolve-approval", document):
-                raise invalid('Send the decision, such as {"action": "accept"}, itself or as resumeValue.', "")
+                raise invalid('Send a decision such as {"action": "accept"}, as the body or as resumeValue.', "")
             document = {"resumeValue": document}
         return await self.resolve(principal, run_id, node_id, document, key)
 
     async def link(self, principal: Principal, run_id: str, node_id: str, document: Any) -> dict[str, Any]:
-        """A link to the open interrupt of a node, for a person."""
+        """Create a link to the open interrupt of a node, for a person."""
         schema.require("interrupt-link-request", document)
         intent: Intent = document.get("intent", "resolve")
         person: str | None = document.get("for")
         if person is not None and not interrupt_tokens.is_person_name(person):
-            raise invalid("for is a name without control characters.", "/for")
+            raise invalid("`for` must be a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
             require_scope(principal, DELEGATE_SCOPE)
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
-        mine = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
-        row = next((row for row in mine if row["status"] == "open"), None)
+        rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
+        row = next((row for row in rows if row["status"] == "open"), None)
         if row is None:
-            raise answer_refusal(_final_status(mine))
+            raise answer_refusal(_final_status(rows))
         if intent == "resolve" and _needs_key(row):
-            raise ClientFault("forbidden", "This gate takes answers with a key only: a link can only show it.")
+            message = "This approval accepts answers with an API key only. Create a link with intent inspect instead."
+            raise ClientFault("forbidden", message)
         if intent == "resolve":
             _check_approver(row, person)
         text, token = self._links.for_person(
             principal.run(run_id), row, intent, person, document.get("expiresInSeconds")
         )
-        made: dict[str, Any] = {"runId": run_id, "nodeId": node_id, "interruptId": row["interruptId"], "intent": intent}
-        made |= {"token": text, "path": self._links.path(text), "expiresAt": iso(token.expires_at)}
+        response: dict[str, Any] = {
+            "runId": run_id,
+            "nodeId": node_id,
+            "interruptId": row["interruptId"],
+            "intent": intent,
+        }
+        response |= {"token": text, "path": self._links.path(text), "expiresAt": iso(token.expires_at)}
         if self._links.public_url:
-            made["url"] = self._links.url(text)
-        return made
+            response["url"] = self._links.url(text)
+        return response
 
     def check_token(self, text: str, intent: Intent) -> InterruptToken:
-        """tok-04: what a token says, if it can be believed, has not expired and lets its bearer do this."""
+        """tok-04: the content of a token that is valid, has not expired and allows the intent. Raises ClientFault."""
         token = self._links.open_token(text)
         if intent == "resolve" and token.intent != "resolve":
-            raise ClientFault("forbidden", "This link shows the question; it does not answer it.")
+            raise ClientFault("forbidden", "This link shows the interrupt and cannot answer it.")
         return token
 
     async def inspect(self, text: str, intent: Intent = "inspect") -> dict[str, Any]:
-        """tok-04: the question behind a token, or why it cannot be seen, or with the intent answered, any more."""
+        """tok-04: the open interrupt of a token. Raises ClientFault if the token does not allow the intent, or if the
+        interrupt is closed."""
         token = self.check_token(text, intent)
         stored = await self._executor.read_run(RunKey(token.tenant, token.run_id))
-        mine = [row for row in _interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
-        if stored is None or not mine:
+        rows = [row for row in _interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
+        if stored is None or not rows:
             raise interrupt_tokens.unknown_token_fault()
-        if mine[0]["status"] != "open":
-            raise answer_refusal(mine[0]["status"])
-        me = _voter(token)
-        voted = next((vote["action"] for vote in mine[0].get("votes", ()) if vote["voter"] == me), None)
+        if rows[0]["status"] != "open":
+            raise answer_refusal(rows[0]["status"])
+        voter = _voter(token)
+        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] == voter), None)
         return {
-            **{name: mine[0][name] for name in _INSPECT_MEMBERS if name in mine[0]},
+            **{name: rows[0][name] for name in _INSPECT_MEMBERS if name in rows[0]},
             **({"for": token.person} if token.person is not None else {}),
             **({"voted": voted} if voted is not None else {}),
             "workflowId": stored.header.workflow_id,
@@ -233,18 +240,18 @@ class Interrupts(msgspec.Struct, eq=False):
         }
 
     async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> ControlOutcome:
-        """tok-04, int-06: as `resolve`, by whoever has the link. The body is judged after the token."""
+        """tok-04, int-06: like `resolve`, for the bearer of a link. The token is checked before the body."""
         token = self.check_token(text, "resolve")
         bearer = _bearer(token)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
         names = frozenset({token.person} if token.person is not None else ())
-        # appr-03: one link is one voice, however many names it gives itself.
+        # appr-03: one link has one vote, even if its answers give several names.
         by = Answerer(bearer.key_id, names, bound_person=_voter(token), has_key=False)
         answer = partial(self._answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
         except ClientFault as fault:
-            # A run that was deleted, or of a store from before it: as if the token were forged.
+            # The run was deleted, or the store was restored from a backup without it: same error as a forged token.
             raise (
                 interrupt_tokens.unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault
             ) from None
@@ -252,40 +259,40 @@ class Interrupts(msgspec.Struct, eq=False):
     async def _answer(
         self, run: RunKey, node_id: str, interrupt_id: str, document: Any, by: Answerer, claim: IdempotencyClaim
     ) -> ControlOutcome | SlotTaken:
-        """Answer an interrupt of a node: the one of the id, or without an id the open one."""
+        """Answer an interrupt of a node: the one with that id, or the open one if the id is empty."""
 
         def refuse_late(stored: StoredRun) -> str:
             rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
             raise answer_refusal(_final_status([row for row in rows if interrupt_id in ("", row["interruptId"])]))
 
         schema.require("resolve-interrupt", document)
-        given = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id)
+        received = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id)
         outcome = ControlOutcome(run.run_id, "", claim.now, node_id)
-        answered = await apply_control(self._executor, run, claim, given, outcome, refuse_late)
+        outcome_or_taken = await apply_control(self._executor, run, claim, received, outcome, refuse_late)
         fault_point("answer.durable")
-        return answered
+        return outcome_or_taken
 
     def _document(self, principal: Principal, run_id: str, workflow_id: str, row: Row) -> Row:
-        shown = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}
+        document = {**row, "runId": run_id, "workflowId": workflow_id, "createdAt": row["requestedAt"]}
         if row["status"] != "open":
-            return shown
+            return document
         minted = self._mint_token(principal, run_id, row)
-        return {**shown, "token": minted[0], **_callback_members(minted)}
+        return {**document, "token": minted[0], **_callback_members(minted)}
 
     def _mint_token(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
-        """tok-05 (readings, Interrupt tokens): a read gives no more than the key itself may do."""
+        """tok-05 (readings, Interrupt tokens): a token with no more rights than the key of the reader has."""
         intent: Intent = "resolve" if RESPOND_SCOPE in principal.scopes and not _needs_key(row) else "inspect"
         text = self._links.for_reader(principal.run(run_id), row, intent)
         return text, self._links.url(text), intent
 
 
 def encode_cursor(place: str) -> str:
-    """The place that a store names as the end of a page, as callers are given it: safe in a query."""
+    """The cursor of a store in a form that is safe in a query string."""
     return urlsafe_b64encode(place.encode()).rstrip(b"=").decode()
 
 
 def decode_cursor(text: str) -> str:
-    """The inverse; of a text that is no cursor, a place that no store knows."""
+    """The inverse of `encode_cursor`; the empty string, which is no cursor of any store, for other texts."""
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except ValueError:
@@ -297,26 +304,26 @@ def _callback_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
 
 
 def _interrupt_rows(stored: StoredRun) -> list[Row]:
-    """All of a run, in the order in which they were asked."""
+    """All interrupts of a run, in the order of their requests."""
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
     return sorted(rows, key=lambda row: (row["requestedAt"], int(row["interruptId"].rpartition(".")[2])))
 
 
 def _needs_key(row: Row) -> bool:
-    """appr-06 (interrupt-profiles, auth-required): an answer to it takes more than a link."""
+    """appr-06 (interrupt-profiles, auth-required): whether an answer needs an API key and not only a link."""
     return row["kind"] == "approval" and row["data"].get("profile") == AUTH_REQUIRED
 
 
 def _check_approver(row: Row, person: str | None) -> None:
-    """appr-03: at a gate that names its approvers, a link for anybody else could never answer."""
-    named: Any = row["data"].get("approversList") if row["kind"] == "approval" else None
-    if is_array(named) and named and person not in named:
-        text = "This gate names its approvers: say in `for` which of them the link is for, or make one to look with."
-        raise invalid(text, "/for", supported=named)
+    """appr-03: an approval with a list of approvers gets links for these only, because no other link could answer."""
+    approvers: Any = row["data"].get("approversList") if row["kind"] == "approval" else None
+    if is_array(approvers) and approvers and person not in approvers:
+        text = "This approval has a list of approvers. Name one of them in `for`, or create a link with intent inspect."
+        raise invalid(text, "/for", supported=approvers)
 
 
 def _final_status(rows: list[Row]) -> str | None:
-    """What became of the newest of these, which is the only one that can have been open at the end."""
+    """The status of the newest of these interrupts; only the newest can have been open when the run ended."""
     if not rows:
         return None
     return "cancelled" if any(row["status"] == "cancelled" for row in rows) else rows[-1]["status"]
@@ -327,11 +334,11 @@ def _link_principal(token: InterruptToken) -> str:
 
 
 def _voter(token: InterruptToken) -> str:
-    """appr-03: whose answer one is that comes by this link."""
+    """appr-03: the person who answers by this link: the name in the token, or the link itself."""
     return token.person or _link_principal(token)
 
 
 def _bearer(token: InterruptToken) -> Principal:
-    """Whoever has the link: in the tenant of the one who made it, and without any scope."""
+    """The principal for the bearer of a link: in the tenant of the key that created it, without scopes."""
     mode, _, tenant = token.tenant.partition(":")
     return Principal.of(_link_principal(token), tenant, "test" if mode == "test" else "live", frozenset())

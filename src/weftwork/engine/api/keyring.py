@@ -1,7 +1,7 @@
-"""API keys and the callers behind them.
+"""API keys and the principals that they authenticate.
 
 A key is stored as a keyed digest, and shown once, when it is created. `Keyring.authenticate` turns a key into a
-`Principal`, which every operation takes and which decides what the caller can reach.
+`Principal`. Every operation requires one, and it determines what the caller can access.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ from weftwork.protocol.run.header import Owner, RunKey
 T = TypeVar("T")
 LIVE_KEY_PREFIX = "hk_live_"
 STARTUP_LABEL = "given at start"
-"""The label of keys that were given on the command line; no approver can be named by it."""
+"""The label of keys from the command line. Principals of such keys have no label, so it cannot name an approver."""
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """A caller, made from a valid key. The only source of a tenant."""
+    """An authenticated caller. The only source of a tenant."""
 
     key_id: str
     tenant: str
@@ -34,14 +34,14 @@ class Principal(msgspec.Struct, frozen=True):
     scopes: frozenset[str]
     partition: str
     label: str = ""
-    """The name that the operator gave to the key when it was made; gates may name approvers by it."""
+    """The label that the operator gave to the key; approvals may name approvers by it."""
 
     @classmethod
     def of(cls, key_id: str, tenant: str, mode: Mode, scopes: frozenset[str], label: str = "") -> "Principal":
         return cls(key_id, tenant, mode, scopes, partition(tenant, mode), label)
 
     def run(self, run_id: str) -> RunKey:
-        """The caller's run of that id; another tenant's run has another key and is not there."""
+        """The key of a run in the caller's partition, so that a run of another tenant is never found."""
         return RunKey(self.partition, run_id)
 
     @property
@@ -50,20 +50,20 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 def require_run(found: T | Literal[False] | None) -> T:
-    """What was found of a run, or 404 if that is nothing: no such run, a deleted one, or one of another tenant."""
+    """Return `found`, or raise not_found if it is empty: there is no such run, or it belongs to another tenant."""
     if not found:
         raise ClientFault("not_found", NO_SUCH_RUN)
     return found
 
 
 def require_scope(principal: Principal, scope: str) -> None:
-    """auth-01 (OpenWOP auth): the key holds the scope, or 403 naming the scope it lacks."""
+    """auth-01 (OpenWOP auth): raises 403, which names the scope, if the key lacks it."""
     if scope not in principal.scopes:
         raise ClientFault("forbidden", f"This key lacks the scope {scope}.", {"scopeRequired": scope})
 
 
 class Keyring:
-    """Checks keys from memory and changes them in the store first. `scopes` is the whole vocabulary."""
+    """Holds all API keys in memory; changes are written to the store first. `scopes` lists all valid scopes."""
 
     def __init__(self, keys: ApiKeys, clock: Clock, ids: Ids, scopes: tuple[str, ...]) -> None:
         self._keys = keys
@@ -75,7 +75,7 @@ class Keyring:
         self._by_id: dict[str, ApiKeyRow] = {}
         self._pepper = ids.token().encode()
         self._quick_digests: dict[bytes, bytes] = {}
-        """Digests of keys that were good before, under a hash that costs a tenth and never leaves the process."""
+        """Digests of known keys, by a keyed hash that costs a tenth of the digest and is used in this process only."""
 
     async def load(self) -> None:
         self._salt = await self._keys.salt()
@@ -83,20 +83,20 @@ class Keyring:
             self._cache(row)
 
     def authenticate(self, key: str | None) -> Principal:
-        """auth-02 (OpenWOP auth): the caller behind a key; anything but a valid key is 401."""
+        """auth-02 (OpenWOP auth): the principal of a key. Raises 401 for a missing, unknown, revoked or expired key."""
         if not key:
             raise ClientFault("unauthenticated", "Send an API key: Authorization: Bearer <key>.")
         quick = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=self._pepper, digest_size=32).digest()
         digest = self._quick_digests.get(quick) or self._digest(key)
-        held = self._rows.get(digest)
-        if held is None or not hmac.compare_digest(held[0].digest, digest):
-            raise ClientFault("unauthenticated", "This API key is not known here.")
+        entry = self._rows.get(digest)
+        if entry is None or not hmac.compare_digest(entry[0].digest, digest):
+            raise ClientFault("unauthenticated", "This host does not know the API key.")
         self._quick_digests[quick] = digest
-        self._check(held[0])
-        return held[1]
+        self._check(entry[0])
+        return entry[1]
 
     def check(self, principal: Principal) -> None:
-        """auth-02: 401 for a caller who was let in and would not be any more."""
+        """auth-02: raises 401 if the key of this principal was revoked or has expired since it was authenticated."""
         self._check(self._by_id[principal.key_id])
 
     def _check(self, row: ApiKeyRow) -> None:
@@ -113,7 +113,7 @@ class Keyring:
         label: str = "",
         expires_at: int | None = None,
     ) -> tuple[str, ApiKeyRow]:
-        """A new key and what is kept of it. Durable before it is returned; the key is not shown again."""
+        """Create a key; returns the key and its stored form. Durable on return. The key cannot be read again."""
         prefix = TEST_KEY_PREFIX if mode == "test" else LIVE_KEY_PREFIX
         key = prefix + self._ids.token()
         row = self._row(key, tenant, scopes, label, expires_at)
@@ -123,10 +123,10 @@ class Keyring:
         return key, row
 
     def accept_for_process(self, key: str, tenant: str, scopes: Iterable[str] | None) -> ApiKeyRow:
-        """Accept a key for as long as this process lives; nothing is stored. A revoked key stays revoked."""
+        """Accept a key until this process ends; nothing is stored. Raises ClientFault for a key that was revoked."""
         row = self._row(key, tenant, scopes, STARTUP_LABEL, None)
-        held = self._rows.get(row.digest)
-        if held is not None and held[0].revoked_at is not None:
+        entry = self._rows.get(row.digest)
+        if entry is not None and entry[0].revoked_at is not None:
             raise ClientFault("key_revoked", "This key was revoked; use another.")
         self._cache(row)
         return row
@@ -150,19 +150,19 @@ class Keyring:
     ) -> ApiKeyRow:
         if not is_tenant(tenant):
             raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", parameter="tenant")
-        wanted = self._scopes if scopes is None else tuple(scopes)
-        unknown = sorted(set(wanted) - set(self._scopes))
+        granted = self._scopes if scopes is None else tuple(scopes)
+        unknown = sorted(set(granted) - set(self._scopes))
         if unknown:
-            text = f"Unknown scope {', '.join(unknown)}; known are {', '.join(self._scopes)}."
+            text = f"Unknown scope {', '.join(unknown)}; the scopes are {', '.join(self._scopes)}."
             raise invalid(text, parameter="scopes")
         digest = self._digest(key)
         return ApiKeyRow(
-            # A digest of the digest: the id is public, and must say nothing about what is compared.
+            # A digest of the digest, because the id is public and must not reveal the stored digest.
             key_id=f"key_{hashlib.sha256(digest).hexdigest()[:16]}",
             digest=digest,
             tenant=tenant,
             mode=mode_of_key(key),
-            scopes=tuple(wanted),
+            scopes=tuple(granted),
             label=label,
             created_at=self._clock.now(),
             expires_at=expires_at,

@@ -1,4 +1,5 @@
-"""Model input and output outside a live run: what a model would be given, and what a log records of an envelope."""
+"""Model input and output outside of a live run: resolves the media of a request, and reads recorded envelopes. For test
+endpoints."""
 
 from typing import Final
 
@@ -26,22 +27,23 @@ _WIRE_CODES: Final = {mine: wire for wire, mine in RUN_ERROR_CODES.items()} | {
 
 
 class ModelInput(msgspec.Struct, eq=False):
-    """Checks the messages of a request as a node's are checked, without calling the model."""
+    """Checks and resolves the messages of a request like those of a node, without calling the model."""
 
     _models: ModelProviders
     _assets: Assets | None
     _outbound: Outbound | None
     _max_part_bytes: int
 
-    async def resolve(self, principal: Principal, wanted: ModelRequest) -> ModelRequest:
-        """The request with its media fetched. Raises ProviderFault for a model that is not there, ClientFault for
-        media that the model would not be given."""
+    async def resolve(self, principal: Principal, request: ModelRequest) -> ModelRequest:
+        """The request with its media resolved. Raises ProviderFault for an unknown provider, and ClientFault for media
+        that are refused."""
         media = MessageMedia(self._assets, self._outbound, principal.partition, self._max_part_bytes)
-        provider = self._models.find(wanted)
+        provider = self._models.find(request)
         try:
-            return await media.resolve(wanted, input_modalities(provider, wanted.model))
+            return await media.resolve(request, input_modalities(provider, request.model))
         except StepFailed as failed:
-            # A failure of a node as the wire says it. 404 would say that the endpoint is not there.
+            # The failure of a node becomes an error response. Its code may map to 404, which would mean that the
+            # endpoint does not exist, so other codes are sent as a validation error.
             failure, details = failed.failure, failed.failure.details
             if (code := _WIRE_CODES.get(failure.code)) is None:
                 code, details = "validation_error", {**(details or {}), "code": failure.code}
@@ -49,12 +51,13 @@ class ModelInput(msgspec.Struct, eq=False):
 
 
 class EnvelopeRecords(msgspec.Struct, eq=False):
-    """Scans the log, so this is for test endpoints only; a live run has its records in its state."""
+    """Finds recorded envelopes by scanning the log, which is for test endpoints only. A live run has them in its
+    state."""
 
     _log: EventLog
 
     async def find(self, run: RunKey, correlation_id: str) -> RecordedOutcome | None:
-        """The first record, as the fold keeps it; None where there is none among the first events, and for no run."""
+        """The first record with that correlation id among the first MAX_EVENTS_SCANNED events, else None."""
         seen = 0
         while seen < MAX_EVENTS_SCANNED and (
             page := await self._log.read(run, seen - 1, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
@@ -66,5 +69,5 @@ class EnvelopeRecords(msgspec.Struct, eq=False):
         return None
 
     def project(self, judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:
-        """The events of an envelope in a run that has asked a person `asked_before` times. Writes nothing."""
+        """The events of an envelope in a run whose node has requested `asked_before` interrupts. Writes nothing."""
         return project_envelope(judged, contract, asked_before)

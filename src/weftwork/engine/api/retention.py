@@ -1,4 +1,4 @@
-"""Deletes ended runs: single ones for callers, and by age for the operator."""
+"""Deletes ended runs: single runs for callers, and runs by age for the operator."""
 
 import asyncio
 import logging
@@ -23,34 +23,34 @@ log = logging.getLogger("weftwork.retention")
 
 DAY_MS: Final = 86_400_000
 MAX_PER_CALL: Final = 200
-"""Most runs that one call of `prune` deletes, and most pieces of deleted runs that it clears away."""
+"""The number of runs that one call of `prune` deletes at most, and of calls of `RunRetention.purge` that it makes."""
 DELETE_BATCH: Final = 16
-"""Runs that are deleted together; the store makes one commit of them."""
+"""Runs that are deleted concurrently, so that the store can commit them together."""
 
 
 class LiveRunMemory(Protocol):
-    """What the host holds of runs beside the store."""
+    """The runs in the memory of a host. The executor implements it."""
 
     async def projection(self, run: RunKey) -> Projection | None:
-        """How a run stands, once a commit that is under way is done."""
+        """The projection of a run, after a commit in progress."""
         ...
 
     def forget(self, run: RunKey) -> bool:
-        """Keep nothing of an ended run; False, and nothing is done, for one that is being executed."""
+        """Drop an ended run from all caches; False, without effect, if the run is being executed."""
         ...
 
 
 class PruneResult(msgspec.Struct, frozen=True):
-    """How far it came: runs deleted, and whether there is more to do."""
-
     deleted: int
+    """Number of deleted runs."""
     more: bool
+    """Whether another call may delete more."""
 
 
 class Retention(msgspec.Struct, eq=False):
     """Deletes ended runs. Without `_live_runs`, the caller must be the only user of the store.
 
-    With `_keep_days` above 0, `delete_expired` deletes runs that ended so many days ago.
+    With `_keep_days` above 0, `delete_expired` deletes runs that ended more than that many days ago.
     """
 
     _runs: RunRetention
@@ -63,9 +63,10 @@ class Retention(msgspec.Struct, eq=False):
     _purge_task: asyncio.Task[None] | None = None
 
     async def delete_run(self, principal: Principal, run_id: str, key: str | None = None) -> bool:
-        """run-08: delete an ended run; afterwards it is as unknown as one that never was.
+        """run-08: delete an ended run; afterwards every request for it gets not_found.
 
-        True when an earlier request with the same key did it. Raises ClientFault or StoreUnavailable.
+        Returns True if an earlier request with the same idempotency key deleted it. Raises ClientFault or
+        StoreUnavailable.
         """
         run = principal.run(run_id)
         claim = IdempotencyClaim(self._records, self._clock, principal, f"deleteRun/{run_id}", key, None)
@@ -85,25 +86,26 @@ class Retention(msgspec.Struct, eq=False):
     async def prune(self, completed_before: int, tenant: str | None = None, limit: int = MAX_PER_CALL) -> PruneResult:
         """run-11 (OpenWOP production-profile): delete runs that ended before that instant, at most `limit`.
 
-        The work of a call is bounded: call it again as long as there is more.
+        The work of one call is bounded: call again while the result says `more`.
         """
         places = _partitions_of(tenant)
         if await self._purge(MAX_PER_CALL):
             return PruneResult(0, True)
-        found = [run for place in places for run in await self._runs.runs_ended_before(completed_before, limit, place)]
+        runs = [run for place in places for run in await self._runs.runs_ended_before(completed_before, limit, place)]
         deleted = 0
-        for at in range(0, min(len(found), limit), DELETE_BATCH):
-            deleted += sum(await asyncio.gather(*map(self._delete_if_ended, found[at : min(at + DELETE_BATCH, limit)])))
-        left = await self._purge(MAX_PER_CALL)
-        # What was found and is not gone is in use here; it would be found again for ever.
-        return PruneResult(deleted, left or (len(found) >= limit and deleted > 0))
+        for at in range(0, min(len(runs), limit), DELETE_BATCH):
+            deleted += sum(await asyncio.gather(*map(self._delete_if_ended, runs[at : min(at + DELETE_BATCH, limit)])))
+        has_leftovers = await self._purge(MAX_PER_CALL)
+        # A run that was found and not deleted is in use here. If none was deleted, the next call would find the same
+        # runs again, so there is nothing more to do.
+        return PruneResult(deleted, has_leftovers or (len(runs) >= limit and deleted > 0))
 
     async def count(self, completed_before: int, tenant: str | None = None) -> int:
-        """How many runs `prune` would delete."""
+        """The number of runs that `prune` would delete."""
         return sum([await self._runs.count_ended(completed_before, place) for place in _partitions_of(tenant)])
 
     async def delete_expired(self) -> None:
-        """Clear away what deleted runs have left, and delete runs that are past their time.
+        """Remove the remaining rows of deleted runs, and delete runs that are older than the retention.
 
         Raises StoreUnavailable.
         """
@@ -115,17 +117,18 @@ class Retention(msgspec.Struct, eq=False):
                 pruned = await self.prune(self._clock.now() - self._keep_days * DAY_MS)
                 deleted, more = deleted + pruned.deleted, pruned.more
             if deleted:
-                log.info("runs past their time deleted", extra={"count": deleted})
+                log.info("expired runs deleted", extra={"count": deleted})
 
     def close(self) -> None:
-        """Stop clearing away; the next start goes on with it."""
+        """Stop removing rows of deleted runs. The next start continues."""
         if self._purge_task is not None:
             self._purge_task.cancel()
 
     async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
-        # Before: one that is executed here is not deleted, whatever the store says. After: no reader holds on to it.
+        # Before the delete, `forget` refuses a run that is executed here, even if the store has it as ended. After the
+        # delete, it ends streams that were opened in between.
         if self._live_runs is not None and not self._live_runs.forget(run):
-            raise StillLive("the run is executed here")
+            raise StillLive("the run is still in memory")
         deleted = await self._runs.delete(run, self._clock.now(), record)
         if self._live_runs is not None:
             self._live_runs.forget(run)
@@ -138,11 +141,11 @@ class Retention(msgspec.Struct, eq=False):
             return False
 
     async def _refusal(self, run: RunKey) -> Exception:
-        standing = await self._log.projection(run)
-        if standing is None or standing.status in TERMINAL_STATUSES:
-            # The store knows of the end and the host does not yet: it will have looked in a moment.
-            return StoreUnavailable("the run is about to end")
-        details = {"runStatus": standing.status}
+        projection = await self._log.projection(run)
+        if projection is None or projection.status in TERMINAL_STATUSES:
+            # The end of the run is stored, and the host has not processed it yet. A retry succeeds.
+            return StoreUnavailable("the run is ending; retry")
+        details = {"runStatus": projection.status}
         return ClientFault("conflict", "The run has not ended; cancel it first.", details)
 
     async def _purge_all(self) -> None:
@@ -152,12 +155,12 @@ class Retention(msgspec.Struct, eq=False):
                 while await self._purge(MAX_PER_CALL):
                     pass
         except StoreUnavailable:
-            log.warning("store unavailable, clearing away later")
+            log.warning("store unavailable, removal of deleted runs postponed")
         finally:
             self._purge_task = None
 
     async def _purge(self, pieces: int) -> bool:
-        """Take away so many pieces of what deleted runs have left; whether there may be more."""
+        """Remove rows of deleted runs with at most `pieces` writes; returns whether there may be more."""
         for _ in range(pieces):
             if not await self._runs.purge():
                 return False
@@ -166,9 +169,9 @@ class Retention(msgspec.Struct, eq=False):
 
 
 def _partitions_of(tenant: str | None) -> list[str | None]:
-    """The partitions of a tenant, or None for all there are."""
+    """The partitions of a tenant; [None] stands for all partitions. Raises ClientFault for an invalid name."""
     if tenant is None:
         return [None]
     if not is_tenant(tenant):
-        raise invalid("No tenant can have this name.", "/tenant")
+        raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", "/tenant")
     return [partition(tenant, "live"), partition(tenant, "test")]

@@ -1,6 +1,6 @@
 """Debug bundles and comparisons of runs for callers.
 
-The log of a run is read page by page and written in chunks. To compare two runs, their logs are read in parallel.
+A bundle reads the log page by page and writes it in chunks. A comparison reads two logs page by page, side by side.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from weftwork.protocol.run.projection import StoredRun
 
 PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 65_536
-"""Read of the log at once; the event that reaches it is the last."""
+"""Size of a page of the log; the event that reaches it is the last."""
 MAX_CONCURRENT_READS: Final = 4
-"""Pages read at the same time, however many bundles are being written."""
+"""Pages that are read concurrently for all bundles together."""
 
 
 class BundleStream(msgspec.Struct, eq=False):
-    """bundle-07: one bundle on its way. It holds one page of the log at a time, and spans up to their bound."""
+    """bundle-07: writes one bundle. It holds one page of the log at a time, and a limited number of spans."""
 
     _bundle: DebugBundle
     _log: EventLog
@@ -39,8 +39,8 @@ class BundleStream(msgspec.Struct, eq=False):
     _ended: bool = False
 
     async def next_chunk(self) -> bytes | None:
-        """The next piece; None behind the last one. Raises StoreUnavailable, or ClientFault for a run that was deleted
-        meanwhile: what was given until then is no document."""
+        """The next chunk, or None after the last one. Raises StoreUnavailable, or ClientFault if the run was deleted
+        during the stream; then the chunks so far are not a complete document."""
         if self._next is not None:
             piece, self._next = self._next, None
             return piece
@@ -50,7 +50,7 @@ class BundleStream(msgspec.Struct, eq=False):
             self._ended = True
             return self._bundle.tail()
         async with self._reads:
-            # Stores that have everything at hand do not wait, and others must have their turn.
+            # A store may answer without yielding; let other tasks have the event loop.
             await asyncio.sleep(0)
             page = require_run(await self._log.read(self._run, self._sequence, PAGE_EVENTS, PAGE_BYTES))
         self._sequence = page[-1].sequence
@@ -58,7 +58,7 @@ class BundleStream(msgspec.Struct, eq=False):
 
 
 class Bundles(msgspec.Struct, eq=False):
-    """Raises ClientFault or StoreUnavailable."""
+    """Debug bundles for callers. Raises ClientFault or StoreUnavailable."""
 
     _runtime: Runtime
     _service: Runs
@@ -68,7 +68,7 @@ class Bundles(msgspec.Struct, eq=False):
     async def open(
         self, principal: Principal, run_id: str, most_events: int | None = None, cap: int = MAX_BYTES
     ) -> BundleStream:
-        """A bundle of the caller's run, as it stands now."""
+        """A bundle of the caller's run in its current state."""
         run = await self._service.read_run(principal, run_id)
         snapshot = await self._service.make_snapshot(run)
         link = self.media_link(principal.partition, run_id)
@@ -76,35 +76,35 @@ class Bundles(msgspec.Struct, eq=False):
         return BundleStream(bundle, self._runtime.log, run.header.key, self._reads, bundle.head)
 
     def media_link(self, partition: str, run_id: str) -> AssetLink | None:
-        """bundle-08: makes the URLs that the host gives to media of a run; None where no assets are kept."""
+        """bundle-08: a function that makes the host's URLs for media of a run; None if the host stores no assets."""
         assets = self._runtime.assets
         if assets is None:
             return None
 
-        def made(sha256: bytes, media_type: str, name: str) -> str:
-            # Only what names it matters here: inline media are kept as assets when they are recorded.
+        def make_url(sha256: bytes, media_type: str, name: str) -> str:
+            # The URL depends on partition and digest only. Inline media were stored as assets when they were recorded.
             asset = StoredAsset(partition, sha256.hex(), "", 0, media_type, 0, 0)
             return assets.url(asset, media_type, run_id, name)
 
-        return made
+        return make_url
 
 
 DIFF_PAGE_EVENTS: Final = 256
 DIFF_PAGE_BYTES: Final = 262_144
-"""Read of each log at once; the event that reaches it is the last."""
+"""Size of a page of each log; the event that reaches it is the last."""
 MAX_CONCURRENT_DIFFS: Final = 2
-"""Comparisons that are made at the same time; each holds two states, two pages and what it found."""
+"""Comparisons that run concurrently. Each holds two states, two pages and its differences in memory."""
 
 
 class RunDiffs(msgspec.Struct, eq=False):
-    """Raises ClientFault or StoreUnavailable."""
+    """Comparisons of runs for callers. Raises ClientFault or StoreUnavailable."""
 
     _runtime: Runtime
     _executor: Executor
     _slots: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_DIFFS))
 
     async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
-        """How run b, the other one, differs from run a, as both stand now."""
+        """The differences of the run `against` from the run `run_id`, in their current states."""
         async with self._slots:
             a = await self._read_run(principal, run_id)
             b = a if run_id == against else await self._read_run(principal, against)
@@ -122,15 +122,15 @@ class RunDiffs(msgspec.Struct, eq=False):
             pair = [page[at] if at < len(page) else None for page in pages]
             for run, event in zip((a, b), pair, strict=True):
                 if event is None and run.projection.last_sequence >= diff.next_sequence:
-                    return  # its page is at an end, and its log is not
+                    return  # the page has ended before the log; the next call reads another page
             diff.add(*pair)
 
     async def _page(self, run: StoredRun, start: int, last: int) -> list[Event]:
-        """Events of the run from `start` on, and not behind `last`; at least one if there is one."""
+        """A page of the events from `start` to `last`; at least one event if there is one."""
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
-        # Nothing, if the run has been deleted since.
+        # The page is empty if the run was deleted in the meantime; require_run raises then.
         most = min(DIFF_PAGE_EVENTS, end - start + 1)
         return require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
 

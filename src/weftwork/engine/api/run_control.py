@@ -1,7 +1,7 @@
 """Controls runs for callers: cancel, pause, resume, variables and artifacts of one run, and cancelling many at once.
 
-Each operation is applied once per idempotency key, and answered with the status of the run when it is durable
-(`apply_control`). A bulk cancel cancels each run by itself, several concurrently, and gives one answer for all of them.
+Each operation is applied once per idempotency key, and returns the status of the run once it is durable
+(`apply_control`). A bulk cancel cancels each run separately, several concurrently, and returns one result for all.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from weftwork.protocol.run.projection import StoredRun, bulk_cancel_entry, check
 from weftwork.protocol.timestamps import iso
 
 MAX_CONCURRENT_CANCELS: Final = 16
-"""Runs of one request that are cancelled at the same time."""
+"""Runs of one request that are cancelled concurrently."""
 
 
 class ControlOutcome(ReplayableOutcome, frozen=True):
@@ -34,18 +34,18 @@ class ControlOutcome(ReplayableOutcome, frozen=True):
     run_id: str
     status: str
     at: int = 0
-    """When it was asked for. Records of cancels that older versions have written are without it."""
+    """The time of the request. Idempotency records of cancels that older versions wrote lack it."""
     node_id: str = ""
 
 
 class BulkCancelOutcome(ReplayableOutcome, frozen=True):
-    """The entries of the answer, in the order of the request."""
+    """The entries of the response, in the order of the request."""
 
     results: list[dict[str, Any]]
 
 
 class RunControl(msgspec.Struct, eq=False):
-    """Raises ClientFault, StoreUnavailable or HostFault."""
+    """Control of runs for callers. Raises ClientFault, StoreUnavailable or HostFault."""
 
     _runtime: Runtime
     _executor: Executor
@@ -53,7 +53,7 @@ class RunControl(msgspec.Struct, eq=False):
     async def cancel_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
-        """Cancel a run; an ended run answers with how it ended."""
+        """Cancel a run; for a run that has ended, returns its final status."""
 
         async def cancel(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
             schema.require("cancel-run", document)
@@ -64,16 +64,17 @@ class RunControl(msgspec.Struct, eq=False):
         return await idempotent(self._runtime, principal, f"cancelRun/{run_id}", key, document, ControlOutcome, cancel)
 
     async def cancel_runs(self, principal: Principal, document: Any, key: str | None = None) -> BulkCancelOutcome:
-        """Cancel runs. Ids that are named twice are answered twice, with the same words.
+        """Cancel several runs. An id that is listed twice gets two equal entries.
 
-        When this raises anything but ClientFault, some runs may be cancelled, and a retry is safe.
+        If this raises anything except ClientFault, some runs may be cancelled, and a retry is safe.
         """
 
         async def cancel(claim: IdempotencyClaim) -> BulkCancelOutcome:
             check_bulk_cancel(document)
             run_ids: list[str] = document["runIds"]
             answers = await self._cancel_all(principal, list(dict.fromkeys(run_ids)), document.get("reason"))
-            # A crash before this is harmless: what was cancelled stays so, and a repeat says the same of it.
+            # A crash before this is harmless: cancelled runs stay cancelled, and a repeated request gives the same
+            # entries.
             return await claim.save(BulkCancelOutcome([answers[run_id] for run_id in run_ids]))
 
         return await idempotent(self._runtime, principal, "bulkCancelRuns", key, document, BulkCancelOutcome, cancel)
@@ -87,7 +88,7 @@ class RunControl(msgspec.Struct, eq=False):
             async with limiter:
                 return await self._cancel_entry(principal, run_id, reason)
 
-        # Each to its end: one that fails must not stop those after it.
+        # Exceptions are collected, so that a failure does not stop the other cancels.
         ends = await asyncio.gather(*map(one, run_ids), return_exceptions=True)
         answers: dict[str, dict[str, Any]] = {}
         for run_id, end in zip(run_ids, ends, strict=True):
@@ -109,83 +110,84 @@ class RunControl(msgspec.Struct, eq=False):
         return bulk_cancel_entry(run_id, done.status if isinstance(done, ControlOutcome) else None)
 
     async def _cancel(self, run: RunKey, reason: str | None, claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
-        """A run that has ended answers with how it ended."""
+        """Cancel a run; for a run that has ended, the outcome has its final status."""
         outcome = ControlOutcome(run.run_id, "", claim.now)
-        given = CancelRequested(reason)
-        return await apply_control(self._executor, run, claim, given, outcome, lambda run: run.projection.status)
+        input_ = CancelRequested(reason)
+        return await apply_control(self._executor, run, claim, input_, outcome, lambda run: run.projection.status)
 
     async def pause_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
-        """run-12: accepted when durable; it takes effect at once or when the nodes that run have ended."""
+        """run-12: request a pause; durable on return. The run pauses at once or after its running nodes have ended."""
 
         async def pause(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
             schema.require("pause-run", document)
-            given = PauseRequested(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
+            input_ = PauseRequested(document.get("drainPolicy", DRAIN_POLICIES[-1]), document.get("reason"))
             outcome = ControlOutcome(run_id, "paused", claim.now)
-            return await apply_control(self._executor, principal.run(run_id), claim, given, outcome)
+            return await apply_control(self._executor, principal.run(run_id), claim, input_, outcome)
 
         return await idempotent(self._runtime, principal, f"pauseRun/{run_id}", key, document, ControlOutcome, pause)
 
     async def resume_run(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
     ) -> ControlOutcome:
-        """run-13: a paused run goes on."""
+        """run-13: resume a paused run."""
 
         async def resume(claim: IdempotencyClaim) -> ControlOutcome | SlotTaken:
             schema.require("resume-run", document)
-            given, outcome = ResumeRequested(document.get("reason")), ControlOutcome(run_id, "running", claim.now)
-            return await apply_control(self._executor, principal.run(run_id), claim, given, outcome)
+            input_, outcome = ResumeRequested(document.get("reason")), ControlOutcome(run_id, "running", claim.now)
+            return await apply_control(self._executor, principal.run(run_id), claim, input_, outcome)
 
         return await idempotent(self._runtime, principal, f"resumeRun/{run_id}", key, document, ControlOutcome, resume)
 
     async def set_variables(self, principal: Principal, run_id: str, document: Any) -> str:
-        """seam-01: the status of the run, once the variables are durable."""
+        """seam-01: set variables of a run; returns its status once they are durable."""
         schema.require("set-variables", document)
-        given = VariablesOverwritten(document["variables"])
-        answer = require_run(await self._executor.request(principal.run(run_id), given))
+        input_ = VariablesOverwritten(document["variables"])
+        answer = require_run(await self._executor.request(principal.run(run_id), input_))
         return refuse_ended(answer) if isinstance(answer, StoredRun) else str(answer)
 
     async def get_artifact(self, principal: Principal, run_id: str, artifact_id: str) -> dict[str, Any]:
-        """An artifact with its content, as it stands in the log."""
+        """An artifact with its content, as recorded in the log."""
         run = principal.run(run_id)
         stored = await self._executor.read_run(run)
         rows = [row for row in stored.rows if row.kind == "artifact" and row.name == artifact_id] if stored else []
         if not rows:
             raise ClientFault("not_found", "There is no such artifact.")
         sequence: int = msgspec.json.decode(rows[0].value)["sequence"]
-        found = await self._runtime.log.read(run, sequence - 1, 1)
-        if not found:
+        events = await self._runtime.log.read(run, sequence - 1, 1)
+        if not events:
             raise ClientFault("not_found", "There is no such artifact.")
-        event = found[0]
+        event = events[0]
         payload: dict[str, Any] = msgspec.json.decode(event.payload)
         return {**payload, "version": int(payload["version"]), "runId": run_id, "createdAt": iso(event.timestamp)}
 
 
 def refuse_ended(run: StoredRun) -> str:
-    """Most of what is asked of a run comes too late when it has ended. Raises ClientFault."""
+    """Raises the ClientFault for a request to a run that has ended."""
     status = run.projection.status
-    raise ClientFault("conflict", f"The run has ended: it is {status}.", {"runStatus": status})
+    raise ClientFault("conflict", f"The run has already ended with status {status}.", {"runStatus": status})
 
 
 async def apply_control(
     executor: Executor,
     run: RunKey,
     claim: IdempotencyClaim,
-    given: Input,
+    input_: Input,
     outcome: ControlOutcome,
     ended: Callable[[StoredRun], str] = refuse_ended,
 ) -> ControlOutcome | SlotTaken:
     """Apply an input to a run; returns when it is durable.
 
-    `ended` gives the status with which a run answers that has ended, or raises ClientFault.
+    `ended` returns the status to report for a run that has ended, or raises ClientFault. Raises ClientFault if there is
+    no such run.
     """
 
-    def answered(status: str) -> ControlOutcome:
-        """How the run stands is the answer, unless what was asked for has a name of its own."""
+    def outcome_with(status: str) -> ControlOutcome:
+        """The outcome with the status of the run, unless the operation has a status of its own."""
         return msgspec.structs.replace(outcome, status=outcome.status or status)
 
-    answer = require_run(await executor.request(run, given, claim.record_maker(answered)))
+    answer = require_run(await executor.request(run, input_, claim.record_maker(outcome_with)))
     if isinstance(answer, StoredRun):
-        return await claim.save(answered(ended(answer)))
-    return answer if isinstance(answer, SlotTaken) else answered(answer)
+        return await claim.save(outcome_with(ended(answer)))
+    return answer if isinstance(answer, SlotTaken) else outcome_with(answer)

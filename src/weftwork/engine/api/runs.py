@@ -1,6 +1,6 @@
-"""Runs for callers: create, read, list and follow them, and the tree that a run is part of. One method per operation.
+"""Runs for callers: create, read, list and follow them, and read the tree of a run. One method per operation.
 
-Spans are projected from the log when they are asked for, and cached for ended runs (`SpanCache`).
+Spans are projected from the log on request, and cached for ended runs (`SpanCache`).
 """
 
 import asyncio
@@ -46,11 +46,11 @@ from weftwork.protocol.workflow.plan import Plan
 MAX_CACHED_RUNS: Final = 256
 MAX_EVENTS_READ: Final = 10_000
 RETRY_AFTER_S: Final = 5
-"""What callers are told to wait when a run of their scope is live or the host is full."""
+"""The retryAfter of a refusal because a run of the scope is live, or because a limit is reached."""
 
 
 class RunOutcome(ReplayableOutcome, frozen=True):
-    """How a run stands after it was created."""
+    """The id and the status of a run that was created."""
 
     run_id: str
     status: str
@@ -73,7 +73,7 @@ class Runs:
         exclusive: bool = False,
         traceparent: str | None = None,
     ) -> RunOutcome:
-        """Start a run. Durable before it returns; with a key, the same key and body give the same run again."""
+        """Start a run. Durable on return. With an idempotency key, the same key and body return the same run."""
         work = partial(self._create, principal, document, exclusive, traceparent)
         return await idempotent(self._runtime, principal, "createRun", key, document, RunOutcome, work)
 
@@ -83,10 +83,10 @@ class Runs:
         document = run_options.normalise_options(document)
         plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
-        shown, hidden = hide_inputs(plan, inputs)
-        # The assets that the request names, anywhere in it, are those of the run.
+        visible, hidden = hide_inputs(plan, inputs)
+        # The run refers to all assets that these members of the request name.
         members = ("inputs", "configurable", "metadata")
-        given = [document[name] for name in members if document.get(name)] if len(document) > 1 else []
+        values = [document[name] for name in members if document.get(name)] if len(document) > 1 else []
         header = RunHeader(
             run_id=self._runtime.ids.run_id(claim.now),
             partition=principal.partition,
@@ -94,14 +94,14 @@ class Runs:
             workflow_id=plan.workflow.id,
             definition=plan.workflow.digest,
             created_at=claim.now,
-            inputs=shown,
+            inputs=visible,
             configurable=document.get("configurable", {}),
             tags=tuple(document.get("tags", ())),
             metadata=document.get("metadata", {}),
             scope_id=document.get("scopeId"),
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
-            assets=tuple(sorted(referenced_assets(encode_stored(given), principal.partition))) if given else (),
+            assets=tuple(sorted(referenced_assets(encode_stored(values), principal.partition))) if values else (),
         )
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
@@ -111,17 +111,18 @@ class Runs:
             return created
         if isinstance(created, ScopeTaken):
             details = {"activeRunId": created.run_id, "activeHost": "cloud", "retryAfter": RETRY_AFTER_S}
-            raise ClientFault("run_already_active", "A run of this scope is still live.", details)
+            message = f"The run {created.run_id} of this scope has not ended. Wait for it or cancel it."
+            raise ClientFault("run_already_active", message, details)
         fault_point("create.started")
         return outcome
 
     async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
-        """The snapshot."""
+        """The snapshot of a run."""
         return await self.make_snapshot(require_run(await self._executor.read_run(principal.run(run_id))))
 
     async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
-        """The snapshot of a run that was read, with its children as they stand now."""
-        # Those that a snapshot names, and one more if there are more. A run that never had one costs no read.
+        """The snapshot of a stored run, with the current status of its children."""
+        # One child more than a snapshot lists, to know whether there are more. A run without children costs no read.
         child_runs, key = self._runtime.child_runs, run.header.key
         return run_snapshot(run, await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else [])
 
@@ -135,32 +136,32 @@ class Runs:
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
         """One event of a run."""
-        found = await self._runtime.log.read(principal.run(run_id), sequence - 1, 1)
-        if not found or found[0].sequence != sequence:
+        events = await self._runtime.log.read(principal.run(run_id), sequence - 1, 1)
+        if not events or events[0].sequence != sequence:
             raise ClientFault("not_found", "There is no such event.")
-        return found[0]
+        return events[0]
 
     async def projection(self, principal: Principal, run_id: str) -> Projection:
-        """How the run stands, without what may be large."""
+        """The projection of a run, without parts that may be large."""
         return require_run(await self._executor.projection(principal.run(run_id)))
 
     async def read_run(self, principal: Principal, run_id: str) -> StoredRun:
-        """The run as committed, for readers that make their own document of it."""
+        """The stored run, for callers that build their own document from it."""
         return require_run(await self._executor.read_run(principal.run(run_id)))
 
     async def run_spans(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
-        """The run's spans, projected from its log; none for a run that is not there."""
+        """The spans of a run, projected from its log; empty if there is no such run."""
         stored = await self._executor.read_run(principal.run(run_id))
         if stored is None:
             return []
         return await self._spans.spans(stored)
 
     async def check_ready(self) -> None:
-        """Return if the store takes writes; raises StoreUnavailable."""
+        """Return if the store accepts writes; raises StoreUnavailable if not."""
         await self._runtime.log.check_ready()
 
     async def _check_create(self, principal: Principal, document: Any) -> Plan:
-        """run-07 (OpenWOP rest-endpoints): the order of checks after the idempotency key."""
+        """run-07 (OpenWOP rest-endpoints): the checks of a new run, in this order, after the idempotency key."""
         schema.require("create-run", document)
         if document.get("mode") == "eval":
             raise ClientFault("capability_not_provided", "This host does not run evaluation suites.")
@@ -184,21 +185,27 @@ class Runs:
         return plan
 
     def _check_capacity(self, partition: str) -> None:
-        """lim-07 (OpenWOP production-profile): refuse a run too many; those that are being created count."""
+        """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
         limits = self._runtime.limits
         if self._executor.live_count >= limits.max_live_runs:
             details = {"retryAfter": RETRY_AFTER_S}
-            raise ClientFault("service_unavailable", "The host runs as many runs as it may.", details)
-        most = limits.max_live_runs_per_tenant
-        if most and self._executor.live_in(partition) >= most:
-            raise rate_limited("This tenant has as many unfinished runs as it may.", "tenant")
+            message = (
+                f"The host is at its limit of {limits.max_live_runs:,} active runs. Retry in {RETRY_AFTER_S} s, "
+                "or raise `max_live_runs`."
+            )
+            raise ClientFault("service_unavailable", message, details)
+        limit = limits.max_live_runs_per_tenant
+        if limit and self._executor.live_in(partition) >= limit:
+            message = f"This tenant is at its limit of {limit:,} active runs (`max_live_runs_per_tenant`)."
+            raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
 
 
 class SpanCache(msgspec.Struct, eq=False):
-    """Spans of runs: at most MAX_CACHED_RUNS ended runs in memory, and about MAX_EVENTS_READ events read for one run.
+    """Projects spans of runs. Caches at most MAX_CACHED_RUNS ended runs, and reads about MAX_EVENTS_READ events of a
+    run.
 
-    Nothing is recorded while a run goes on, so tracing costs a run nothing; what falls out of memory is
-    projected again from the log, and comes out equal.
+    Nothing is recorded while a run executes, so tracing costs a run nothing. Spans that were evicted from the cache are
+    projected from the log again, with the same result.
     """
 
     _log: EventLog
@@ -207,29 +214,29 @@ class SpanCache(msgspec.Struct, eq=False):
     )
 
     async def spans(self, run: StoredRun) -> list[dict[str, Any]]:
-        """The run's spans so far."""
+        """The spans of the run so far."""
         key = run.header.key
-        kept = self._cache.get(key)
-        if kept is not None:
+        cached = self._cache.get(key)
+        if cached is not None:
             self._cache.move_to_end(key)
-            return kept
-        found, last = RunSpans(run.header), -1
+            return cached
+        projected, last = RunSpans(run.header), -1
         while last + 1 < MAX_EVENTS_READ and (
             page := await self._log.read(key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
         ):
             for event in page:
                 if event.type in SPAN_EVENT_TYPES:
-                    found.add(span_fact(event))
+                    projected.add(span_fact(event))
             last = page[-1].sequence
         if run.projection.status in TERMINAL_STATUSES:
-            self._cache[key] = found.spans
+            self._cache[key] = projected.spans
             if len(self._cache) > MAX_CACHED_RUNS:
                 self._cache.popitem(last=False)
-        return found.spans
+        return projected.spans
 
 
 def rate_limited(message: str, scope: str) -> ClientFault:
-    """One more than a limit of the scope allows; the caller is told when to try again."""
+    """The error for a request beyond a limit of the scope, with the time after which to retry."""
     details = {"retryAfter": RETRY_AFTER_S, "retryAfterMs": RETRY_AFTER_S * 1000, "scope": scope}
     return ClientFault("rate_limited", message, details)
 
@@ -239,7 +246,7 @@ PAGE_BYTES: Final = 4 * 2**20
 
 
 class EventStreams(msgspec.Struct, eq=False):
-    """Raises ClientFault or StoreUnavailable."""
+    """Event streams for callers. Raises ClientFault or StoreUnavailable."""
 
     _runtime: Runtime
     _executor: Executor
@@ -247,9 +254,10 @@ class EventStreams(msgspec.Struct, eq=False):
     async def join(
         self, principal: Principal, run_id: str, after: int, waits: bool = True
     ) -> tuple[Reader, Projection]:
-        """A reader standing after that sequence, or after the last one if the run has not come so far; and how it is.
+        """A reader that starts after that sequence, or after the last event if the log is shorter, and the projection
+        of the run.
 
-        Pair with `leave`. A reader that waits for events is refused if the host has as many as it may.
+        The caller must call `leave`. A reader that `waits` for events is refused at the limit `max_streams`.
         """
         if waits:
             self._check_capacity()
@@ -271,10 +279,10 @@ class EventStreams(msgspec.Struct, eq=False):
     async def read_page(
         self, principal: Principal, run_id: str, after: int, limit: int, timeout: float = 0
     ) -> tuple[list[Event], Projection]:
-        """The next events, up to a limit and to PAGE_BYTES; and how the run stood before they were read.
+        """The next events, up to `limit` and PAGE_BYTES, and the projection of the run before they were read.
 
-        With a timeout, waits so many seconds while a live run has none. For a cursor ahead of the run these are the
-        events behind its end, and not yet behind the cursor.
+        With a timeout, waits that many seconds for an event of a live run. If `after` is beyond the end of the log,
+        the events start at the end of the log, so they may precede `after`.
         """
         reader, projection = await self.join(principal, run_id, after, waits=timeout > 0)
         try:
@@ -291,17 +299,19 @@ class EventStreams(msgspec.Struct, eq=False):
         return events, projection
 
     def _check_capacity(self) -> None:
-        """lim-08 (OpenWOP stream-modes): refuse one waiting reader too many, before anything is opened for it."""
-        if self._runtime.feeds.readers >= self._runtime.limits.max_streams:
-            raise rate_limited("The host has as many open streams as it may.", "global")
+        """lim-08 (OpenWOP stream-modes): refuse a waiting reader beyond the limit, before anything is opened for it."""
+        limit = self._runtime.limits.max_streams
+        if self._runtime.feeds.readers >= limit:
+            message = f"The host is at its limit of {limit:,} open streams (`max_streams`)."
+            raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "global")
 
 
 MAX_CONCURRENT_WALKS: Final = 4
-"""Trees that are walked at the same time; each may ask the store a thousand times."""
+"""Trees that are read concurrently. Each may take a thousand reads of the store."""
 
 
 class RunTrees(msgspec.Struct, eq=False):
-    """Raises ClientFault or StoreUnavailable."""
+    """Trees of runs for callers. Raises ClientFault or StoreUnavailable."""
 
     _runtime: Runtime
     _executor: Executor
@@ -309,15 +319,15 @@ class RunTrees(msgspec.Struct, eq=False):
     _walks: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_WALKS))
 
     async def ancestry(self, principal: Principal, run_id: str) -> dict[str, Any]:
-        """Which run started this one."""
+        """The ancestry document: the run that started this one."""
         return ancestry((await self._read_run(principal, run_id)).header, self._host_id)
 
     async def tree(self, principal: Principal, run_id: str, limit: int) -> dict[str, Any]:
-        """kin-12: a run and at most so many of those below it, level by level, as they stand now."""
-        found = await self._read_run(principal, run_id)
+        """kin-12: a run and its descendants with their current status, level by level, at most `limit` runs."""
+        root = await self._read_run(principal, run_id)
         async with self._walks:
-            walk = _TreeWalk(self._runtime.child_runs, found, limit, [(found, 0)])
-            truncated = has_children(found) and await walk.reaches_limit()
+            walk = _TreeWalk(self._runtime.child_runs, root, limit, [(root, 0)])
+            truncated = has_children(root) and await walk.reaches_limit()
         rows = [tree_entry(run, depth) for run, depth in walk.found]
         return {"runId": run_id, "runs": rows, "truncated": truncated}
 
@@ -326,7 +336,7 @@ class RunTrees(msgspec.Struct, eq=False):
 
 
 class _TreeWalk(msgspec.Struct, eq=False):
-    """Level by level, so that what is left out of a large tree is far from its top."""
+    """Reads a tree level by level, so that the runs that the limit leaves out are the deepest."""
 
     _child_runs: ChildRuns
     _root: StoredRun
@@ -334,9 +344,9 @@ class _TreeWalk(msgspec.Struct, eq=False):
     found: list[tuple[StoredRun, int]]
 
     async def reaches_limit(self) -> bool:
-        """Look below each run that was found; True when the limit kept one out."""
+        """Read the children of each run of the tree; True if the limit left out a run."""
         level = 0
-        # Those that are found on the way come at the end.
+        # The loop also visits the runs that it appends.
         for run, depth in self.found:
             if depth > level:
                 if await self._is_complete():
@@ -347,14 +357,15 @@ class _TreeWalk(msgspec.Struct, eq=False):
         return False
 
     async def _add_children(self, run: RunKey, depth: int) -> bool:
-        """Take its children; False when there was no room for all."""
+        """Add the children of a run; False if the limit left out some of them."""
         room = self._limit - len(self.found)
         children = await self._child_runs.children(run, None, room + 1)
         self.found += [(each, depth) for each in children[:room]]
         return len(children) <= room
 
     async def _is_complete(self) -> bool:
-        """Spares a look below each of a thousand leaves, where one number tells that there is nothing."""
+        """Whether all runs of a root's tree are found. One count saves a read for each leaf, of which there may be a
+        thousand."""
         return (
             self._root.header.parent is None
             and await self._child_runs.count_descendants(self._root.header.key) == len(self.found) - 1

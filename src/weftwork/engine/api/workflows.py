@@ -34,7 +34,7 @@ class RegistrationOutcome(ReplayableOutcome, frozen=True):
     digest: str
     created_at: int
     created: bool
-    """False when the same version with the same content was there already."""
+    """False if the same version with the same content was already registered."""
 
 
 class Workflows(msgspec.Struct, eq=False):
@@ -44,28 +44,28 @@ class Workflows(msgspec.Struct, eq=False):
     _catalog: WorkflowCatalog
 
     async def get(self, principal: Principal, workflow_id: str, version: str | None = None) -> bytes:
-        """The definition in JSON, verbatim; without a version, the one that new runs take."""
-        found = await self._catalog.read_definition(principal.tenant, workflow_id, version)
-        if found is None:
+        """The definition in JSON, verbatim; without a version, the current one."""
+        definition = await self._catalog.read_definition(principal.tenant, workflow_id, version)
+        if definition is None:
             hint = await self._catalog.similar_workflow(principal.tenant, workflow_id)
             raise ClientFault("not_found", f"There is no such workflow{hint or '.'}")
-        return found
+        return definition
 
     async def list(self, principal: Principal, after: str | None, limit: int) -> dict[str, Any]:
-        """A page of what the caller can start, by id."""
-        found, more = await self._catalog.list_workflows(principal.tenant, after, limit)
-        items = [_listing(each) for each in found]
+        """A page of the workflows that the caller can start, ordered by id."""
+        workflows, more = await self._catalog.list_workflows(principal.tenant, after, limit)
+        items = [_listing(each) for each in workflows]
         document: dict[str, Any] = {"workflows": items}
         if more:
             document["nextCursor"] = items[-1]["workflowId"]
         return document
 
     async def register(self, principal: Principal, document: Any, key: str | None = None) -> RegistrationOutcome:
-        """Register a definition for the caller's tenant. Durable before it returns."""
+        """Register a definition for the caller's tenant. Durable on return."""
         return await self._register(principal, "registerWorkflow", key, document, document, "")
 
     async def register_sample(self, principal: Principal, body: Any, key: str | None = None) -> RegistrationOutcome:
-        """The same for the bodies of the test endpoint."""
+        """Like `register`, for the body format of the test endpoint."""
         document, at = registration.read_test_definition(body)
         return await self._register(principal, "registerSampleWorkflow", key, body, document, at)
 
@@ -80,22 +80,25 @@ class Workflows(msgspec.Struct, eq=False):
     ) -> RegistrationOutcome | SlotTaken:
         plan = await self._check(principal, document, at)
         new = _registration(principal.tenant, plan.workflow, claim.now)
-        made = _outcome(new, created=True)
+        outcome = _outcome(new, created=True)
         most = self._runtime.limits.max_workflows_per_tenant
-        answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(made))
+        answer = await self._catalog.register_for_tenant(new, plan, most, claim.make_record(outcome))
         if isinstance(answer, SlotTaken):
             return answer
         if isinstance(answer, RegistrationLimitReached):
-            text = "This tenant has registered as many workflows as it may; every version counts."
+            text = (
+                f"This tenant has reached its limit of {most:,} registered workflow versions "
+                "(`max_workflows_per_tenant`)."
+            )
             raise ClientFault("workflow_limit_reached", text, {"limit": most})
         if isinstance(answer, VersionExists):
             return await claim.save(_existing_outcome(answer.registration, new, at))
-        named = {"tenant": new.tenant, "workflowId": new.workflow_id, "version": new.version}
-        log.info("workflow registered", extra=named)
-        return made
+        fields = {"tenant": new.tenant, "workflowId": new.workflow_id, "version": new.version}
+        log.info("workflow registered", extra=fields)
+        return outcome
 
     async def _check(self, principal: Principal, document: Any, at: str) -> Plan:
-        """wf-09, wf-10, wf-11: what may be registered."""
+        """wf-09, wf-10, wf-11: validate a definition for registration. Raises ClientFault."""
         gate = registration.find_gated_node(document, self._catalog.types)
         if gate is not None:
             raise registration.capability_required(gate, at)
@@ -109,7 +112,7 @@ class Workflows(msgspec.Struct, eq=False):
 
 
 def _check_tenant(document: dict[str, Any], tenant: str, at: str) -> None:
-    """wf-11: nobody registers for somebody else."""
+    """wf-11: a caller registers workflows for its own tenant only."""
     if document.get("tenantId", tenant) != tenant:
         text = "tenantId is not the tenant of this key; leave it out."
         raise ClientFault("forbidden", text, {"pointer": f"{at}/tenantId"})
@@ -122,25 +125,32 @@ def _registration(tenant: str, workflow: Workflow, now: int) -> WorkflowRegistra
     return WorkflowRegistration(tenant, workflow.id, workflow.version, workflow.digest, now, name, description)
 
 
-def _existing_outcome(there: WorkflowRegistration, offered: WorkflowRegistration, at: str) -> RegistrationOutcome:
-    """wf-11: a version says one thing for ever."""
-    if there.digest != offered.digest:
+def _existing_outcome(existing: WorkflowRegistration, offered: WorkflowRegistration, at: str) -> RegistrationOutcome:
+    """wf-11: the content of a registered version never changes."""
+    if existing.digest != offered.digest:
         text = "This version of the workflow is registered with other content; give the new content another version."
         raise ClientFault("workflow_version_conflict", text, {"pointer": f"{at}/version"})
-    return _outcome(there, created=False)
+    return _outcome(existing, created=False)
 
 
-def _outcome(of: WorkflowRegistration, created: bool) -> RegistrationOutcome:
-    return RegistrationOutcome(of.workflow_id, of.version, of.digest, of.created_at, created)
+def _outcome(registered: WorkflowRegistration, created: bool) -> RegistrationOutcome:
+    return RegistrationOutcome(
+        registered.workflow_id, registered.version, registered.digest, registered.created_at, created
+    )
 
 
-def _listing(found: ListedWorkflow | Workflow) -> dict[str, Any]:
-    if isinstance(found, ListedWorkflow):
-        of, versions = found.current, found.versions
+def _listing(workflow: ListedWorkflow | Workflow) -> dict[str, Any]:
+    if isinstance(workflow, ListedWorkflow):
+        registered, versions = workflow.current, workflow.versions
     else:
-        # A file has no time of registration.
-        of, versions = _registration("", found, 0), (found.version,)
-    item = {"workflowId": of.workflow_id, "name": of.name, "version": of.version, "versions": versions}
-    if of.description is not None:
-        item["description"] = of.description
-    return {**item, "createdAt": iso(of.created_at)} if isinstance(found, ListedWorkflow) else item
+        # A workflow of a file has no registration time, so the listing omits it.
+        registered, versions = _registration("", workflow, 0), (workflow.version,)
+    item = {
+        "workflowId": registered.workflow_id,
+        "name": registered.name,
+        "version": registered.version,
+        "versions": versions,
+    }
+    if registered.description is not None:
+        item["description"] = registered.description
+    return {**item, "createdAt": iso(registered.created_at)} if isinstance(workflow, ListedWorkflow) else item

@@ -56,7 +56,7 @@ STRUCTURED_KIND: Final = "vendor.weftwork.structured-output"
 DEFAULT_SHAPE_NAME: Final = "structured-output"
 MAX_SHAPE_NAME: Final = 128
 MAX_TURNS: Final = 32
-"""Model turns for one result, whatever the reason for each turn is."""
+"""Model turns for one result, counting clarifications, schema requests and corrections alike."""
 
 
 class GeneratedText(msgspec.Struct, frozen=True):
