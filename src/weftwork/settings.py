@@ -83,8 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def media_base(self, port: int | None = None) -> str:
         """The base of asset URLs: `media_url`, else `public_url`, else the address on which the host listens."""
         address = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}.get(self.host, self.host)  # noqa: S104
-        shown = f"[{address}]" if ":" in address and not address.startswith("[") else address
-        return self.media_url or self.public_url or f"http://{shown}:{self.port if port is None else port}"
+        host = f"[{address}]" if ":" in address and not address.startswith("[") else address
+        return self.media_url or self.public_url or f"http://{host}:{self.port if port is None else port}"
 
     def fetch_limits(self) -> FetchLimits:
         return FetchLimits(self.fetch_timeout_ms, self.fetch_max_bytes)

@@ -204,17 +204,17 @@ class ChildMessages(msgspec.Struct, eq=False):
     async def _deliver_stored_cancels(self) -> bool:
         """Deliver the stored cancel requests; returns whether there were any."""
         after: RunKey | None = None
-        found = False
+        has_requests = False
         try:
             while page := await self._child_runs.cancel_requests(after, BATCH_SIZE):
                 fault_point("kin.order")
-                found = True
+                has_requests = True
                 await asyncio.gather(*(self._cancel(each) for each in page if each.child not in self._cancel_sent))
                 after = page[-1].child
         except StoreUnavailable:
             self._has_cancels = True
             await self._sleep(STORE_RETRY_MS)
-        return found
+        return has_requests
 
     async def _cancel(self, request: PendingCancelRequest) -> None:
         self._cancel_sent.add(request.child)

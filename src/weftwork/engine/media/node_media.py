@@ -82,8 +82,8 @@ class EntryMediaStore:
         asset that does not exist and one of another tenant."""
         asset = await self._retry_store(lambda: self._assets.find(self._partition, ref))
         if asset is not None and held:
-            found = asset
-            asset = await self._retry_store(lambda: self._assets.hold(found))
+            unheld = asset
+            asset = await self._retry_store(lambda: self._assets.hold(unheld))
         if asset is None:
             raise StepFailed(MEDIA_NOT_FOUND)
         return asset

@@ -80,7 +80,9 @@ class EffectLedger(msgspec.Struct, eq=False):
             raise StepFailed(_recorded_failure(effect_state))
         if effect_state.status == "open":
             answer = self._reported_outcome(
-                ref, effect_state, lambda said: bool(check_inline(output_schema, _reported_outputs(said), "/output"))
+                ref,
+                effect_state,
+                lambda report: bool(check_inline(output_schema, _reported_outputs(report), "/output")),
             )
             if answer["outcome"] == "done":
                 return Completed(_reported_outputs(answer))
@@ -174,7 +176,10 @@ class EffectLedger(msgspec.Struct, eq=False):
         self._unstarted.discard(ref)
 
     def _reported_outcome(
-        self, ref: EffectRef, effect_state: EffectState, is_unfit: Callable[[dict[str, Any]], bool] = lambda said: False
+        self,
+        ref: EffectRef,
+        effect_state: EffectState,
+        is_unfit: Callable[[dict[str, Any]], bool] = lambda report: False,
     ) -> dict[str, Any]:
         """The report of a person about an effect with an unknown outcome. Raises InterruptPending until there is one
         that fits."""

@@ -102,14 +102,14 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeAwaitsChildren(node_id, drafts, entered, call.last_child_event)
-        case Suspended(interrupt, said):
-            drafts = interrupt_failure(interrupt) or _all_effect_events(state, node_id, said)
+        case Suspended(interrupt, own_effects):
+            drafts = interrupt_failure(interrupt) or _all_effect_events(state, node_id, own_effects)
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeSuspended(node_id, interrupt, entered, drafts)
-        case Failed(code, message, details, retryable, said, cause):
+        case Failed(code, message, details, retryable, own_effects, cause):
             jitter = runtime.ids.random_fraction()
-            drafts = _all_effect_events(state, node_id, said)
+            drafts = _all_effect_events(state, node_id, own_effects)
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeFailed(node_id, code, message, details, retryable, jitter, entered, drafts, cause)

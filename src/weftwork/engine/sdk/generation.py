@@ -82,15 +82,15 @@ class GeneratedEnvelope(msgspec.Struct, frozen=True):
 
 
 async def generate_text(
-    context: NodeContext, call: NodeCall, request: ModelRequest, said: tuple[EmitEvent | AppendLog, ...] = ()
+    context: NodeContext, call: NodeCall, request: ModelRequest, first_events: tuple[EmitEvent | AppendLog, ...] = ()
 ) -> GeneratedText | Failed:
     """Generate a text. Envelopes in it go through the gate; a clarification is asked as an interrupt, and the model
-    continues with the answer. The events `said` are recorded together with the first answer."""
+    continues with the answer. `first_events` are recorded together with the first answer."""
     next_request = request
     accepted: list[Accepted] = []
     rounds = 0
     for number in range(MAX_TURNS):
-        events = said if not number else ()
+        events = first_events if not number else ()
         answer = await context.generate(next_request, partial(_events_of_answer, call.node_id, request, events))
         if answer.stop == "content-filter":
             return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
