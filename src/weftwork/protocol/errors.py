@@ -1,10 +1,10 @@
-"""The error table: every code the host may answer, with its HTTP status.
+"""Error codes of responses and of failed runs, and the exceptions that carry them.
 
     Fault
-    +-- ClientFault      the caller can mend it: 4xx (or a capacity answer), safe to show
-    +-- HostFault        the host is at fault: 5xx, shows a correlation id and nothing else
+    +-- ClientFault      the caller can act on it: a 4xx status, or 501 or 503; the message goes into the response
+    +-- HostFault        the host is at fault: 500; the response holds a correlation id and nothing else
 
-Sources: OpenWOP rest-endpoints (error envelope and codes) and the settled additions 405, 413, 415.
+Sources: OpenWOP rest-endpoints (error envelope and codes). The host adds the statuses 405, 413 and 415.
 """
 
 from typing import Any, Final
@@ -13,104 +13,128 @@ import msgspec
 
 
 class ErrorRow(msgspec.Struct, frozen=True):
-    """One row: the HTTP status, whether a retry can help, and when it is used."""
-
     status: int
     retryable: bool
     when: str
 
 
 ERRORS: dict[str, ErrorRow] = {
-    "validation_error": ErrorRow(400, False, "The request is malformed or breaks a documented limit."),
-    "unsupported_stream_mode": ErrorRow(400, False, "The stream mode is unknown or may not be combined."),
-    "unsupported_modality": ErrorRow(400, False, "A message has a part that no model of this host takes."),
-    "unsupported_mock_provider": ErrorRow(400, False, "The mock provider id is not offered."),
-    "channel_access_denied": ErrorRow(400, False, "The channel does not let this node or caller in."),
-    "channel_cross_engine_write_forbidden": ErrorRow(400, False, "Another engine may not replace a channel."),
-    "unauthenticated": ErrorRow(401, False, "No valid API key was sent."),
-    "key_expired": ErrorRow(401, False, "The API key is past its expiry."),
+    "validation_error": ErrorRow(400, False, "The request is malformed or exceeds a limit; see details.pointer."),
+    "unsupported_stream_mode": ErrorRow(
+        400, False, "The stream mode is unknown, or the modes cannot be combined in one stream."
+    ),
+    "unsupported_modality": ErrorRow(400, False, "No model of this host accepts a message part of this modality."),
+    "unsupported_mock_provider": ErrorRow(
+        400, False, "The host has no mock provider with this id; see details.supportedProviders."
+    ),
+    "channel_access_denied": ErrorRow(400, False, "The access list of the channel excludes this node or caller."),
+    "channel_cross_engine_write_forbidden": ErrorRow(
+        400, False, "Another engine may not write to a channel whose reducer is replace."
+    ),
+    "unauthenticated": ErrorRow(401, False, "The request has no valid API key."),
+    "key_expired": ErrorRow(401, False, "The API key has expired."),
     "key_revoked": ErrorRow(401, False, "The API key was revoked."),
-    "forbidden": ErrorRow(403, False, "The key lacks the scope or may not name that tenant."),
-    "untrusted_content_blocks_approval": ErrorRow(403, False, "An approval takes no answer from an untrusted source."),
-    "mock_provider_forbidden": ErrorRow(403, False, "Mock providers need a test key."),
-    "credential_forbidden": ErrorRow(403, False, "The model provider takes no credential of the caller's."),
-    "not_found": ErrorRow(404, False, "Nothing here that this key can see."),
-    "interrupt_not_found": ErrorRow(404, False, "No interrupt is open at this node."),
-    "method_not_allowed": ErrorRow(405, False, "The path exists, the method does not."),
-    "run_already_active": ErrorRow(409, True, "X-Dedup: a run with this scope is still live."),
-    "idempotency_key_mismatch": ErrorRow(409, False, "The Idempotency-Key was used with another body."),
-    "conflict": ErrorRow(409, False, "The run is not in a state for this; see details.runStatus."),
+    "forbidden": ErrorRow(403, False, "The API key lacks the required scope, or has no access to the named tenant."),
+    "untrusted_content_blocks_approval": ErrorRow(
+        403, False, "An approval cannot be answered with content from an untrusted source."
+    ),
+    "mock_provider_forbidden": ErrorRow(403, False, "Only test keys may use mock providers."),
+    "credential_forbidden": ErrorRow(403, False, "The model provider accepts no credentials from callers."),
+    "not_found": ErrorRow(404, False, "The resource does not exist, or the API key has no access to it."),
+    "interrupt_not_found": ErrorRow(404, False, "The node has no open interrupt."),
+    "method_not_allowed": ErrorRow(405, False, "The path does not support this method; see the Allow header."),
+    "run_already_active": ErrorRow(409, True, "A run with the same X-Dedup scope has not ended yet."),
+    "idempotency_key_mismatch": ErrorRow(
+        409, False, "The Idempotency-Key was already used with a different request body; send a new key."
+    ),
+    "conflict": ErrorRow(409, False, "The status of the run does not allow this request; see details.runStatus."),
     "run_terminal": ErrorRow(409, False, "The run has ended and can no longer be cancelled."),
-    "workflow_version_conflict": ErrorRow(409, False, "This version of the workflow is there with other content."),
-    "workflow_limit_reached": ErrorRow(409, False, "The tenant has as many workflows or versions as it may."),
-    "annotation_limit_reached": ErrorRow(409, False, "The run has as many annotations as it may."),
-    "interrupt_already_resolved": ErrorRow(409, False, "The interrupt has its answer, or its run has ended."),
-    "idempotency_in_flight": ErrorRow(409, True, "A request with this Idempotency-Key is still running."),
-    "interrupt_expired": ErrorRow(410, False, "The link is older than it may be; ask for a new one."),
-    "interrupt_gone": ErrorRow(410, False, "The interrupt went with its cancelled run."),
-    "payload_too_large": ErrorRow(413, False, "The body is larger than it may be, or the tenant has no room for it."),
-    "unsupported_media_type": ErrorRow(415, False, "The body is not application/json or is encoded."),
-    "capability_required": ErrorRow(422, False, "The workflow needs a capability this host does not offer."),
-    "rate_limited": ErrorRow(429, True, "Too many requests or streams; see Retry-After."),
-    "internal_error": ErrorRow(500, True, "The host failed; quote details.correlationId."),
-    "capability_not_provided": ErrorRow(501, False, "This optional surface is not offered here."),
-    "service_unavailable": ErrorRow(503, True, "At capacity, draining or without its store; see Retry-After."),
+    "workflow_version_conflict": ErrorRow(
+        409, False, "This version of the workflow is already registered with other content; change the version."
+    ),
+    "workflow_limit_reached": ErrorRow(409, False, "The tenant has reached its limit of workflows or versions."),
+    "annotation_limit_reached": ErrorRow(409, False, "The run has reached its limit of annotations."),
+    "interrupt_already_resolved": ErrorRow(409, False, "The interrupt is already resolved, or its run has ended."),
+    "idempotency_in_flight": ErrorRow(
+        409, True, "An earlier request with this Idempotency-Key has not finished; send the request again later."
+    ),
+    "interrupt_expired": ErrorRow(410, False, "The link to the interrupt has expired; request a new link."),
+    "interrupt_gone": ErrorRow(410, False, "The run of the interrupt was cancelled."),
+    "payload_too_large": ErrorRow(
+        413, False, "The request body is too large, or the tenant has reached its storage limit for assets."
+    ),
+    "unsupported_media_type": ErrorRow(
+        415, False, "The request body is not application/json, or has a Content-Encoding."
+    ),
+    "capability_required": ErrorRow(
+        422, False, "The workflow requires a capability that this host does not offer; see details.requiredCapability."
+    ),
+    "rate_limited": ErrorRow(429, True, "Too many requests or open streams; retry after Retry-After."),
+    "internal_error": ErrorRow(
+        500, True, "The host failed. Its log has the cause under the id in details.correlationId."
+    ),
+    "capability_not_provided": ErrorRow(501, False, "This host does not offer this optional feature."),
+    "service_unavailable": ErrorRow(
+        503, True, "The host is at capacity, is shutting down, or cannot reach its store; retry after Retry-After."
+    ),
 }
 
 RUN_ERRORS: dict[str, str] = {
     "capability_not_provided": "A node needs a runtime capability that this host does not provide.",
     "recursion_limit_exceeded": "The run reached its limit of node executions.",
     "run_timeout": "The run reached its time limit.",
-    "node_failed": "A node raised an error that it did not name.",
-    "node_input_missing": "A node's required input had no value.",
-    "node_config_invalid": "A node's resolved inputs or config do not fit its declaration.",
-    "node_input_invalid": "A node's input does not convert to the type that its function takes.",
-    "node_output_invalid": "A node returned what is not JSON, or does not fit what it declares.",
-    "node_output_too_large": "A node made a value that is larger than a run may hold.",
-    "node_timeout": "An attempt of a node took longer than its time limit.",
-    "node_heartbeat_lost": "Nothing was heard of a node for longer than it allows.",
-    "node_threads_exhausted": "Too many threads are held by nodes that were left behind.",
-    "node_crashed": "The host ended too often while a node ran.",
-    "node_misused": "A node asked something of the host that it may not.",
-    "step_failed": "A step of a node raised an error that it did not name.",
-    "step_not_done": "A step of a node could not be done; nothing has happened.",
-    "step_result_invalid": "What a step returned does not fit what its function says it returns.",
-    "version_out_of_range": "The run has pinned a version of a change that the node does not know.",
-    "host_capability_missing": "A node asked for something that this host does not offer.",
-    "provider_not_supported": "A node asked for a model of a provider that this host does not offer.",
-    "provider_unavailable": "No answer came from the provider of a model.",
-    "unsupported_modality": "A message has a part that the model does not take.",
-    "media_not_found": "A mediaRef leads to nothing that the tenant of the run has.",
-    "media_too_large": "Media are larger than they may be where they were used, or the tenant has no room for them.",
+    "node_failed": "A node raised an exception that is not a NodeError with its own code.",
+    "node_input_missing": "A required input of a node has no value.",
+    "node_config_invalid": "The resolved inputs or config of a node do not match the schemas of its type.",
+    "node_input_invalid": "An input cannot be converted to the parameter type of the node's function.",
+    "node_output_invalid": "A node returned a value that is not JSON or does not match its declared outputs.",
+    "node_output_too_large": "A node produced a value over the size limit of a run.",
+    "node_timeout": "An attempt of a node exceeded its time limit.",
+    "node_heartbeat_lost": "A node sent no heartbeat within its heartbeat timeout.",
+    "node_threads_exhausted": "Nodes that did not stop after a timeout or cancellation hold too many threads.",
+    "node_crashed": "The host process died repeatedly while it ran this node.",
+    "node_misused": "A node used the API of the host in a way that is not allowed.",
+    "step_failed": "A step of a node raised an exception that is not a NodeError with its own code.",
+    "step_not_done": "A step of a node could not be performed and had no effect.",
+    "step_result_invalid": "The result of a step does not match the return type of its function.",
+    "version_out_of_range": "The run has pinned a version of a change that the code of the node no longer supports.",
+    "host_capability_missing": "A node requested a feature that this host does not offer.",
+    "provider_not_supported": "A node requested a model of a provider that this host does not offer.",
+    "provider_unavailable": "The model provider failed, or its answer was incomplete.",
+    "unsupported_modality": "A message contains a part of a modality that the model does not accept.",
+    "media_not_found": "A mediaRef refers to no asset of the run's tenant.",
+    "media_too_large": "A media file exceeds the limit for its use, or the tenant has reached its storage limit.",
     "prompt_ref_unresolved": "A node refers to a prompt template that this host does not have.",
-    "prompt_variable_unresolved": "A prompt template needs a variable that has no value.",
-    "prompt_variable_invalid": "A variable of a prompt template has a value of another type.",
-    "effect_failed": "Somebody has said that an effect of unknown outcome failed.",
-    "variable_type_mismatch": "A node wrote a value into a variable that is declared with another type.",
-    "loop_limit_exceeded": "A loop went round as often as settings.maxLoopbackIterations allows, or a supervised one "
-    "as often as maxLoopIterations or iterationCap does.",
-    "expression_invalid": "An expression is not one that this host can read.",
-    "expression_failed": "An expression gave no value.",
-    "expression_limit": "An expression is over a bound of its source, its inputs or its result.",
-    "channel_write_invalid": "A node wrote a value that its channel does not take.",
-    "channel_access_denied": "A node may not write to the channel.",
-    "channel_schema_breaking_change": "A channel holds values of an older schema that the present one does not read.",
-    "ssrf_blocked": "A node wanted to send a request that the guard does not let out.",
-    "fetch_failed": "A node's request was not sent, or no whole answer came.",
-    "interrupt_rejected": "A person said no at a gate, or nobody answered there in time.",
-    "interrupt_timeout": "Nobody answered a question of a node in time.",
-    "host_invariant_broken": "The host found its own records inconsistent and stopped the run.",
+    "prompt_variable_unresolved": "A variable that a prompt template requires has no value.",
+    "prompt_variable_invalid": "The value of a prompt template's variable has the wrong type.",
+    "effect_failed": "A person answered that an effect with an unknown outcome had failed.",
+    "variable_type_mismatch": "A node wrote a value to a variable that is declared with another type.",
+    "loop_limit_exceeded": "A loop reached settings.maxLoopbackIterations, or a supervised loop reached "
+    "maxLoopIterations or iterationCap.",
+    "expression_invalid": "An expression has a syntax error or uses a feature that this host does not support.",
+    "expression_failed": "The evaluation of an expression failed.",
+    "expression_limit": "An expression exceeds a limit on its source, its inputs or its result.",
+    "channel_write_invalid": "A node wrote a value that the reducer or the schema of the channel rejects.",
+    "channel_access_denied": "The access list of the channel does not allow the node to write.",
+    "channel_schema_breaking_change": "A channel holds values of an older schema version that the current schema "
+    "cannot read.",
+    "ssrf_blocked": "The host blocked an outbound request of a node; see details.blocked.",
+    "fetch_failed": "An outbound request of a node could not be sent, or its response was incomplete.",
+    "interrupt_rejected": "A person rejected the interrupt of a gate, or the gate's timeout passed without an answer.",
+    "interrupt_timeout": "The timeout of an interrupt passed without an answer.",
+    "host_invariant_broken": "The host found an inconsistency in its own records and stopped the run.",
 }
-"""Codes of failed runs and nodes; node types may add their own."""
+"""Codes of failed runs and nodes. Node types may use further codes."""
 NO_SUCH_RUN: Final = "There is no such run."
 
 
 class Fault(Exception):
-    """Base of everything the host raises on purpose."""
+    """Base of the exceptions that the host raises deliberately."""
 
 
 class ClientFault(Fault):
-    """A refusal the caller can act on. `code` is a key of ERRORS; details never echo a submitted value."""
+    """An error that the caller can act on. `code` is a key of ERRORS. `message` and `details` go into the response, so
+    they never repeat a submitted value."""
 
     def __init__(
         self, code: str, message: str, details: dict[str, Any] | None = None, status: int | None = None
@@ -123,11 +147,11 @@ class ClientFault(Fault):
 
 
 class HostFault(Fault):
-    """Something on our side failed. The text is for the log, never for the wire."""
+    """A failure of the host. Its text is written to the log and never sent to a caller."""
 
 
 def invalid(message: str, pointer: str = "", **details: Any) -> ClientFault:
-    """A `validation_error` that points at the offending place (RFC 6901) and never repeats its value."""
+    """A `validation_error` for the value at `pointer` (RFC 6901). `message` must not repeat the value."""
     return ClientFault("validation_error", message, {"pointer": pointer, **details})
 
 

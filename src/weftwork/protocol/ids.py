@@ -1,7 +1,7 @@
-"""Grammars of the ids that cross the wire, and the tenant partition.
+"""Grammars of the ids on the wire, and the storage partition of a tenant.
 
-Run ids are URL-safe and hold neither `:` nor `/`, because official clients paste them into paths
-unescaped and verbs follow the last colon (OpenWOP rest-endpoints, rule on `:verb` suffixes).
+Run ids are URL-safe and contain neither `:` nor `/`, because official clients put them into paths unescaped, where a
+verb follows the last colon (OpenWOP rest-endpoints, rule on `:verb` suffixes).
 """
 
 import re
@@ -13,7 +13,7 @@ TEST_KEY_PREFIX: Final = "hk_test_"
 """Keys that start with this are test keys; all others are live (readings, Keys)."""
 
 MAX_NODE_ID: Final = 128
-"""What the nodeId of an event may hold; the schema of definitions sets no bound."""
+"""Maximum length of the nodeId of an event. The schema of definitions has no limit; `workflow.validation` has."""
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ID_PATTERN: Final = "^[A-Za-z0-9._~-]{1,128}$"
@@ -24,22 +24,23 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 def is_tenant(text: str) -> bool:
-    """A tenant name: 1 to 64 of letters, digits, dot, dash, underscore; starts with a letter or digit."""
+    """Whether `text` has 1 to 64 letters, digits, dots, dashes and underscores and starts with a letter or digit."""
     return _TENANT.fullmatch(text) is not None
 
 
 def is_path_id(text: str) -> bool:
-    """Whether a path segment can name a run or workflow at all; what cannot is simply not found."""
+    """Whether a path segment can be the id of a run or workflow. If not, the response is 404 without a store lookup."""
     return _ID.fullmatch(text) is not None
 
 
 def is_node_id(text: str) -> bool:
-    """Whether a path segment can name a node: any text of 1 to 128 characters, as definitions allow it."""
+    """Whether a path segment can be the id of a node: any text of 1 to 128 characters, as in a definition."""
     return 1 <= len(text) <= MAX_NODE_ID
 
 
 def is_schema_file(text: str) -> bool:
-    """Whether a path segment can name a schema: that of a kind may have a long name."""
+    """Whether a path segment can be the file name of a schema. The file of an envelope kind contains the kind's name,
+    so it may be longer than an id."""
     return _SCHEMA_FILE.fullmatch(text) is not None
 
 
@@ -51,7 +52,7 @@ def is_idempotency_key(text: str) -> bool:
 def parse_api_key(text: str) -> tuple[str, str, list[str] | None] | None:
     """auth-06 (readings, Keys): KEY=TENANT[:SCOPE+SCOPE], split at the first `=`, then at the first `:`.
 
-    Key, tenant and scopes, None for all of them; or None for a text of another form.
+    Returns key, tenant and scopes, or None if the text has another form. Scopes of None mean every scope.
     """
     key, _, rest = text.partition("=")
     tenant, colon, scopes = rest.partition(":")
@@ -59,10 +60,11 @@ def parse_api_key(text: str) -> tuple[str, str, list[str] | None] | None:
 
 
 def mode_of_key(key: str) -> Mode:
-    """auth-03: test keys never touch live data and the other way round, so the mode is in the partition."""
+    """auth-03: the mode of a key is part of the partition, so a test key never reaches live data, nor a live key
+    test data."""
     return "test" if key.startswith(TEST_KEY_PREFIX) else "live"
 
 
 def partition(tenant: str, mode: Mode) -> str:
-    """The storage partition that every key in every store starts with."""
+    """The prefix of every storage key, which separates tenants and modes in every store."""
     return f"{mode}:{tenant}"

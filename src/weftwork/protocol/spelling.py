@@ -13,7 +13,7 @@ _MIN_SIMILARITY: Final = 0.75
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X?`, to be appended to a message, or an empty text if no known name is similar.
+    """`; did you mean X?` as the end of a message, or an empty string if no known name is similar.
 
     The result names a known name and never repeats `name`, so it is safe in a message to the sender.
     """

@@ -1,4 +1,4 @@
-"""Instants: whole milliseconds since the epoch inside, ISO 8601 in UTC on the wire."""
+"""Timestamps: milliseconds since the epoch inside the host, ISO 8601 in UTC on the wire."""
 
 import re
 from functools import lru_cache
@@ -6,14 +6,17 @@ from typing import Final
 
 
 def iso(milliseconds: int) -> str:
-    """`2026-01-31T08:05:09.042Z`. Civil-from-days after Hinnant, so that no clock module is needed."""
+    """Format as `2026-01-31T08:05:09.042Z`.
+
+    The date is computed with Hinnant's civil-from-days algorithm, because this package may not import `datetime`.
+    """
     seconds, millis = divmod(milliseconds, 1000)
     return f"{_iso_seconds(seconds)}.{millis:03}Z"
 
 
 @lru_cache(maxsize=64)
 def _iso_seconds(seconds: int) -> str:
-    """Almost every call asks for this second or the one before, so the last few answers are kept."""
+    """Cached, because almost every call is for the current second or the one before."""
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3600)
     minutes, rest = divmod(rest, 60)
@@ -35,12 +38,13 @@ def _date(days: int) -> str:
 INSTANT_PATTERN: Final = (
     "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?Z$"
 )
-"""What `milliseconds` reads; a day that its month does not have counts on into the next one."""
+"""The timestamps that `parse_iso` accepts. A day past the end of its month, such as 31 April, is read as a day of the
+next month."""
 _INSTANT = re.compile(INSTANT_PATTERN[1:-1], re.ASCII)
 
 
 def parse_iso(text: str) -> int | None:
-    """The inverse of `iso`; None for a text that is no instant in UTC."""
+    """The inverse of `iso`. None if the text is not a timestamp in UTC."""
     if _INSTANT.fullmatch(text) is None:
         return None
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
