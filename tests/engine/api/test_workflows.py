@@ -140,7 +140,7 @@ async def test_every_violation_is_listed_up_to_a_bound() -> None:
     assert await read(bench) == "not_found"
     assert (await refused(bench, {**V1, "version": "v" * 129})).details == {
         "pointer": "/version",
-        "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "takes 128 or fewer characters"}],
+        "violations": [{"pointer": "/version", "keyword": "maxLength", "message": "must have 128 or fewer characters"}],
     }
 
 

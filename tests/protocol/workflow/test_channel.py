@@ -84,7 +84,7 @@ def test_every_reducer_of_the_protocol_is_known_and_no_other() -> None:
     assert [declared(reducer=name).reducer for name in REDUCERS] == list(REDUCERS)
     ((pointer, message),) = refused(reducer="vendor.acme.sum", ttlMs=1)
     assert pointer == "/channels/c/reducer"
-    assert message == f"this host runs no reducers of vendors, only: {', '.join(REDUCERS)}"
+    assert message == f"is not a reducer of this host; use one of: {', '.join(REDUCERS)}"
 
 
 @pytest.mark.rule("chan-02")
@@ -92,10 +92,12 @@ def test_every_reducer_of_the_protocol_is_known_and_no_other() -> None:
 def test_a_bound_must_have_a_meaning(reducer: str) -> None:
     expires = reducer in ("append", "votes", "feedback")
     assert refused(reducer=reducer, ttlMs=1) == (
-        [] if expires else [("/channels/c/ttlMs", f"has no meaning with the reducer {reducer}")]
+        [] if expires else [("/channels/c/ttlMs", f"is not supported by the reducer {reducer}; remove it")]
     )
     assert refused(reducer=reducer, maxSize=1) == (
-        [] if reducer in LIST_REDUCERS else [("/channels/c/maxSize", f"has no meaning with the reducer {reducer}")]
+        []
+        if reducer in LIST_REDUCERS
+        else [("/channels/c/maxSize", f"is not supported by the reducer {reducer}; remove it")]
     )
 
 
@@ -201,7 +203,7 @@ def test_a_write_fits_the_channel_it_goes_to() -> None:
     assert check_write(notes, "append", "secret") == ("channel_write_invalid", "The value must be of type object.")
     assert check_write(notes, "feedback", {"a": "x"}) == (
         "channel_write_invalid",
-        "The channel is declared with the reducer append.",
+        "The channel is declared with the reducer append; write with the same reducer.",
     )
     assert check_write(declared(reducer="counter", schema={"minimum": 0}), "counter", -1) is not None
 

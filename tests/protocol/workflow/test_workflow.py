@@ -295,13 +295,13 @@ SHORT = {"workflowId": "probe", "nodes": [{"nodeId": "n", "typeId": "core.noop",
 
 @pytest.mark.rule("wf-10")
 def test_a_refusal_lists_every_violation_and_points_at_the_first() -> None:
-    found = [Violation("/nodes/0/id", "unique", "two nodes share this id"), Violation("", "required", "x")]
+    found = [Violation("/nodes/0/id", "unique", "another node has the same id"), Violation("", "required", "x")]
     fault = registration_refusal(found, "/definition")
     assert fault.code == "validation_error"
     assert fault.details == {
         "pointer": "/definition/nodes/0/id",
         "violations": [
-            {"pointer": "/definition/nodes/0/id", "keyword": "unique", "message": "two nodes share this id"},
+            {"pointer": "/definition/nodes/0/id", "keyword": "unique", "message": "another node has the same id"},
             {"pointer": "/definition", "keyword": "required", "message": "x"},
         ],
     }
@@ -462,7 +462,7 @@ def test_a_text_beyond_the_limit_is_not_even_read(monkeypatch: pytest.MonkeyPatc
     assert check_shape(longest) == (SOUND, [])
     read: list[int] = []
     monkeypatch.setattr(registration, "decode", lambda data: (read.append(len(data)), decode(data))[1])
-    assert check_shape(longest + b" ") == (None, [Problem(1, 1, "", "is larger than 16777216 bytes")])
+    assert check_shape(longest + b" ") == (None, [Problem(1, 1, "", "is larger than the limit of 16,777,216 bytes")])
     assert read == []
     monkeypatch.setattr(registration, "MAX_DEFINITION_BYTES", 2**30)
     assert check_shape(longest + b" ") == (SOUND, [])

@@ -1,7 +1,7 @@
-"""Channels of a workflow: their declaration, the shapes that reducers take, and who may read and write them.
+"""Channels of a workflow: declarations, the shape of values for each reducer, and access lists.
 
-A write is checked before it reaches the log: by the shape that its reducer needs, by the channel's schema, and by its
-access list. What the writes add up to is computed in `fold.channel_state`.
+A write is checked against its reducer, the channel's schema and the access list before it is appended to the log.
+`fold.channel_state` computes the value of a channel from its writes.
 
 Source: OpenWOP channels-and-reducers.
 """
@@ -18,17 +18,17 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
 
 REDUCERS: Final = ("replace", "append", "merge", "counter", "votes", "feedback", "message")
-"""chan-01 (OpenWOP channels-and-reducers): the reducers of the protocol; vendor reducers are not run here."""
+"""chan-01 (OpenWOP channels-and-reducers): the reducers of the protocol. This host has no vendor reducers."""
 LIST_REDUCERS: Final = frozenset({"append", "votes", "feedback", "message"})
-"""Reducers whose channel is a list of what was written."""
+"""Reducers whose channel is a list of the written values."""
 EXPIRING_REDUCERS: Final = frozenset({"append", "votes", "feedback"})
 MESSAGE_ROLES: Final = ("system", "user", "assistant", "tool", "agent")
 MAX_CHANNEL_NAME: Final = 256
-"""Of the name of a channel, and of the id of a message."""
+"""Maximum length of a channel's name and of a message's id."""
 
 
 def shape_error(reducer: str, value: Any) -> str | None:
-    """chan-04 (OpenWOP channels-and-reducers): why a reducer cannot take a value; None if it can."""
+    """chan-04 (OpenWOP channels-and-reducers): why the reducer rejects the value, or None if it accepts it."""
     match reducer:
         case "message" if message_key(value) is None:
             return f"must be an object with a messageId of 1 to {MAX_CHANNEL_NAME} characters"
@@ -41,34 +41,34 @@ def shape_error(reducer: str, value: Any) -> str | None:
         case "counter" if isinstance(value, bool) or not (isinstance(value, int | float) and abs(value) <= MAX_INTEGER):
             return f"must be a number between -{MAX_INTEGER} and {MAX_INTEGER}"
         case "votes" if vote_key(value) is None:
-            return "must be an object with a userId"
+            return "must be an object with a userId or voter that is a non-empty string"
         case _:
             return None
 
 
 def vote_key(value: Any) -> str | None:
-    """Whose vote this is: `userId`, or `voter` where there is no `userId`."""
+    """The voter: `userId`, or `voter` if there is no `userId`. None if neither is a non-empty string."""
     user: Any = value.get("userId", value.get("voter")) if is_object(value) else None
     return user if isinstance(user, str) and user else None
 
 
 def message_key(value: Any) -> str | None:
-    given: Any = value.get("messageId") if is_object(value) else None
-    return given if isinstance(given, str) and 0 < len(given) <= MAX_CHANNEL_NAME else None
+    message_id: Any = value.get("messageId") if is_object(value) else None
+    return message_id if isinstance(message_id, str) and 0 < len(message_id) <= MAX_CHANNEL_NAME else None
 
 
 ENTRY_KEYS: Final[dict[str, Callable[[Any], str | None]]] = {"votes": vote_key, "message": message_key}
-"""Reducers whose list holds one entry per user, or per id."""
+"""Reducers whose list holds one entry per key, with the function that returns the key of an entry."""
 
 
 _LIST_SCHEMA_KEYWORDS: Final = ANNOTATION_KEYWORDS | {"type", "items", "$defs", "$schema"}
 
 Access = str | dict[str, tuple[str, ...]]
-"""`public`, `private`, or the lists `readers` and `writers`, of which a missing one lets everybody in."""
+"""`public`, `private`, or the lists `readers` and `writers`. A missing list allows every node."""
 
 
 class Channel(msgspec.Struct, frozen=True):
-    """A declared channel. `schema` is what each write must fit."""
+    """A declared channel. Each written value must match `schema`."""
 
     name: str
     reducer: str
@@ -84,9 +84,10 @@ class Channel(msgspec.Struct, frozen=True):
 
 
 def parse_channels(documents: dict[str, Any]) -> tuple[dict[str, Channel], list[Violation]]:
-    """chan-02 (OpenWOP workflow-definition, readings, Channels): the channels that can be run, and what is wrong.
+    """chan-02 (OpenWOP workflow-definition, readings, Channels): the supported channels, and the violations of the
+    others.
 
-    `documents` is the `channels` of a definition that fits its schema.
+    `documents` is the `channels` member of a definition that matches its schema.
     """
     channels: dict[str, Channel] = {}
     violations: list[Violation] = []
@@ -122,7 +123,8 @@ def _has_list_schema(document: dict[str, Any]) -> bool:
 
 
 def _write_schema(document: dict[str, Any]) -> dict[str, Any] | None:
-    """chan-03 (readings, Channel schemas): what a write must fit; of a schema of the whole list, its `items`."""
+    """chan-03 (readings, Channel schemas): the schema of one write. If the declared schema describes the whole list,
+    that is its `items`."""
     schema: dict[str, Any] | None = document.get("schema")
     if schema is None or not _has_list_schema(document):
         return schema
@@ -135,23 +137,22 @@ def _write_schema(document: dict[str, Any]) -> dict[str, Any] | None:
 def _check_declaration(name: str, document: dict[str, Any], at: str) -> list[Violation]:
     reducer = document["reducer"]
     if reducer not in REDUCERS:
-        text = f"this host runs no reducers of vendors, only: {', '.join(REDUCERS)}"
+        text = f"is not a reducer of this host; use one of: {', '.join(REDUCERS)}"
         return [Violation(f"{at}/reducer", "unsupported", text)]
     found: list[Violation] = []
     if not 0 < len(name) <= MAX_CHANNEL_NAME:
-        found.append(Violation(at, "name", f"needs a name of 1 to {MAX_CHANNEL_NAME} characters"))
+        found.append(Violation(at, "name", f"must have a name of 1 to {MAX_CHANNEL_NAME} characters"))
     if "ttlMs" in document and reducer not in EXPIRING_REDUCERS:
-        found.append(Violation(f"{at}/ttlMs", "unsupported", f"has no meaning with the reducer {reducer}"))
+        found.append(Violation(f"{at}/ttlMs", "unsupported", f"is not supported by the reducer {reducer}; remove it"))
     if "maxSize" in document and reducer not in LIST_REDUCERS:
-        found.append(Violation(f"{at}/maxSize", "unsupported", f"has no meaning with the reducer {reducer}"))
+        found.append(Violation(f"{at}/maxSize", "unsupported", f"is not supported by the reducer {reducer}; remove it"))
     found += _check_access(document.get("access"), f"{at}/access")
     if "schema" in document:
         found += check_caller_schema(document["schema"], f"{at}/schema")
         if _has_list_schema(document):
+            text = "cannot be checked, because writes are checked one entry at a time; put the schema under items"
             found.extend(
-                Violation(
-                    f"{at}/schema/{printable_token(keyword)}", "unsupported", "is not checked here: only items is"
-                )
+                Violation(f"{at}/schema/{printable_token(keyword)}", "unsupported", text)
                 for keyword in document["schema"]
                 if keyword not in _LIST_SCHEMA_KEYWORDS
             )
@@ -159,9 +160,10 @@ def _check_declaration(name: str, document: dict[str, Any], at: str) -> list[Vio
 
 
 def _check_access(access: Any, at: str) -> list[Violation]:
-    """A star after anything but a dot could mean a name or the start of one; access is no place to guess."""
+    """Allows `*` alone or after a dot. Elsewhere it could be part of a name or a prefix, and access must not be
+    guessed."""
     return [
-        Violation(f"{at}/{side}/{index}", "access", "has a star that does not follow a dot")
+        Violation(f"{at}/{side}/{index}", "access", "has a star in the wrong place; write prefix.* or *")
         for side, entries in (access.items() if is_object(access) else ())
         for index, entry in enumerate(entries)
         if entry.endswith("*") and entry != "*" and not entry.endswith(".*")
@@ -178,9 +180,9 @@ def _check_default(channel: Channel, at: str) -> list[Violation]:
     if not is_array(default):
         return [Violation(at, "default", "must be of type array")]
     if default and channel.ttl_ms is not None:
-        return [Violation(at, "unsupported", "must be empty, because entries that expire have a time of writing")]
+        return [Violation(at, "unsupported", "must be empty, because ttlMs counts from the time an entry is written")]
     if channel.max_size is not None and len(default) > channel.max_size:
-        return [Violation(at, "default", "holds more entries than maxSize allows")]
+        return [Violation(at, "default", "has more entries than maxSize allows")]
     found: list[Violation] = []
     for index, entry in enumerate(default):
         fault = shape_error(channel.reducer, entry)
@@ -188,7 +190,7 @@ def _check_default(channel: Channel, at: str) -> list[Violation]:
         found += [Violation(here, "default", fault)] if fault else _check_schema(channel, entry, here)
     key = ENTRY_KEYS.get(channel.reducer)
     if key is not None and not found and len({key(entry) for entry in default}) < len(default):
-        found.append(Violation(at, "unique", "holds two entries of one user or id"))
+        found.append(Violation(at, "unique", "has two entries with the same user or messageId"))
     return found
 
 
@@ -197,15 +199,15 @@ def _check_schema(channel: Channel, value: Any, at: str) -> list[Violation]:
 
 
 def check_write(channel: Channel | None, reducer: str, value: Any) -> tuple[str, str] | None:
-    """chan-05 (OpenWOP channels-and-reducers): code and message of a write that is refused; None lets it in.
+    """chan-05 (OpenWOP channels-and-reducers): error code and message of a rejected write, or None if it is accepted.
 
-    `channel` is None where the definition declares none of that name.
+    A channel that the definition does not declare is passed as None.
     """
     fault: str | None = None
     if reducer not in REDUCERS:
-        fault = "This host has no such reducer."
+        fault = f"This host has no such reducer; use one of: {', '.join(REDUCERS)}."
     elif channel is not None and reducer != channel.reducer:
-        fault = f"The channel is declared with the reducer {channel.reducer}."
+        fault = f"The channel is declared with the reducer {channel.reducer}; write with the same reducer."
     elif text := shape_error(reducer, value):
         fault = f"The value {text}."
     elif channel is not None and (found := _check_schema(channel, value, "")):
@@ -215,10 +217,11 @@ def check_write(channel: Channel | None, reducer: str, value: Any) -> tuple[str,
 
 
 def has_schema_conflict(channel: Channel, written_version: int, value: Any = msgspec.UNSET) -> bool:
-    """chan-06 (OpenWOP channels-and-reducers): whether an old write cannot be read under the channel's schema now.
+    """chan-06 (OpenWOP channels-and-reducers): whether an old write is incompatible with the channel's current schema.
 
-    An older version must be listed as compatible, and its value, where one is given, must fit the schema; the
-    run then fails with `channel_schema_breaking_change`. A newer version is taken as it is.
+    A write of an older version is compatible if `compatible_with` lists the version and the value, if given, matches
+    the schema. A write of the same or a newer version is always compatible. The caller fails the run with
+    `channel_schema_breaking_change`.
     """
     if written_version >= channel.schema_version:
         return False
@@ -231,24 +234,26 @@ AccessSide = Literal["readers", "writers"]
 
 
 def may_write(channel: Channel | None, node_id: str, type_id: str) -> bool:
-    """chan-08 (OpenWOP channels-and-reducers): whether a node may write; a channel nobody declared is open to all."""
+    """chan-08 (OpenWOP channels-and-reducers): whether a node may write. Every node may write to an undeclared
+    channel."""
     entries = None if channel is None else _access_entries(channel, "writers")
     return entries is None or any(_entry_matches(entry, node_id, type_id) for entry in entries)
 
 
 def _entry_matches(entry: str, node_id: str, type_id: str) -> bool:
-    """A node by its id, or every type below a prefix; a type's whole name without a star names no node."""
+    """Whether an entry is `*`, the node's id, or a prefix of its type such as `core.*`. The full name of a type does
+    not match."""
     return entry in (node_id, "*") or (entry.endswith(".*") and type_id.startswith(entry[:-1]))
 
 
 def access_denied_details(channel: Channel, side: AccessSide, node_id: str, type_id: str) -> dict[str, Any]:
-    """The details of `channel_access_denied`: which channel, who asked, and who would be let in."""
+    """The details of `channel_access_denied`: the channel, the requesting node, and the entries that are allowed."""
     requested_by = {"nodeId": node_id, "typeId": type_id}
     return {"channel": channel.name, "requestedBy": requested_by, "allowed": list(_access_entries(channel, side) or ())}
 
 
 def _access_entries(channel: Channel, side: AccessSide) -> tuple[str, ...] | None:
-    """The list of a side; None where everybody is let in."""
+    """The access list of a side, or None if every node is allowed."""
     if isinstance(channel.access, dict):
         return channel.access.get(side)
     return () if channel.access == "private" else None

@@ -1,4 +1,4 @@
-"""The parts of a workflow definition as the host works with them: checked, resolved and immutable."""
+"""The parts of a workflow definition after validation, with node types resolved. All of them are immutable."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ ExpressionKey = tuple[str, frozenset[str]]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often a failed node is tried again, and how long the host waits before it does."""
+    """Number of retries of a failed node, and the backoff between them."""
 
     max_retries: int = 0
     delay_ms: int = 500
@@ -33,19 +33,19 @@ NODE_SETTINGS_SCHEMA: Final[dict[str, Any]] = {
         "timeoutMs": {"type": "integer", "minimum": 0, "maximum": 31_536_000_000},
     },
 }
-"""wf-13 (readings, Node settings): the text leaves a node's settings open; these are ours."""
+"""wf-13 (readings, Node settings): the settings of a node. OpenWOP leaves their content to the host."""
 
 
-def parse_retry_policy(settings: dict[str, Any], most: int) -> RetryPolicy:
-    """How often a node is tried again; `most` is what the workflow says."""
-    if not most and "maxRetries" not in settings:
+def parse_retry_policy(settings: dict[str, Any], workflow_retries: int) -> RetryPolicy:
+    """The retry policy of a node. `workflow_retries` applies if the node has no `maxRetries`."""
+    if not workflow_retries and "maxRetries" not in settings:
         return RetryPolicy()
-    plain = RetryPolicy()
+    default = RetryPolicy()
     return RetryPolicy(
-        max_retries=settings.get("maxRetries", most),
-        delay_ms=settings.get("retryDelayMs", plain.delay_ms),
-        backoff=settings.get("retryBackoff", plain.backoff),
-        max_delay_ms=settings.get("retryMaxDelayMs", plain.max_delay_ms),
+        max_retries=settings.get("maxRetries", workflow_retries),
+        delay_ms=settings.get("retryDelayMs", default.delay_ms),
+        backoff=settings.get("retryBackoff", default.backoff),
+        max_delay_ms=settings.get("retryMaxDelayMs", default.max_delay_ms),
     )
 
 
@@ -74,7 +74,7 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """When an edge is taken: an expression, or a comparison of what stands at a path with a value."""
+    """The condition of an edge: an expression, or a comparison of the value at the path `left` with `right`."""
 
     type: str
     left: str = ""
@@ -83,7 +83,7 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """A dependency, which also carries one output to one input."""
+    """A dependency between two nodes, which also passes one output of the source to one input of the target."""
 
     id: str
     source: str
@@ -95,7 +95,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One step, with its type's declaration resolved."""
+    """A node of a workflow with the declaration of its type."""
 
     id: str
     declaration: NodeDeclaration
@@ -106,25 +106,26 @@ class Node(msgspec.Struct, frozen=True):
     sensitive_outputs: frozenset[str]
     retry: RetryPolicy = RetryPolicy()
     timeout_ms: int = 0
-    """Of one attempt; 0 is no limit."""
+    """Time limit of one attempt; 0 is no limit."""
     config_expressions: dict[ExpressionKey, Expression | Template] = {}
-    """Expressions and templates in its config, by their text and the names beside the common ones."""
+    """Parsed expressions and templates of its config, by their text and the names that they may use in addition to the
+    common ones."""
     agent: dict[str, Any] | None = None
-    """The AgentRef that the definition gives it."""
+    """The AgentRef of the node in the definition."""
     output_reads: tuple[tuple[str, str], ...] = ()
-    """Nodes whose outputs its ports and its config read, each with the pointer below the node at which it is named."""
+    """References to outputs of other nodes in its ports and config: (pointer below this node, id of the other node)."""
     external_content: bool = False
-    """Whether what it gives comes from outside, by its type or by that of a node inside it."""
+    """Whether its outputs come from an external source, by its type or by the type of a node in its config."""
     contract: EnvelopeContract = OPEN_CONTRACT
-    """Which envelopes of a model it takes."""
+    """The model envelopes that it accepts."""
     prompt_refs: dict[str, Any] = {}
-    """References to prompt templates by kind, of the workflow, if its type uses such."""
+    """The workflow's references to prompt templates by kind; empty if the node's type uses no prompt templates."""
     uses_prompt_templates: bool = False
-    """Whether prompt templates tell what it asks, which may read any variable."""
+    """Whether the node composes prompts from templates, which may read any variable."""
 
     @property
     def writes_channel(self) -> str | None:
-        """The channel that this node writes, if its type writes one: the one that its config names, or the default."""
+        """The channel that this node writes, from its config or the default of its type; None if it writes none."""
         member = self.declaration.writes_channel
         if not member:
             return None
@@ -132,7 +133,7 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def interrupt_key(self) -> str | None:
-        """The key under which this node asks, if its author chose one: all who ask under it get the same answer."""
+        """The interrupt key in the node's config, if there is one. Nodes with the same key share one answer."""
         return self.config.get(self.declaration.interrupt_key_member) if self.declaration.interrupt_key_member else None
 
 
@@ -146,7 +147,7 @@ class Variable(msgspec.Struct, frozen=True):
 
 
 class Workflow(msgspec.Struct, frozen=True):
-    """A definition that passed every check. `document` is kept verbatim for readers."""
+    """A definition that passed every check. `document` is the registered JSON, unchanged."""
 
     id: str
     version: str
@@ -160,7 +161,7 @@ class Workflow(msgspec.Struct, frozen=True):
     configurable_schema: dict[str, Any] | None = None
     max_loopbacks: int = 5
     max_supervised_loopbacks: int = 5
-    """Of a loop that leads back to a supervisor, which has limits of its own."""
+    """The limit of a loop that leads back to a supervisor. Supervisors have further limits (lim-14)."""
     log_level: str = "debug"
     envelope_kinds: tuple[KindDefinition, ...] = ()
-    """Kinds of envelopes that its own nodes know beside those of the host."""
+    """Envelope kinds that this workflow defines in addition to those of the host."""

@@ -1,7 +1,7 @@
-"""Expressions, templates, variables and nested nodes in the configs of nodes, the ports and the conditions of edges.
+"""Parsing of node configs, input ports and edge conditions: their expressions, templates, variables and nested nodes.
 
-All expressions and templates are parsed when the definition is registered, so that a mistake is reported with its
-pointer and no run meets it. A node also reads and writes the variables that its config names.
+All expressions and templates are parsed when the definition is registered, so a syntax error is reported with its
+pointer and never fails a run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,18 +16,19 @@ from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline
 from weftwork.protocol.models.prompt_templates import uses_templates
+from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.workflow.definition import Condition, ExpressionKey, Node, Port
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 ConfigExpressions = dict[ExpressionKey, tuple[Expression | Template, str]]
-"""Formulas, each with the pointer below the config at which it stands."""
+"""Parsed expressions and templates, each with its pointer below the config."""
 
 PORTS_NAME = "ports"
-"""The name under which expressions in a node's config find the node's own inputs."""
+"""The name by which expressions in a node's config read the node's own inputs."""
 
 
 def variables_read(node: Node) -> Iterator[str]:
-    """The variable that such a node reads by its name, and those that it gives to a child run."""
+    """The variables that the config names for reading, including those that are passed to a child run."""
     declaration = node.declaration
     if declaration.reads_variable:
         yield node.config[declaration.reads_variable]
@@ -37,8 +38,8 @@ def variables_read(node: Node) -> Iterator[str]:
 
 
 def variables_written(node: Node) -> Iterator[tuple[str, str]]:
-    """The variable that such a node writes, and those that it takes from a child run, each with the pointer below the
-    config at which it is named."""
+    """The variables that the config names for writing, including those that a child run returns, each after the pointer
+    below the config that names it."""
     declaration = node.declaration
     if declaration.sets_variable:
         yield f"/{declaration.sets_variable}", node.config[declaration.sets_variable]
@@ -50,7 +51,8 @@ def variables_written(node: Node) -> Iterator[tuple[str, str]]:
 def has_external_content(
     declaration: NodeDeclaration, types: Mapping[str, NodeDeclaration], config: dict[str, Any]
 ) -> bool:
-    """trust-02 (RFC 0143): whether what such a node gives comes from outside, by its type or by that of a body."""
+    """trust-02 (RFC 0143): whether the node's outputs come from an external source, by its type or the type of a
+    body."""
     if declaration.external_content:
         return True
     bodies = (body for pattern in declaration.bodies for _, body in match_pointer_pattern(config, pattern))
@@ -58,7 +60,7 @@ def has_external_content(
 
 
 def config_references(node: Node) -> Iterator[References]:
-    """What the expressions and templates in its config read, and what prompt templates can."""
+    """The references of the expressions and templates in the config. Prompt templates may read any variable."""
     for formula in node.config_expressions.values():
         yield formula.references
     if node.uses_prompt_templates:
@@ -66,22 +68,27 @@ def config_references(node: Node) -> Iterator[References]:
 
 
 def with_prompt_refs(node: Node, types: Mapping[str, NodeDeclaration], refs: dict[str, Any]) -> Node:
-    """The node as it is told by prompt templates: those of its config, of a body in it, or of the workflow, `refs`."""
+    """A copy of the node with the workflow's prompt references `refs`, marked if it composes prompts from templates.
+
+    Templates can be named by its config, by the config of a body, or by the workflow.
+    """
     declaration = node.declaration
     if not declaration.prompt_templates and not declaration.bodies:
         return node
     bodies = [body for pattern in declaration.bodies for _, body in match_pointer_pattern(node.config, pattern)]
-    told = [(declaration, node.config, refs)]
-    told += [(found, body.get("config", {}), {}) for body in bodies if (found := types.get(body.get("typeId", "")))]
-    composing = any(
-        each.prompt_templates == "always" or (each.prompt_templates == "named" and uses_templates(config, more))
-        for each, config, more in told
+    candidates = [(declaration, node.config, refs)]
+    candidates += [
+        (body_type, body.get("config", {}), {}) for body in bodies if (body_type := types.get(body.get("typeId", "")))
+    ]
+    uses_any = any(
+        each.prompt_templates == "always" or (each.prompt_templates == "named" and uses_templates(config, outer_refs))
+        for each, config, outer_refs in candidates
     )
-    return replace(node, uses_prompt_templates=composing, prompt_refs=refs if declaration.prompt_templates else {})
+    return replace(node, uses_prompt_templates=uses_any, prompt_refs=refs if declaration.prompt_templates else {})
 
 
 def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Port:
-    """An input port; an expression that cannot be used is a violation."""
+    """An input port. An invalid expression is appended to `violations`."""
     expression = (
         _parse_or_report(item["expression"], (), f"{at}/expression", violations) if "expression" in item else None
     )
@@ -97,19 +104,22 @@ def parse_port(item: dict[str, Any], at: str, violations: list[Violation]) -> Po
 
 
 def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) -> Condition | None:
-    """wf-14 (readings, Conditions): a condition with everything its type needs; without a type it is an expression."""
+    """wf-14 (readings, Conditions): the condition of an edge, or None after its violation was appended.
+
+    A condition without a type is an expression.
+    """
     kind = item.get("type", "expression")
     if kind == "expression":
         if "expression" not in item:
-            violations.append(Violation(at, "required", "an expression condition needs `expression`"))
+            violations.append(Violation(at, "required", "a condition of type expression must have `expression`"))
             return None
         return Condition(kind, expression=_parse_or_report(item["expression"], (), f"{at}/expression", violations))
     missing = [name for name in ("left", "right") if name not in item]
     if missing:
-        violations.append(Violation(at, "required", f"a condition of type {kind} needs `{missing[0]}`"))
+        violations.append(Violation(at, "required", f"a condition of type {kind} must have `{missing[0]}`"))
         return None
     if kind == "regex":
-        problem = check_pattern(item["right"]) if isinstance(item["right"], str) else "must be text"
+        problem = check_pattern(item["right"]) if isinstance(item["right"], str) else "must be a string"
         if problem is not None:
             violations.append(Violation(f"{at}/right", "pattern", problem))
             return None
@@ -117,7 +127,8 @@ def parse_condition(item: dict[str, Any], at: str, violations: list[Violation]) 
 
 
 def check_config(declaration: NodeDeclaration, config: dict[str, Any], at: str) -> list[Violation]:
-    """What keeps a config from being used, which stands at the pointer `at`: by its schema, and then beyond it."""
+    """Violations of the config at the pointer `at`: those of its schema or, if there are none, of the type's own
+    check."""
     found = check_inline(declaration.config, config, at)
     if found or declaration.check_config is None:
         return found
@@ -131,7 +142,10 @@ def parse_config(
     at: str,
     violations: list[Violation],
 ) -> ConfigExpressions:
-    """Every expression and template in a config that fits its schema; those of a node inside it too."""
+    """Parses every expression and template in a config that matches its schema, including those of nested nodes.
+
+    Syntax errors are appended to `violations`.
+    """
     found: ConfigExpressions = {}
     for pattern, more in declaration.expressions.items():
         names = (PORTS_NAME, *more)
@@ -143,7 +157,7 @@ def parse_config(
         names = (PORTS_NAME, *more)
         for pointer, text in match_pointer_pattern(config, pattern):
             if not isinstance(text, str):
-                # Where an object may stand as well.
+                # Some members accept a template or an object.
                 continue
             try:
                 found[text, frozenset(names)] = parse_template(text, names), pointer
@@ -158,8 +172,8 @@ def parse_config(
     return found
 
 
-def output_reads(ports: Mapping[str, Port], found: ConfigExpressions) -> Iterable[tuple[str, str]]:
-    """Pointer below the node and node id of every output that ports and config read."""
+def output_reads(ports: Mapping[str, Port], expressions: ConfigExpressions) -> Iterable[tuple[str, str]]:
+    """For every reference to a node's outputs in ports and config: the pointer below the node, and the node id."""
     for name, port in ports.items():
         if port.type == "connection":
             yield f"/inputs/{printable_token(name)}/nodeId", port.node_id
@@ -168,7 +182,7 @@ def output_reads(ports: Mapping[str, Port], found: ConfigExpressions) -> Iterabl
                 (f"/inputs/{printable_token(name)}/expression", each)
                 for each in sorted(port.expression.references.nodes)
             )
-    for formula, pointer in found.values():
+    for formula, pointer in expressions.values():
         yield from ((f"/config{pointer}", each) for each in sorted(formula.references.nodes))
 
 
@@ -177,8 +191,12 @@ def _parse_body(
 ) -> ConfigExpressions:
     declaration = types.get(body["typeId"])
     if declaration is None or not _can_be_body(declaration):
-        what = "this host has no such node type" if declaration is None else "this node type cannot be a body"
-        violations.append(Violation(f"{at}/typeId", "known", what))
+        text = (
+            f"this host has no such node type{did_you_mean(body['typeId'], types)}"
+            if declaration is None
+            else "this node type cannot run inside another node"
+        )
+        violations.append(Violation(f"{at}/typeId", "known", text))
         return {}
     config: dict[str, Any] = body.get("config", {})
     wrong = check_config(declaration, config, f"{at}/config")
@@ -187,7 +205,8 @@ def _parse_body(
 
 
 def _can_be_body(declaration: NodeDeclaration) -> bool:
-    """Whether a node type can run inside another: not if it reads or writes the run beside its inputs and outputs."""
+    """Whether a node type can run inside another node: only if it accesses the run through its inputs and outputs
+    alone."""
     reaches_out = declaration.reads_variable or declaration.sets_variable or declaration.writes_channel
     starts_runs = declaration.input_mappings or declaration.output_mappings
     return not (declaration.bodies or declaration.requires or reaches_out or starts_runs)
@@ -202,5 +221,5 @@ def _parse_or_report(source: str, names: tuple[str, ...], at: str, violations: l
 
 
 def fault_text(fault: ExpressionFault) -> str:
-    """What is wrong, without its full stop: it goes on in a sentence."""
+    """The message without its full stop, to be put inside a sentence."""
     return fault.message.rstrip(".")

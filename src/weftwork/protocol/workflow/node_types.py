@@ -1,4 +1,4 @@
-"""The declaration of a node type (ports, config, effect class, needed capabilities) and its public description."""
+"""The declaration of a node type (inputs, outputs, config, effect class, capabilities) and its public description."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -22,31 +22,34 @@ def _any_object() -> dict[str, Any]:
 class NodeDeclaration(msgspec.Struct, frozen=True):
     """The contract of a node type, without its code.
 
-    effect: `pure` nodes may run again freely, so their events need no commit of their own;
-    `idempotent` and `once` nodes touch the world and are started durably first.
-    instant: the node answers at once from its inputs and config and never waits.
-    resumes_after_crash: after a crash an attempt goes on where the log has it; otherwise the next attempt starts over.
-    concurrency: how many nodes of this type a host runs at the same time; 0 is no limit.
+    effect: `pure` nodes can be repeated freely, so their events need no separate commit. `idempotent` and `once` nodes
+    have external effects, so their start is durable before they run.
+    instant: the node computes its outputs from inputs and config and never waits.
+    resumes_after_crash: after a crash, the interrupted attempt continues from the log; otherwise a new attempt starts.
+    concurrency: maximum number of nodes of this type that a host runs concurrently; 0 is no limit.
     holds_thread: the node occupies a thread while it runs.
-    source: where the type comes from, if not with the package.
-    requires: runtime capabilities the host must provide, checked when the node is dispatched.
-    branching: an edge from an output port that the node did not give counts as skipped, except from `output`.
-    gathers_edges: the node is also given every value that its edges bring, not only one per port.
-    expressions: where the config holds expressions, by pointer pattern (`*` is any one member), with the names
-    they may use beside the common ones; templates: the same for texts with expressions in double braces.
-    sets_variable, reads_variable, writes_channel: the config member that names what such a node writes or reads.
-    input_mappings, output_mappings: where the config maps variables of this run to those of a child run, and variables
-    of the child back to those of this run, by pointer pattern.
-    interrupt_key_member: the config member with the key of the interrupt that such a node requests.
-    equal_outputs: output ports that hold the same value: if one of them is hidden, all are.
-    untainted_outputs: output ports that hold nothing of what the node was given, such as the action of an answer.
-    bodies: where the config holds another node to run, as {typeId, config, inputs}; one without a typeId is none.
-    prompt_templates: the node uses prompt templates, which may read any variable: `named` where its config or the
-    workflow names some, or `always`.
-    external_content: its outputs come from an external source and are untrusted.
-    role: `supervisor` decides what is next, `dispatch` does it: a supervisor that ends its loop skips the dispatch.
-    check_config: further checks of a config that fits its schema; violations point below the config.
-    notes: what the reference page says beyond the schemas, in Markdown.
+    source: where the type comes from; empty for the types of this package.
+    requires: runtime capabilities that the host must provide, checked when the node is dispatched.
+    branching: an edge from an output port that the node did not set counts as skipped, except from `output`.
+    gathers_edges: the node also receives the values of all its edges, not only one per port.
+    expressions: where the config contains expressions: pointer patterns (`*` matches any one member), each with the
+    names that these expressions may use in addition to the common ones.
+    templates: the same for strings with expressions in double braces.
+    sets_variable, reads_variable, writes_channel: the config member that names the variable or channel.
+    input_mappings, output_mappings: pointer patterns of the config members that map variables of this run to variables
+    of a child run, and variables of the child run back to this run.
+    interrupt_key_member: the config member with the key of the interrupt that the node requests.
+    equal_outputs: output ports that have the same value; if one of them is sensitive, all are.
+    untainted_outputs: output ports that contain no data of the node's inputs, such as the action of an answer.
+    bodies: pointer patterns of the config members that hold a nested node, {typeId, config, inputs}. An object without
+    a typeId is not a nested node.
+    prompt_templates: the node composes prompts from templates, which may read any variable: `named` if its config or
+    the workflow names templates, or `always`.
+    external_content: the outputs come from an external source and are untrusted.
+    role: a `supervisor` decides the next step and a `dispatch` node performs it; a supervisor that ends its loop skips
+    the dispatch node.
+    check_config: further checks of a config that matches its schema. Pointers of violations are relative to the config.
+    notes: Markdown for the reference page, in addition to the schemas.
     example_config, example_inputs: an example of a node of this type in a definition.
     """
 
@@ -63,7 +66,7 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     config: dict[str, Any] = msgspec.field(
-        # With `properties`, even empty, the validator points at the member and not at the object around it.
+        # With `properties`, even if empty, the validator points at the unknown member and not at the object.
         default_factory=lambda: {"type": "object", "properties": {}, "additionalProperties": False}
     )
     branching: bool = False
@@ -89,12 +92,12 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
 
 
 def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:
-    """node-01 (OpenWOP capabilities): what the node needs and the host lacks, in declared order."""
+    """node-01 (OpenWOP capabilities): the required capabilities that the host lacks, in declared order."""
     return [name for name in requires if name not in provided or name == NEVER_PROVIDED]
 
 
 def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
-    """The document of one node type; its schemas are JSON Schemas of the objects that the definition holds."""
+    """The public document of a node type. `inputs`, `outputs` and `config` are JSON Schemas."""
     return {
         "typeId": declaration.type_id,
         "version": declaration.version,
@@ -112,13 +115,12 @@ def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
 
 
 def _description(declaration: NodeDeclaration) -> str:
-    """The notes, then the example if there is one."""
     if declaration.example_config is None:
         return declaration.notes
     ports = {"config": declaration.example_config, "inputs": declaration.example_inputs}
     node = {"id": "example", "typeId": declaration.type_id, **ports}
-    shown = msgspec.json.format(msgspec.json.encode(node), indent=2).decode()
-    return f"{declaration.notes.strip()}\n\n```json\n{shown}\n```"
+    example = msgspec.json.format(msgspec.json.encode(node), indent=2).decode()
+    return f"{declaration.notes.strip()}\n\n```json\n{example}\n```"
 
 
 def describe_node_types(declarations: Iterable[NodeDeclaration]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Orchestration: what a supervisor may decide, and when its workers have done enough.
+"""Orchestration: decisions of a supervisor, their ratification by a person, and the join of its workers.
 
 Sources: RFC 0006 (supervisor), RFC 0007 and 0022 (dispatch), RFC 0039 A (confidence floor), readings (Fan-out).
 """
@@ -16,17 +16,17 @@ from weftwork.protocol.workflow.definition import Node
 
 SUPERVISOR: Final = "core.orchestrator.supervisor"
 HOST_SUPERVISOR: Final = "host:supervisor"
-"""Who decides where the definition names no agent."""
+"""The orchestrator id of a supervisor without an agent in the definition."""
 MOCK_AGENT: Final = "core.conformance.mock-agent"
 EXECUTION_MODEL_VERSION: Final = 2
-"""The version of the execution model: its chain events, and the confidence floor."""
+"""The version of the execution model, which includes chain events and the confidence floor."""
 CONFIDENCE_FLOOR: Final = 0.5
-"""orch-06 (RFC 0039 A): a decision of less confidence is not carried out before a person has said so."""
+"""orch-06 (RFC 0039 A): a decision with less confidence is carried out only after a person has approved it."""
 ESCALATION_KIND: Final = "clarification"
-"""The kind of interrupt that asks that person."""
+"""The kind of interrupt that requests this approval."""
 DEFAULT_ESCALATION_THRESHOLD: Final = 0.7
 WORKER_ID_INTERPRETATION: Final = "workflow"
-"""What the ids in a decision are ids of."""
+"""The worker ids in a decision are ids of workflows."""
 DISPATCH_MODELS: Final = ("child-run",)
 ASK_USER_ROUTINGS: Final = ("conversation", "clarification", "auto")
 FanOut = Literal["sequential", "reject", "parallel"]
@@ -39,71 +39,77 @@ MAX_PARALLEL: Final = 64
 
 @cache
 def decision_schema() -> dict[str, Any]:
-    """orch-01 (RFC 0006 C): the closed union of decisions, to stand inside another schema."""
+    """orch-01 (RFC 0006 C): the schema of a decision, a closed union, without `$` keywords for use in another
+    schema."""
     document = schema.document("orchestrator-decision")
     return {name: part for name, part in document.items() if not name.startswith("$")}
 
 
 def check_decision(document: Any) -> list[Violation]:
-    """orch-01 (RFC 0006 C): what keeps a document from being a decision, by pointer."""
+    """orch-01 (RFC 0006 C): the violations of a document that should be a decision."""
     return schema.check("orchestrator-decision", document)
 
 
 def orchestrator_id(agent: Mapping[str, Any] | None) -> str:
-    """orch-02 (RFC 0006): who decides, by the AgentRef of a supervisor's node."""
+    """orch-02 (RFC 0006): the orchestrator id of a supervisor: the agentId of its AgentRef, if it has one."""
     return HOST_SUPERVISOR if agent is None else agent["agentId"]
 
 
 def check_orchestrators(nodes: Sequence[Node]) -> list[Violation]:
-    """orch-13 (run-event-payloads, runOrchestrator.decided): whoever decides in a run is one and the same agent."""
-    deciding = [
+    """orch-13 (run-event-payloads, runOrchestrator.decided): all enabled supervisors of a workflow have the same
+    agentId."""
+    supervisors = [
         (index, node) for index, node in enumerate(nodes) if node.declaration.role == "supervisor" and not node.disabled
     ]
-    known = {orchestrator_id(node.agent) for _, node in deciding[:1]}
-    text = "a run has one orchestrator: every supervisor needs the agentId of the first one"
+    first_id = {orchestrator_id(node.agent) for _, node in supervisors[:1]}
+    text = "must have the agentId of the first supervisor, because a run has one orchestrator"
     return [
         Violation(f"/nodes/{index}/agent", "const", text)
-        for index, node in deciding
-        if orchestrator_id(node.agent) not in known
+        for index, node in supervisors
+        if orchestrator_id(node.agent) not in first_id
     ]
 
 
 def escalation_threshold(configurable: Mapping[str, Any]) -> float:
-    """orch-03 (OpenWOP run-options): the confidence below which a decision is asked about."""
-    given = configurable.get("escalationThreshold", DEFAULT_ESCALATION_THRESHOLD)
-    sound = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= 1
-    return given if sound else DEFAULT_ESCALATION_THRESHOLD
+    """orch-03 (OpenWOP run-options): a decision below this confidence needs the approval of a person."""
+    threshold = configurable.get("escalationThreshold", DEFAULT_ESCALATION_THRESHOLD)
+    is_valid = isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 <= threshold <= 1
+    return threshold if is_valid else DEFAULT_ESCALATION_THRESHOLD
 
 
 def ratified_decision(answer: Any, pending: Any) -> Any:
-    """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person lets pass, or None for a refusal.
+    """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person approved, or None if they rejected it.
 
-    That is the pending one, or another one that the answer is or holds.
+    The result is `pending`, or another decision if the answer is or contains one.
     """
     if isinstance(answer, bool):
         return pending if answer else None
     if not is_object(answer):
         return pending if answer is None else answer
-    said = answer.get("action", answer.get("decision"))
-    if said in ("reject", "rejected"):
+    verdict = answer.get("action", answer.get("decision"))
+    if verdict in ("reject", "rejected"):
         return None
     if "action" in answer:
-        return answer.get("decision", pending) if said == "accept" else answer
+        return answer.get("decision", pending) if verdict == "accept" else answer
     if "decision" in answer and "kind" not in answer:
-        return pending if said == "approved" else said
+        return pending if verdict == "approved" else verdict
     return answer
 
 
 def ratification_schema() -> dict[str, Any]:
-    """What an answer about the decision of a supervisor must fit."""
+    """The schema of the answers that `ratified_decision` reads."""
     decision = {"$ref": "#/$defs/decision"}
-    said = {"action": {"enum": ["accept", "reject"]}, "decision": decision}
-    older = {"decision": {"anyOf": [decision, {"enum": ["approved", "rejected"]}]}}
+    with_action = {"action": {"enum": ["accept", "reject"]}, "decision": decision}
+    without_action = {"decision": {"anyOf": [decision, {"enum": ["approved", "rejected"]}]}}
     return {
         "anyOf": [
             decision,
-            {"type": "object", "required": ["action"], "properties": said},
-            {"type": "object", "required": ["decision"], "properties": {**older, "kind": False, "action": False}},
+            {"type": "object", "required": ["action"], "properties": with_action},
+            {
+                "type": "object",
+                "required": ["decision"],
+                "properties": {**without_action, "kind": False, "action": False},
+            },
             {"type": "boolean"},
         ],
         "$defs": {"decision": decision_schema()},
@@ -111,17 +117,18 @@ def ratification_schema() -> dict[str, Any]:
 
 
 class JoinOutcome(msgspec.Struct, frozen=True):
-    """How workers that run side by side came out: those that decide, in order, or the one that failed them all."""
+    """The result of parallel workers: the indexes of the workers whose results count, or of the one that failed the
+    join."""
 
     deciding: tuple[int, ...] = ()
     failed: int | None = None
 
 
 def join_outcome(mode: JoinMode, quorum: int, total: int, ends: Sequence[tuple[int, str]]) -> JoinOutcome | None:
-    """orch-07 (readings, Fan-out): what the ends of workers come to, of so many in all; None while it is open.
+    """orch-07 (readings, Fan-out): the outcome of a join of `total` workers, or None while it is undecided.
 
-    ends: the place of each worker that has ended, and how, in the order in which they ended. One that was cancelled
-    counts as one that failed. More ends never change what is decided.
+    ends: index and status of each worker that has ended, in the order in which they ended. A cancelled worker counts as
+    failed. Once there is an outcome, further ends never change it.
     """
     needed = {"wait-all": total, "quorum": quorum}.get(mode, 1)
     completed: list[int] = []
@@ -140,11 +147,12 @@ def join_outcome(mode: JoinMode, quorum: int, total: int, ends: Sequence[tuple[i
 
 
 def worker_mapping(config: Mapping[str, Any], direction: Literal["Input", "Output"], worker: str) -> dict[str, str]:
-    """orch-08 (RFC 0022): the mapping of a worker; its own one replaces the one for all."""
+    """orch-08 (RFC 0022): the variable mapping of a worker. A mapping for this worker replaces the general one."""
     own: Mapping[str, dict[str, str]] = config.get(f"perWorker{direction}Mappings", {})
     return own.get(worker, config.get(f"{direction.lower()}Mapping", {}))
 
 
 def map_worker_variables(mapping: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """orch-08 (RFC 0022): this run's variables from a worker's; what that one has not set is left as it is."""
+    """orch-08 (RFC 0022): the variables that a worker returns to this run. Variables that it did not set are
+    omitted."""
     return {name: variables[source] for name, source in mapping.items() if source in variables}

@@ -1,13 +1,13 @@
-"""The plan: a workflow as the engine walks it, with one deterministic order for everything.
+"""The execution plan: the graph of a workflow in one deterministic order, with its loops.
 
-Order is (topological index, node id), so that equal logs come from equal choices. Trigger rules are
-judged when every incoming edge of a node is settled; edges that lead back do not count in them.
+Nodes are ordered by (topological index, node id), so that equal inputs produce equal logs. The trigger rule of a node
+is evaluated when all its incoming edges are settled; back-edges do not count.
 
-Theory of loops. A back-edge leads to a node from which its source can be reached without it; without back-edges the
-graph has no cycle. All back-edges to one node make one loop. The body of the loop is everything between that node and
-the sources of the back-edges, including the loops on the way. A round is over when the whole body is settled: then
-either a back-edge fires and the body starts again, or the loop has ended. Edges that leave the body are settled when
-the loop has ended and not before, so nothing outside sees a value of a round that happened to be fast.
+Loops. A back-edge leads to a node from which its source can be reached without the edge; without back-edges the graph
+has no cycle. All back-edges to one node form one loop. The body of a loop is every node on a path from that node to a
+source of a back-edge, including nested loops. A round ends when the whole body is settled: then either a back-edge
+fires and the body starts again, or the loop ends. Edges that leave the body are settled only when the loop ends, so
+that values outside the loop do not depend on how fast single nodes of a round were.
 
 Sources: OpenWOP workflow-definition, readings (Engine), readings (Loops).
 """
@@ -24,11 +24,11 @@ from weftwork.protocol.workflow.definition import Edge, Node, Workflow
 from weftwork.protocol.workflow.taint import Taint, find_taint
 
 MAX_LOOPS: Final = 64
-"""Loops of one workflow: what each costs grows with the others."""
+"""Maximum number of loops in a workflow. The cost of each loop grows with their number."""
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """One loop: where it begins again, the edges that lead back there, and the nodes that a round resets."""
+    """One loop: the node at which a round starts, the edges that lead back to it, and the nodes that a round resets."""
 
     target: str
     back_edges: tuple[Edge, ...]
@@ -36,7 +36,7 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 def find_back_edges(node_ids: Sequence[str], edges: Sequence[Edge]) -> set[str]:
-    """wf-15 (readings, Loops): ids of the edges that lead back, found depth first in document order.
+    """wf-15 (readings, Loops): the ids of the back-edges, found by a depth-first search in document order.
 
     The search starts from the nodes without incoming edges, then from the nodes that it has not reached.
     """
@@ -73,7 +73,10 @@ def _search(start: str, outgoing: Mapping[str, list[Edge]], done: set[str], foun
 def find_loops(
     back: Sequence[Edge], forward: Sequence[Edge], index: Mapping[str, int], above: Sequence[int]
 ) -> tuple[Loop, ...]:
-    """The loops, inner ones first. `index` numbers the nodes; `above[i]` has a bit for each node above node i."""
+    """The loops, inner ones first.
+
+    `index` numbers the nodes; `above[i]` is a bit mask of the ancestors of node i.
+    """
     if not back:
         return ()
     before: dict[str, list[str]] = {node_id: [] for node_id in index}
@@ -92,7 +95,8 @@ def find_loops(
 def _body(
     target: str, back: Sequence[Edge], before: Mapping[str, list[str]], index: Mapping[str, int], above: Sequence[int]
 ) -> frozenset[str]:
-    """Whatever comes after the target and leads to a source of the loop without passing the target again."""
+    """The target, and its descendants from which a source of the back-edges can be reached without passing the
+    target."""
     body = {target}
     rest = [edge.source for edge in back]
     while rest:
@@ -104,7 +108,7 @@ def _body(
 
 
 def loops_left_by(loops: Sequence[Loop], edge: Edge) -> tuple[int, ...]:
-    """wf-16 (readings, Loops): the loops that a forward edge leaves."""
+    """wf-16 (readings, Loops): the indexes of the loops that a forward edge leaves."""
     return tuple(i for i, loop in enumerate(loops) if edge.source in loop.body and edge.target not in loop.body)
 
 
@@ -112,7 +116,7 @@ EdgeOutcome = Literal["completed", "failed", "skipped"]
 
 
 class PlanNode(msgspec.Struct, frozen=True):
-    """A node with its place in the graph. Edges are those that lead forward."""
+    """A node with its position in the graph. `incoming` and `outgoing` do not include back-edges."""
 
     node: Node
     index: int
@@ -120,17 +124,18 @@ class PlanNode(msgspec.Struct, frozen=True):
     outgoing: tuple[Edge, ...]
     trigger_rule: str
     hides_outputs: bool
-    """Whether something sensitive can reach its inputs, so that whatever it makes of them is hidden."""
+    """Whether a sensitive value can reach its inputs, so that its outputs must be hidden."""
     back_edges: tuple[Edge, ...] = ()
-    """Edges that lead back here; they bring data from the second round on."""
+    """Back-edges to this node. They provide inputs from the second round on."""
     loop_exits: dict[str, tuple[int, ...]] = {}
     """Edge id -> the loops that the edge leaves."""
     loops: tuple[int, ...] = ()
-    """The loops around this node, inner ones first."""
+    """The loops that contain this node, inner ones first."""
     counted_loop: int | None = None
-    """The loop whose rounds this node counts: its own, else the innermost around it."""
+    """The loop whose rounds number the executions of this node: the loop that starts here, else the innermost loop that
+    contains it."""
     reads_previous_round: frozenset[str] = frozenset()
-    """Nodes that it can read only as they ended in the round before."""
+    """Nodes whose outputs it reads from the previous round."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -145,7 +150,8 @@ class Plan(msgspec.Struct, frozen=True):
     taint: Taint
 
     def max_rounds(self, loop: int) -> int:
-        """wf-15 (readings, Loops): how often a loop may go round; one of a supervisor as often as that may decide."""
+        """wf-15 (readings, Loops): the maximum number of rounds of a loop. Loops back to a supervisor have another
+        limit."""
         supervised = self.nodes[self.loops[loop].target].node.declaration.role == "supervisor"
         return self.workflow.max_supervised_loopbacks if supervised else self.workflow.max_loopbacks
 
@@ -159,14 +165,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class EdgeTally(msgspec.Struct):
-    """How the incoming edges of one node have settled so far."""
+    """Counts of the outcomes of a node's incoming edges."""
 
     open: int
     completed: int = 0
     failed: int = 0
     skipped: int = 0
     fault: tuple[str, str] | None = None
-    """Code and message of a condition that could not be judged."""
+    """Code and message of a condition that could not be evaluated."""
 
     def count(self, outcome: str) -> None:
         self.open -= 1
@@ -181,7 +187,7 @@ class EdgeTally(msgspec.Struct):
 TRIGGER_RULES: Final[dict[str, str]] = {
     "all_success": "every upstream node completed",
     "any_success": "at least one upstream node completed",
-    "all_complete": "every upstream node ended, however it ended",
+    "all_complete": "every upstream node ended, with any outcome",
     "none_failed": "every upstream node ended and none failed",
     "any_failed": "at least one upstream node failed",
 }
@@ -202,12 +208,14 @@ def is_rule_satisfied(rule: str, tally: EdgeTally) -> bool:
 
 
 def trigger_rule_of(incoming: Sequence[Edge]) -> str:
-    """wf-06 (readings, Data flow): when incoming rules disagree, the first edge by id decides."""
+    """wf-06 (readings, Data flow): the trigger rule of a node. If its edges have different rules, the smallest edge id
+    decides."""
     return min(incoming, key=lambda edge: edge.id).trigger_rule if incoming else "all_success"
 
 
 def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> bool:
-    """hide-03 (readings, What the log may hide): declared sensitive, or made by a node that was given such a value."""
+    """hide-03 (readings, What the log may hide): whether an output is declared sensitive or comes from a tainted
+    node."""
     place = nodes[node_id]
     if port in place.node.sensitive_outputs:
         return True
@@ -215,7 +223,7 @@ def is_hidden_output(nodes: Mapping[str, PlanNode], node_id: str, port: str) -> 
 
 
 class _SortedGraph:
-    """Edges sorted out, nodes in order, and the loops. Ids are unique and edges lead to nodes that are there."""
+    """Forward and back-edges, topological order and loops. Requires unique ids and edges between existing nodes."""
 
     def __init__(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         ids = [node.id for node in nodes]
@@ -238,10 +246,10 @@ class _SortedGraph:
 
 
 def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
-    """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or what prevents one."""
+    """wf-07 (OpenWOP workflow-definition): the plan with its deterministic order, or the violations that prevent it."""
     graph = _SortedGraph(workflow.nodes, workflow.edges)
     if graph.has_too_many_loops:
-        return None, [Violation("/edges", "loops", f"a workflow takes {MAX_LOOPS} or fewer loops")]
+        return None, [Violation("/edges", "loops", f"a workflow may have at most {MAX_LOOPS} loops")]
     violations, earlier = _check_reads(workflow.nodes, workflow.edges, graph)
     if violations:
         return None, violations
@@ -282,7 +290,8 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
 
 
 def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]:
-    """wf-03 (readings, Determinism): what is wrong with the reads of a definition that may have other faults."""
+    """wf-03 (readings, Determinism): the violations of `_check_reads`, for a definition that also has other
+    violations."""
     graph = _SortedGraph(nodes, edges)
     return [] if graph.has_too_many_loops else _check_reads(nodes, edges, graph)[0]
 
@@ -290,9 +299,10 @@ def check_reads(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[Violation]
 def _check_reads(
     nodes: Sequence[Node], edges: Sequence[Edge], graph: "_SortedGraph"
 ) -> tuple[list[Violation], dict[str, frozenset[str]]]:
-    """wf-03 (readings, Determinism): what is read has ended before, in this round of a loop or in the one before.
+    """wf-03 (readings, Determinism): a node may only read outputs of ancestors, or of nodes in the same loop.
 
-    Otherwise the value would depend on which of two nodes happened to be faster.
+    The first have ended in this round, the second in the previous round. Any other value would depend on which of two
+    nodes is faster. Returns the violations, and for each reader the nodes that it reads from the previous round.
     """
     index, above, loops = graph.index, graph.ancestors, graph.loops
     found: list[Violation] = []
@@ -306,10 +316,11 @@ def _check_reads(
         elif (around := [loop for loop in loops if node_id in loop.body]) and all(
             reader in loop.body for loop in around
         ):
-            # Each loop around a node is around its reader too, and there is one.
+            # The node is in a loop, and every loop that contains it also contains the reader.
             earlier.setdefault(reader, set()).add(node_id)
         else:
-            found.append(Violation(pointer, "order", f"no edges lead here from the node {printable_token(node_id)}"))
+            text = f"reads the node {printable_token(node_id)}, from which no path of edges leads here; add an edge"
+            found.append(Violation(pointer, "order", text))
 
     for i, node in enumerate(nodes):
         for below, node_id in node.output_reads:
@@ -322,7 +333,7 @@ def _check_reads(
 
 
 def _ancestor_masks(order: Sequence[str], index: Mapping[str, int], incoming: Mapping[str, list[Edge]]) -> list[int]:
-    """For each node, by index, a bit for every node from which edges lead to it."""
+    """For each node, by index, a bit mask of its ancestors."""
     above: list[int] = []
     for node_id in order:
         mask = 0
@@ -334,7 +345,7 @@ def _ancestor_masks(order: Sequence[str], index: Mapping[str, int], incoming: Ma
 
 
 def _topological_order(incoming: Mapping[str, list[Edge]], outgoing: Mapping[str, list[Edge]]) -> list[str]:
-    """Kahn's order, smallest id first among the ready."""
+    """Kahn's algorithm; of several ready nodes the smallest id comes first."""
     waiting = {node_id: len(edges) for node_id, edges in incoming.items()}
     ready = [node_id for node_id, count in waiting.items() if count == 0]
     heapq.heapify(ready)

@@ -1,9 +1,9 @@
-"""Registration of a workflow: the short form becomes a definition, and a refusal lists every problem.
+"""Registration of a workflow: reading the submitted document, and errors that list every problem.
 
-The problems of a text that is not sent have the line and column of each.
+A definition is refused if it is invalid or if a node type needs a capability that the host does not have. For files
+that are checked locally, `find_problems` adds the line and column of each problem.
 
-Node types that need a capability the host does not have are refused as well. Source: OpenWOP capabilities (refusal
-contract).
+Source: OpenWOP capabilities (refusal contract).
 """
 
 from collections.abc import Container, Mapping
@@ -27,13 +27,13 @@ MAX_VERSION_LENGTH: Final = 128
 MAX_LISTED_VIOLATIONS: Final = 100
 MAX_POINTER_LENGTH: Final = 512
 MAX_DESCRIPTION: Final = 500
-"""Characters of a description that lists show."""
+"""Characters of a description that list responses include."""
 
 
 def registration_refusal(violations: list[Violation], at: str = "") -> ClientFault:
-    """wf-10: `validation_error` that points at the first violation and lists up to 100 of them.
+    """wf-10: a `validation_error` that points at the first violation and lists up to 100 of them.
 
-    wf-09 (OpenWOP capabilities): it names the first capability that is missing.
+    wf-09 (OpenWOP capabilities): `requiredCapability` is the first missing capability.
     """
     listed = [
         {"pointer": _shorten_pointer(at + each.pointer), "keyword": each.rule, "message": each.message}
@@ -41,27 +41,26 @@ def registration_refusal(violations: list[Violation], at: str = "") -> ClientFau
     ]
     first = listed[0]
     missing = next((each.capability for each in violations if each.capability is not None), None)
-    more = {"requiredCapability": missing} if missing is not None else {}
+    capability = {"requiredCapability": missing} if missing is not None else {}
     text = f"The definition cannot be registered: {first['message']}."
-    return invalid(text, first["pointer"], violations=listed, **more)
+    return invalid(text, first["pointer"], violations=listed, **capability)
 
 
 def _shorten_pointer(pointer: str) -> str:
-    """The pointer, or that of the closest value above it: names of members may be as long as a document."""
+    """The pointer, or that of its closest ancestor within the limit, because member names can have any length."""
     while len(pointer) > MAX_POINTER_LENGTH:
         pointer = pointer.rpartition("/")[0]
     return pointer
 
 
 def check_version_length(version: str) -> list[Violation]:
-    """What keeps a version from being asked for by its name."""
     if len(version) <= MAX_VERSION_LENGTH:
         return []
-    return [Violation("/version", "maxLength", f"takes {MAX_VERSION_LENGTH} or fewer characters")]
+    return [Violation("/version", "maxLength", f"must have {MAX_VERSION_LENGTH} or fewer characters")]
 
 
 def read_test_definition(body: Any) -> tuple[Any, str]:
-    """wf-12 (OpenWOP test seams): the definition in the body of the seam, and the pointer to it.
+    """wf-12 (OpenWOP test seams): the definition in the body of the test endpoint, and the pointer to it.
 
     The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`.
     """
@@ -75,11 +74,12 @@ def read_test_definition(body: Any) -> tuple[Any, str]:
 
 
 def _expand_short_form(body: dict[str, Any]) -> dict[str, Any]:
-    """A definition of the short form. Its version follows from its content, so that another content is no conflict."""
-    given = dict(body)
-    nodes = given.pop("nodes", [])
-    completed: dict[str, Any] = {
-        "id": given.pop("workflowId"),
+    """A full definition from the short form. Its version is derived from its content, so that different content under
+    the same id is a new version and not a conflict."""
+    members = dict(body)
+    nodes = members.pop("nodes", [])
+    defaults: dict[str, Any] = {
+        "id": members.pop("workflowId"),
         "version": digest(body)[:16],
         "nodes": [_expand_short_node(node) for node in nodes] if is_array(nodes) else nodes,
         "edges": [],
@@ -88,16 +88,16 @@ def _expand_short_form(body: dict[str, Any]) -> dict[str, Any]:
         "metadata": {},
         "settings": {},
     }
-    return {"name": completed["id"], **completed, **given}
+    return {"name": defaults["id"], **defaults, **members}
 
 
 def _expand_short_node(node: Any) -> Any:
     if not is_object(node) or "nodeId" not in node:
         return node
-    given = dict(node)
-    node_id = given.pop("nodeId")
-    place = {"x": 0, "y": 0}
-    return {"id": node_id, "name": node_id, "position": place, "config": {}, "inputs": {}, **given}
+    members = dict(node)
+    node_id = members.pop("nodeId")
+    position = {"x": 0, "y": 0}
+    return {"id": node_id, "name": node_id, "position": position, "config": {}, "inputs": {}, **members}
 
 
 GATED_NODE_TYPES: Final[dict[str, str]] = {
@@ -105,11 +105,11 @@ GATED_NODE_TYPES: Final[dict[str, str]] = {
     "core.orchestrator.supervisor": "orchestrator.supported",
     "core.dispatch": "dispatch.supported",
 }
-"""Type -> the capability that a host must have for it."""
+"""Node types that need a capability of the host, with that capability."""
 
 
 class GatedNode(msgspec.Struct, frozen=True):
-    """A node that needs what the host does not have."""
+    """A node whose type needs a capability that the host does not have."""
 
     index: int
     type_id: str
@@ -117,19 +117,23 @@ class GatedNode(msgspec.Struct, frozen=True):
 
 
 def find_gated_node(document: Any, types: Container[str]) -> GatedNode | None:
-    """wf-09 (OpenWOP capabilities): the first node of a gated type that is not among the host's; of any document."""
+    """wf-09 (OpenWOP capabilities): the first node of a gated type that is not in `types`.
+
+    Accepts any document, also one that is not a valid definition.
+    """
     nodes: Any = document.get("nodes") if is_object(document) else None
     for index, node in enumerate(nodes if is_array(nodes) else ()):
         type_id: Any = node.get("typeId") if is_object(node) else None
         if isinstance(type_id, str) and type_id in GATED_NODE_TYPES and type_id not in types:
             node_id: Any = node.get("id")
-            named = isinstance(node_id, str) and len(node_id) <= MAX_NODE_ID
-            return GatedNode(index, type_id, node_id if named else None)
+            has_id = isinstance(node_id, str) and len(node_id) <= MAX_NODE_ID
+            return GatedNode(index, type_id, node_id if has_id else None)
     return None
 
 
 def capability_required(gate: GatedNode, at: str = "", pointer: str = "") -> ClientFault:
-    """The refusal. `at` is the pointer of the definition in what was sent; `pointer` what named it, if it was not."""
+    """The error for a gated node. `at` is the pointer of the definition in the request. If the request refers to a
+    registered workflow instead, `pointer` is the pointer of that reference."""
     capability = GATED_NODE_TYPES[gate.type_id]
     details: dict[str, Any] = {
         "pointer": pointer or f"{at}/nodes/{gate.index}/typeId",
@@ -147,7 +151,7 @@ _NAME_RULES: Final = frozenset({"additionalProperties", "unevaluatedProperties",
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One problem and its place. Holds nothing that was written in the text."""
+    """One problem of a definition file and its position. The message contains no value from the file."""
 
     line: int
     column: int
@@ -156,9 +160,9 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def find_problems(data: bytes, types: Mapping[str, NodeDeclaration]) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """The definition, or what keeps a host with these node types from registering it, in the order of the text.
+    """The definition, or the problems for which a host with these node types would refuse it, in the order of the text.
 
-    Shape comes first: what only a document of the right shape can be asked is asked when the shape is right.
+    References, node types and expressions are checked only if the document matches the schema of definitions.
     """
     document, problems = check_shape(data)
     if document is None:
@@ -170,9 +174,9 @@ def find_problems(data: bytes, types: Mapping[str, NodeDeclaration]) -> tuple[di
 
 
 def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """The document if it has the shape of a definition, or what is wrong with it."""
+    """The document if it matches the schema of definitions, or its problems."""
     if len(data) > MAX_DEFINITION_BYTES:
-        return None, [Problem(1, 1, "", f"is larger than {MAX_DEFINITION_BYTES} bytes")]
+        return None, [Problem(1, 1, "", f"is larger than the limit of {MAX_DEFINITION_BYTES:,} bytes")]
     try:
         document: Any = decode(data)
     except ClientFault as fault:
@@ -184,7 +188,7 @@ def check_shape(data: bytes) -> tuple[dict[str, Any] | None, list[Problem]]:
 
 
 def locate_violations(data: bytes, violations: list[Violation]) -> list[Problem]:
-    """The violations with their places in the text, in its order."""
+    """The violations with their line and column, in the order of the text."""
     members = {each.pointer for each in violations if each.rule in _NAME_RULES}
     places = locate(data, (each.pointer for each in violations), members)
     found = [Problem(*places[each.pointer], each.pointer, each.message) for each in violations]

@@ -1,8 +1,9 @@
-"""Taint: where sensitive values can flow, derived from the definition alone.
+"""Taint analysis: which nodes, variables and channels can contain sensitive values, derived from the definition alone.
 
-A node that can be given something sensitive hides everything it makes: its outputs, and the variables and channels it
-writes, which carry it on to any node that reads them, also round a loop. The same holds for an answer that several
-nodes share under one key. Each node is visited once for each way in which it can be reached.
+If a sensitive value can reach a node, all its outputs and the variables and channels that it writes are hidden. They
+taint in turn every node that reads them, including earlier nodes of a loop. An answer that several nodes share under
+one interrupt key taints all of them. The analysis visits each tainted node once.
+
 Source: readings (What the log may hide).
 """
 
@@ -17,17 +18,20 @@ from weftwork.protocol.workflow.node_config import config_references, variables_
 
 
 class Taint(msgspec.Struct, frozen=True):
-    """What must be hidden: variables and channels by name, nodes whatever they give."""
+    """What must be hidden: variables and channels by name, and nodes with all their outputs."""
 
     variables: frozenset[str]
     channels: frozenset[str]
     nodes: frozenset[str]
     has_sensitive_data: bool
-    """Whether there is anything to hide, single outputs included."""
+    """Whether the workflow has anything to hide, including single outputs of nodes that are not tainted."""
 
 
 def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint:
-    """hide-03 (readings, What the log may hide): all that can be reached. `edges` are those into each node."""
+    """hide-03 (readings, What the log may hide): everything that sensitive values can reach.
+
+    `edges` holds the incoming edges of each node, back-edges included.
+    """
     variables = {variable.name for variable in workflow.variables if variable.sensitive}
     channels = {name for name, channel in workflow.channels.items() if channel.sensitive}
     declared = any(node.sensitive_outputs for node in workflow.nodes)
@@ -59,7 +63,7 @@ class _DataFlowIndex:
         self._edges = edges
         self._sensitive = sensitive
         self.readers: defaultdict[str, set[str]] = defaultdict(set)
-        """Node -> nodes that are given some output of it."""
+        """Node id -> the nodes that read any of its outputs."""
         self.variable_readers: defaultdict[str, set[str]] = defaultdict(set)
         self.any_readers: set[str] = set()
         """Nodes that can read any variable."""
@@ -79,7 +83,7 @@ class _DataFlowIndex:
                 self.interrupt_key_users[node.interrupt_key].add(node.id)
 
     def is_source(self, node: Node) -> bool:
-        """Whether something that is declared sensitive reaches this node at once."""
+        """Whether this node directly reads a value that is declared sensitive."""
         if any(name in self._sensitive if name is not None else self._sensitive for name in self._variables(node)):
             return True
         if any(self._sensitive if read.inputs is None else read.inputs & self._sensitive for read in _references(node)):
@@ -92,7 +96,7 @@ class _DataFlowIndex:
         )
 
     def _variables(self, node: Node) -> Iterator[str | None]:
-        """Variables that a node reads; None is any."""
+        """The variables that a node reads; None means that it may read any variable."""
         for port in node.ports.values():
             if port.type == "variable":
                 yield port.variable
@@ -104,7 +108,7 @@ class _DataFlowIndex:
         yield from variables_read(node)
 
     def _output_reads(self, node: Node) -> Iterator[tuple[str, str | None]]:
-        """Nodes whose outputs reach this one, with the port; None is any."""
+        """The nodes whose outputs this node reads, each with the output port; None means that it may read any port."""
         for port in node.ports.values():
             if port.type == "connection":
                 yield port.node_id, port.output_key

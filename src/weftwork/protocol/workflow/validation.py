@@ -1,8 +1,9 @@
-"""The workflow definition: from a JSON document to a checked, immutable workflow.
+"""Validation of workflow definitions: from a JSON document to an immutable `Workflow`.
 
-The schema (`workflow-definition`) checks the shape. The checks here and in `node_config` cover what a schema cannot:
-references, duplicates, known node types, expressions, and interrupt keys that several nodes share. Source: OpenWOP
-workflow-definition.
+The schema `workflow-definition` checks the structure. The checks here and in `node_config` cover what a schema cannot
+express: references, duplicates, known node types, expressions, and interrupt keys that several nodes share.
+
+Source: OpenWOP workflow-definition.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,31 +38,32 @@ from weftwork.protocol.workflow.plan import check_reads
 
 MAX_EXPRESSIONS: Final = 4_000
 MAX_LOOP_ROUNDS: Final = 10_000
-"""Rounds of a loop, whatever a definition asks for."""
+"""Upper limit of `settings.maxLoopbackIterations`."""
 
 
 def parse_workflow(
     document: dict[str, Any], types: Mapping[str, NodeDeclaration], pinned: bool = False
 ) -> tuple[Workflow | None, list[Violation]]:
-    """wf-01 (OpenWOP workflow-definition): the checked workflow, or every violation with its pointer.
+    """wf-01 (OpenWOP workflow-definition): the validated workflow, or every violation with its pointer.
 
-    `pinned`: a run has it already. It is held to what running it needs, not to what was found wanting since.
+    `pinned`: the definition belongs to an existing run. Checks that later versions of the host added do not apply to
+    it, so that the run stays executable.
     """
     violations = schema.check("workflow-definition", document)
     if violations:
         return None, violations
     settings = document["settings"]
     node_ids = {node["id"] for node in document["nodes"]}
-    # Members in the order of the store, which has its own: which of two mistakes a node meets first must not depend on
-    # whether its host was restarted.
+    # Read the members in the order in which the store writes them. Otherwise a node with two errors could report
+    # another one after a restart, when the definition comes from the store.
     stored = msgspec.json.decode(encode_stored(document["nodes"]))
     nodes = _parse_nodes(stored, types, min(settings.get("maxRetries", 0), 100), violations, pinned)
     refs = workflow_prompt_refs(document)
     nodes = [node_config.with_prompt_refs(node, types, refs) for node in nodes] if not violations else nodes
     edges = [_parse_edge(index, item, violations) for index, item in enumerate(document["edges"])]
     variables = [_parse_variable(item) for item in document["variables"]]
-    channels, found = parse_channels(document.get("channels", {}))
-    violations += found
+    channels, channel_violations = parse_channels(document.get("channels", {}))
+    violations += channel_violations
     for place, member in (("edges", "id"), ("triggers", "id"), ("variables", "name")):
         violations += _check_unique(place, member, document[place])
     violations += _check_edges(document["edges"], node_ids)
@@ -69,13 +71,13 @@ def parse_workflow(
     violations += _check_ports(document["nodes"], node_ids)
     violations += _check_triggers(document["triggers"], node_ids) if not pinned else []
     violations += _check_variables(variables, channels)
-    # Only names that fit their schema can be looked up.
+    # A config that does not match its schema may have names that cannot be looked up.
     violations += [] if violations else _check_channel_writes(document["nodes"], nodes, channels)
     configurable = document.get("configurableSchema")
     if configurable is not None:
         violations += check_caller_schema(configurable, "/configurableSchema")
-    kinds, found = parse_kinds(document["metadata"])
-    violations += found if not pinned else []
+    kinds, kind_violations = parse_kinds(document["metadata"])
+    violations += kind_violations if not pinned else []
     violations += _check_expression_count(nodes, edges)
     violations += _check_outputs(document, nodes, edges) if not pinned else []
     if violations:
@@ -113,24 +115,24 @@ def _parse_nodes(
     for index, item in enumerate(documents):
         at = f"/nodes/{index}"
         if item["id"] in seen:
-            violations.append(Violation(f"{at}/id", "unique", "two nodes share this id"))
+            violations.append(Violation(f"{at}/id", "unique", "another node has the same id"))
         seen.add(item["id"])
         if len(item["id"]) > MAX_NODE_ID:
-            violations.append(Violation(f"{at}/id", "maxLength", f"takes {MAX_NODE_ID} or fewer characters"))
+            violations.append(Violation(f"{at}/id", "maxLength", f"must have {MAX_NODE_ID} or fewer characters"))
         declaration = types.get(item["typeId"])
         if declaration is None:
             message = f"this host has no such node type{did_you_mean(item['typeId'], types)}"
             violations.append(Violation(f"{at}/typeId", "known", message))
-            # A stand-in, so that what else is wrong is told too.
+            # A placeholder, so that the other violations of the node are reported too.
             declaration = NodeDeclaration(item["typeId"], "", config={"type": "object"})
         found = node_config.check_config(declaration, item["config"], f"{at}/config")
         settings: dict[str, Any] = item.get("settings", {})
-        wrong = schema.check_inline(NODE_SETTINGS_SCHEMA, settings, f"{at}/settings") if settings else []
-        if wrong and pinned:
-            settings, wrong = {}, []
+        in_settings = schema.check_inline(NODE_SETTINGS_SCHEMA, settings, f"{at}/settings") if settings else []
+        if in_settings and pinned:
+            settings, in_settings = {}, []
         declared = item.get("envelopeContract")
-        contract, broken = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN_CONTRACT, [])
-        found += [*wrong, *(broken if not pinned else ())]
+        contract, in_contract = parse_contract(declared, f"{at}/envelopeContract") if declared else (OPEN_CONTRACT, [])
+        found += [*in_settings, *(in_contract if not pinned else ())]
         violations += found
         formulas = (
             node_config.parse_config(declaration, types, item["config"], f"{at}/config", violations)
@@ -195,18 +197,19 @@ def _parse_variable(item: dict[str, Any]) -> Variable:
 
 
 def _check_unique(place: str, member: str, documents: list[dict[str, Any]]) -> list[Violation]:
-    """wf-02 (OpenWOP workflow-definition): what is known by a name has it for itself."""
+    """wf-02 (OpenWOP workflow-definition): ids and names are unique within their list."""
     violations: list[Violation] = []
     seen: set[str] = set()
     for index, item in enumerate(documents):
         if item[member] in seen:
-            violations.append(Violation(f"/{place}/{index}/{member}", "unique", f"two {place} share this {member}"))
+            text = f"another entry of {place} has the same {member}"
+            violations.append(Violation(f"/{place}/{index}/{member}", "unique", text))
         seen.add(item[member])
     return violations
 
 
 def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
-    """wf-02 (OpenWOP workflow-definition): edges join existing nodes."""
+    """wf-02 (OpenWOP workflow-definition): edges connect existing nodes."""
     return [
         Violation(f"/edges/{index}/{end}", "reference", "no node has this id")
         for index, item in enumerate(documents)
@@ -216,7 +219,7 @@ def _check_edges(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Vi
 
 
 def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
-    """wf-03 (OpenWOP workflow-definition): a connection names an existing node."""
+    """wf-03 (OpenWOP workflow-definition): inputs of type `connection` refer to existing nodes."""
     return [
         Violation(f"/nodes/{index}/inputs/{printable_token(name)}/nodeId", "reference", "no node has this id")
         for index, node in enumerate(documents)
@@ -226,46 +229,46 @@ def _check_ports(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Vi
 
 
 def _check_expression_count(nodes: list[Node], edges: list[Edge]) -> list[Violation]:
-    """lim-11 (host): so many expressions as can be parsed in a moment."""
+    """lim-11 (host): a limit on the number of expressions, because they are all parsed at registration."""
     count = sum(
         len(node.config_expressions) + sum(port.expression is not None for port in node.ports.values())
         for node in nodes
     )
     count += sum(edge.condition is not None for edge in edges)
-    what = f"a workflow takes {MAX_EXPRESSIONS:,} or fewer expressions and conditions"
-    return [Violation("/nodes", "expressions", what)] if count > MAX_EXPRESSIONS else []
+    text = f"a workflow may have at most {MAX_EXPRESSIONS:,} expressions and conditions"
+    return [Violation("/nodes", "expressions", text)] if count > MAX_EXPRESSIONS else []
 
 
 def _check_outputs(document: dict[str, Any], nodes: list[Node], edges: list[Edge]) -> list[Violation]:
-    """wf-18 (host): an output that is named is one that its node type gives, where the type says all it gives."""
-    given = {
+    """wf-18 (host): a referenced output exists, for node types whose schema of outputs is closed."""
+    outputs = {
         node.id: set(node.declaration.outputs.get("properties", ()))
         for node in nodes
         if node.declaration.outputs.get("additionalProperties") is False
     }
-    named: list[tuple[str, str, str]] = []
+    references: list[tuple[str, str, str]] = []
     for index, (item, edge) in enumerate(zip(document["edges"], edges, strict=True)):
         if "sourceOutput" in item and edge.source_output != "output":
-            named.append((f"/edges/{index}/sourceOutput", edge.source, edge.source_output))
+            references.append((f"/edges/{index}/sourceOutput", edge.source, edge.source_output))
     for index, item in enumerate(document["nodes"]):
         for name, port in item["inputs"].items():
             if port["type"] == "connection":
-                named.append(
+                references.append(
                     (f"/nodes/{index}/inputs/{printable_token(name)}/outputKey", port["nodeId"], port["outputKey"])
                 )
         for name in item.get("outputSensitivity", ()):
-            named.append((f"/nodes/{index}/outputSensitivity/{printable_token(name)}", item["id"], name))
+            references.append((f"/nodes/{index}/outputSensitivity/{printable_token(name)}", item["id"], name))
     return [
         Violation(
-            at, "output", f"the node gives no such output; it gives {', '.join(sorted(given[node_id])) or 'none'}"
+            at, "output", f"the node has no such output; it has {', '.join(sorted(outputs[node_id])) or 'no outputs'}"
         )
-        for at, node_id, output in named
-        if node_id in given and output not in given[node_id]
+        for at, node_id, output in references
+        if node_id in outputs and output not in outputs[node_id]
     ]
 
 
 def _check_triggers(documents: list[dict[str, Any]], node_ids: set[str]) -> list[Violation]:
-    """wf-02 (OpenWOP workflow-definition): triggers start at existing nodes."""
+    """wf-02 (OpenWOP workflow-definition): triggers refer to existing nodes."""
     return [
         Violation(f"/triggers/{index}/nodeId", "reference", "no node has this id")
         for index, item in enumerate(documents)
@@ -277,7 +280,8 @@ def _check_variables(variables: list[Variable], channels: Mapping[str, Any]) -> 
     violations: list[Violation] = []
     for index, variable in enumerate(variables):
         if variable.name in channels:
-            violations.append(Violation(f"/variables/{index}/name", "unique", "a channel has this name"))
+            text = "a channel has the same name; rename one of them"
+            violations.append(Violation(f"/variables/{index}/name", "unique", text))
         if variable.has_default and not has_type(variable.default, variable.type):
             violations.append(Violation(f"/variables/{index}/defaultValue", "type", f"must be of type {variable.type}"))
     return violations
@@ -286,32 +290,32 @@ def _check_variables(variables: list[Variable], channels: Mapping[str, Any]) -> 
 def _check_channel_writes(
     documents: list[dict[str, Any]], nodes: list[Node], channels: Mapping[str, Any]
 ) -> list[Violation]:
-    """wf-17 (OpenWOP channels): a declared channel is written as a channel, with its own reducer, and never as a
-    variable."""
+    """wf-17 (OpenWOP channels): no node writes a declared channel as a variable or with another reducer."""
     at = {item["id"]: f"/nodes/{index}/config" for index, item in enumerate(documents)}
     violations: list[Violation] = []
     for node in nodes:
         violations += [
-            Violation(f"{at[node.id]}{pointer}", "reference", "this is a channel; write it with core.channelWrite")
+            Violation(f"{at[node.id]}{pointer}", "reference", "is a channel; write it with core.channelWrite")
             for pointer, name in node_config.variables_written(node)
             if name in channels
         ]
         channel = channels.get(node.writes_channel or "")
         if channel is not None and node.config.get("reducer", channel.reducer) != channel.reducer:
             pointer = f"{at[node.id]}/reducer"
-            violations.append(Violation(pointer, "reference", f"the channel is declared with {channel.reducer}"))
+            violations.append(Violation(pointer, "reference", f"must be {channel.reducer}, as the channel declares"))
     return violations
 
 
 def check_interrupt_keys(nodes: Sequence[Node]) -> list[Violation]:
-    """int-20 (OpenWOP interrupt): who asks under one key gets one answer, so they ask the same, of the same people."""
-    # A node without a key of its own is known by its id.
+    """int-20 (OpenWOP interrupt): nodes with the same interrupt key share one answer, so their type and config must be
+    equal."""
+    # The interrupt of a node without a key in its config has the node's id as its key.
     first: dict[str, Node] = {node.id: node for node in nodes}
     violations: list[Violation] = []
     for index, node in enumerate(nodes):
-        known = first.setdefault(node.interrupt_key, node) if isinstance(node.interrupt_key, str) else node
-        if (known.declaration.type_id, known.config) != (node.declaration.type_id, node.config):
-            text = f"is that of the node {known.id}, which asks something else: give it a key of its own"
+        other = first.setdefault(node.interrupt_key, node) if isinstance(node.interrupt_key, str) else node
+        if (other.declaration.type_id, other.config) != (node.declaration.type_id, node.config):
+            text = f"is the interrupt key of the node {other.id}, which has another config; use a different key"
             violations.append(
                 Violation(f"/nodes/{index}/config/{node.declaration.interrupt_key_member}", "unique", text)
             )
