@@ -223,7 +223,7 @@ def test_doubling_by_reference_is_weighed_written_out(keyword: str, monkeypatch:
 def test_circles_are_refused(definitions: dict[str, Any]) -> None:
     (violation,) = check_caller_schema({"$defs": definitions}, "/s")
     assert violation.pointer.startswith("/s/$defs/")
-    assert violation.message == "refers to itself, directly or by others"
+    assert violation.message == "refers to itself, directly or through other definitions"
 
 
 def test_why_circles_are_refused() -> None:
@@ -324,9 +324,9 @@ class Untouched:
         (
             {"items": {"pattern": "[ab]*a[ab]{80}c"}},
             ["ab" * 40_000],
-            "holds too much text for the patterns of its schema",
+            "has too much text for the patterns of its schema",
         ),
-        ({"patternProperties": {"^a+$": {}}}, {"a" * 600_000: 1}, "holds too much text for the patterns of its schema"),
+        ({"patternProperties": {"^a+$": {}}}, {"a" * 600_000: 1}, "has too much text for the patterns of its schema"),
     ],
 )
 def test_a_value_that_would_cost_too_much_is_refused_unread(

@@ -1,15 +1,15 @@
-"""Schemas that come from callers: accepted if they are within a dialect of JSON Schema, and used at a bounded cost.
+"""JSON Schemas from callers: a dialect of JSON Schema whose validation cost is bounded.
 
-Theory. Every subschema, with references followed, meets every value at most once, because references lead
-to `$defs` alone and never back. So checking takes no more steps than the weight of the schema, with its
-references written out, times the size of the value; both are known before anything is checked. Keywords that
-would break this sum (`unevaluatedProperties`, `$dynamicRef`) are no part of the dialect. A pattern takes time by
-the length of the text and by the size of its automaton, also on an engine that never backtracks, so patterns
-are weighed apart.
+Theory of operation. References lead only to `$defs` and never form a cycle, so each subschema, after expanding the
+references, is applied to each value at most once. Validation therefore takes at most (number of subschemas after
+expansion) x (number of values) steps, and both numbers are known before validation starts. Keywords that break this
+bound (`unevaluatedProperties`, `$dynamicRef`) are not in the dialect. The cost of a pattern depends on the length of
+the string and on the size of the compiled automaton, even in an engine without backtracking, so patterns have a
+separate bound.
 
-Errors of the validator are costly to make, and one error about a choice of forms holds those of every form. So
-places are listed only where few steps are enough; beyond that the first place is named, or only that the value
-does not fit.
+The validator's errors are expensive to build, and an error of `anyOf` or `oneOf` contains the errors of every branch.
+All violations are therefore listed only for cheap checks. For more expensive checks the result is the first violation,
+or only the fact that the value is invalid.
 """
 
 import re
@@ -28,21 +28,22 @@ from weftwork.protocol.json.schema import MAX_VIOLATIONS, Violation, first_error
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_STEPS: Final = 1_000_000
-"""Weight of the schema times size of the value."""
+"""Limit on (steps per value) x (values) of one check."""
 MAX_PATTERN_WORK: Final = 524_288
-"""KiB of compiled patterns times characters."""
+"""Limit on (KiB of compiled patterns) x (characters) of one check."""
 MAX_DETAILED: Final = 10_000
-"""Steps up to which every violation is listed."""
+"""A check of at most this many steps lists every violation."""
 MAX_MESSAGE: Final = 300
 _CACHED_SCHEMAS: Final = 128
 _PATTERN_CACHE: Final = 262_144
 
 
 def check_caller_schema(document: Any, at: str) -> list[Violation]:
-    """schema-03: what keeps a caller's JSON Schema from being used; `at` is the pointer where it stands.
+    """schema-03: the violations of a caller's JSON Schema at the pointer `at`; empty if the host can use it.
 
-    Refuses what is too large or too deep, keywords outside the dialect, references other than to `$defs` of the
-    schema itself, circles of references, patterns that are not matched in linear time, and what is no schema.
+    Rejects schemas that are too large or too deep, keywords outside the dialect, references other than to `$defs` of
+    the same schema, cyclic references, patterns that cannot be matched in linear time, and documents that are not
+    schemas.
     """
     found = analyze_schema(document, at)
     if found.violations:
@@ -54,31 +55,31 @@ def check_caller_schema(document: Any, at: str) -> list[Violation]:
     return []
 
 
-def check_value(schema: dict[str, Any], value: Any, at: str, most: int | None = None) -> list[Violation]:
-    """schema-04: what keeps a value from fitting a schema that passed `check_caller_schema`, below the pointer `at`.
+def check_value(schema: dict[str, Any], value: Any, at: str, max_steps: int | None = None) -> list[Violation]:
+    """schema-04: the violations of a value at the pointer `at` against a schema that passed `check_caller_schema`.
 
-    Takes a bounded number of steps, or the `most` that is given: a value that would need more is refused unread. Never
-    repeats the value.
+    A value whose check would need more than `max_steps` steps, by default MAX_STEPS, is rejected without a check.
+    Messages never repeat the value.
     """
     validator, cost = _compile_caller_schema(encode_stored(schema))
     values, characters = measure_value(value)
     steps = cost.steps_per_value * (values + characters // 64)
-    if steps > (MAX_STEPS if most is None else most):
+    if steps > (MAX_STEPS if max_steps is None else max_steps):
         return [Violation(at, "size", "is too large to be checked against its schema")]
     if cost.pattern_kib * characters > MAX_PATTERN_WORK:
-        return [Violation(at, "size", "holds too much text for the patterns of its schema")]
-    # One pass over the value in each case: patterns can be slow.
+        return [Violation(at, "size", "has too much text for the patterns of its schema")]
+    # Each branch validates the value once, because patterns can be slow.
     if steps <= MAX_DETAILED:
         return _truncate_messages(violations_from(validator.iter_errors(value), at))
     if not cost.has_choices:
         return _truncate_messages(violations_from(first_error(validator, value), at))
     if validator.is_valid(value):
         return []
-    return [Violation(at, "schema", "does not fit its schema, and is too large to say where")]
+    return [Violation(at, "schema", "does not match its schema, and is too large to list the violations")]
 
 
 def measure_value(value: Any) -> tuple[int, int]:
-    """The number of values and member names in a value, and the characters in its texts and names."""
+    """The number of values and member names in a value, and the number of characters in its strings and names."""
     values = characters = 0
     stack: list[Any] = [value]
     while stack:
@@ -95,13 +96,13 @@ def measure_value(value: Any) -> tuple[int, int]:
 
 
 def _truncate_messages(violations: list[Violation]) -> list[Violation]:
-    """Messages quote the schema, whose author may have written long texts into it."""
+    """Shortens messages: they quote the schema, which may contain long strings."""
     return [msgspec.structs.replace(each, message=each.message[:MAX_MESSAGE]) for each in violations]
 
 
 MAX_BYTES: Final = 32_768
 MAX_DEPTH: Final = 32
-"""Levels of subschemas, references followed."""
+"""Levels of nested subschemas, counted through references."""
 MAX_SUBSCHEMAS: Final = 500
 MAX_STEPS_PER_VALUE: Final = 10_000
 MAX_OPTIONS: Final = 500
@@ -109,9 +110,9 @@ MAX_OPTION_BYTES: Final = 4_096
 MAX_PATTERN: Final = 256
 MAX_PATTERNS: Final = 32
 MAX_PATTERN_KIB: Final = 128
-"""KiB that the patterns of a schema take when compiled, which is what a schema in use keeps of memory."""
+"""Total size of a schema's compiled patterns in KiB, which stay in memory while the schema is cached."""
 _PATTERN_SIZES_KIB: Final = (1, 2, 4, 8, 16, 32, 64)
-"""Sizes of a compiled pattern, in KiB; what does not fit the last one is refused."""
+"""Sizes to which a compiled pattern is rounded up. A pattern larger than the last one is rejected."""
 _SCHEMA: Final = re.compile(r"https://json-schema\.org/draft/2020-12/schema#?")
 _REFERENCE: Final = re.compile(r"#/\$defs/([A-Za-z0-9._-]+)")
 _TEXT_UNIT: Final = 64
@@ -129,14 +130,14 @@ VALUE_KEYWORDS: Final = frozenset(
 ANNOTATION_KEYWORDS: Final = frozenset(
     "format title description default examples deprecated readOnly writeOnly $comment".split()
 )
-"""Keywords that only describe; so does every name that starts with `x-`."""
+"""Keywords without effect on validation. Names that start with `x-` have none either."""
 
 
 class SchemaAnalysis(msgspec.Struct, frozen=True):
-    """What is wrong with a schema, or else what a check against it costs, with all references written out.
+    """The violations of a schema or, if there are none, the cost of a check against it with all references expanded.
 
-    weight: steps per value; scan: KiB of patterns that each character may meet; choices: whether one error may
-    hold others.
+    steps_per_value: subschemas and literals that are applied to one value. pattern_kib: KiB of compiled patterns that
+    each character may pass through. has_choices: whether the schema has `anyOf` or `oneOf`.
     """
 
     violations: list[Violation]
@@ -146,7 +147,7 @@ class SchemaAnalysis(msgspec.Struct, frozen=True):
 
 
 class _PartCost(msgspec.Struct):
-    """The root or one definition: its own costs, and the references it makes with their depth in it."""
+    """The cost of the root or of one definition without its references, and the references with their depth."""
 
     steps_per_value: int = 0
     pattern_kib: int = 0
@@ -155,7 +156,7 @@ class _PartCost(msgspec.Struct):
 
 
 def analyze_schema(document: Any, at: str) -> SchemaAnalysis:
-    """schema-03: whether a schema that stands at the pointer `at` is within the dialect, and what it costs."""
+    """schema-03: checks that the schema at the pointer `at` is within the dialect, and computes its cost."""
     walk = _SchemaWalk(at)
     if not is_object(document):
         walk.refuse("", "type", "must be of type object")
@@ -167,13 +168,13 @@ def analyze_schema(document: Any, at: str) -> SchemaAnalysis:
     if walk.violations:
         return walk.result(root)
     if len(encode_stored(document)) > MAX_BYTES:
-        walk.refuse("", "size", f"is larger than {MAX_BYTES} bytes")
+        walk.refuse("", "size", f"is larger than the limit of {MAX_BYTES:,} bytes")
         return walk.result(root)
     return walk.result(_expand_references(root, walk))
 
 
 class _SchemaWalk:
-    """One walk over a schema, which stops counting at the bounds."""
+    """One walk over a schema, which does not descend beyond the limits."""
 
     def __init__(self, at: str) -> None:
         self.violations: list[Violation] = []
@@ -197,7 +198,7 @@ class _SchemaWalk:
         part.steps_per_value += 1
         part.depth = max(part.depth, depth)
         if self._subschemas > MAX_SUBSCHEMAS:
-            self.refuse("", "size", f"holds more than {MAX_SUBSCHEMAS} subschemas")
+            self.refuse("", "size", f"has more than {MAX_SUBSCHEMAS} subschemas")
         elif depth > MAX_DEPTH:
             self.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels")
         elif is_object(schema):
@@ -227,57 +228,65 @@ class _SchemaWalk:
             for name, item in value.items() if is_object(value) else ():
                 self.subschema(item, f"{where}/{printable_token(name)}", 1, self.definitions[name])
         else:
-            self.refuse(where, "keyword", "is not a keyword that a schema may use here")
+            self.refuse(where, "keyword", "is not a supported JSON Schema keyword at this place")
 
     def _value(self, keyword: str, value: Any, where: str, part: _PartCost) -> None:
         size, fits = measure_literal(value)
         if not fits:
             self.refuse(where, "depth", f"is nested deeper than {MAX_DEPTH} levels")
             return
-        # Short lists are compared item by item, each with each.
+        # The validator compares the items of a short list pairwise.
         part.steps_per_value += 8 if keyword == "uniqueItems" else size
         if keyword == "pattern" and isinstance(value, str):
             self._pattern(value, where, part)
         elif keyword == "enum" and is_array(value) and len(value) > MAX_OPTIONS:
-            self.refuse(where, "enum", f"takes {MAX_OPTIONS} or fewer values")
+            self.refuse(where, "enum", f"must have at most {MAX_OPTIONS} values")
         elif keyword in ("enum", "const"):
             options = value if keyword == "enum" and is_array(value) else [value]
             if any(len(encode_stored(option)) > MAX_OPTION_BYTES for option in options):
-                self.refuse(where, keyword, f"holds a value larger than {MAX_OPTION_BYTES} bytes")
+                self.refuse(where, keyword, f"has a value larger than {MAX_OPTION_BYTES:,} bytes")
 
     def _pattern(self, pattern: str, where: str, part: _PartCost) -> None:
         self._patterns += 1
         if self._patterns > MAX_PATTERNS:
-            self.refuse("", "pattern", f"holds more than {MAX_PATTERNS} patterns")
+            self.refuse("", "pattern", f"has more than {MAX_PATTERNS} patterns")
             return
         size = compiled_pattern_kib(pattern) if len(pattern) <= MAX_PATTERN else None
         if size is None:
-            text = f"is no pattern of {MAX_PATTERN} or fewer characters that is matched in linear time and little space"
+            text = (
+                f"must be a regular expression of at most {MAX_PATTERN} characters, without lookaround or "
+                f"backreferences, that compiles to at most {_PATTERN_SIZES_KIB[-1]} KiB"
+            )
             self.refuse(where, "pattern", text)
             return
         part.pattern_kib += size
         self._pattern_kib += size
         if self._pattern_kib > MAX_PATTERN_KIB:
-            self.refuse("", "pattern", f"holds patterns that take more than {MAX_PATTERN_KIB} KiB")
+            self.refuse("", "pattern", f"has patterns that compile to more than {MAX_PATTERN_KIB} KiB")
 
     def _reference(self, target: Any, where: str, depth: int, part: _PartCost) -> None:
         match = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
         if match is None:
-            self.refuse(where, "$ref", "must be #/$defs/ and a name of letters, digits, '.', '_' and '-'")
+            self.refuse(where, "$ref", "must be #/$defs/NAME, where NAME has only letters, digits, '.', '_' and '-'")
         elif match[1] not in self.definitions:
-            self.refuse(where, "$ref", "leads to no definition in $defs")
+            self.refuse(where, "$ref", "refers to a definition that is not in $defs")
         else:
             part.references.append((match[1], depth))
 
 
 def _expand_references(root: _PartCost, walk: _SchemaWalk) -> _PartCost:
-    """The root with the cost of every reference added. Refuses circles, and what grows too large by references."""
+    """Adds the cost of every reference to the root. Rejects cyclic references and schemas that exceed a limit once
+    expanded."""
     parts = walk.definitions
     graph = {name: {target for target, _ in part.references} for name, part in parts.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError as error:
-        walk.refuse(f"/$defs/{printable_token(error.args[1][0])}", "$ref", "refers to itself, directly or by others")
+        walk.refuse(
+            f"/$defs/{printable_token(error.args[1][0])}",
+            "$ref",
+            "refers to itself, directly or through other definitions",
+        )
         return root
     for part in (*(parts[name] for name in order), root):
         for target, depth in part.references:
@@ -285,14 +294,15 @@ def _expand_references(root: _PartCost, walk: _SchemaWalk) -> _PartCost:
             part.pattern_kib += parts[target].pattern_kib
             part.depth = max(part.depth, depth + parts[target].depth)
     if root.depth > MAX_DEPTH:
-        walk.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels, references followed")
+        walk.refuse("", "depth", f"is nested deeper than {MAX_DEPTH} levels with its references expanded")
     if root.steps_per_value > MAX_STEPS_PER_VALUE:
-        walk.refuse("", "size", f"weighs more than {MAX_STEPS_PER_VALUE} values, references written out")
+        text = f"has more than {MAX_STEPS_PER_VALUE:,} subschemas and values with its references expanded"
+        walk.refuse("", "size", text)
     return root
 
 
 def measure_literal(value: Any) -> tuple[int, bool]:
-    """How many values there are in a value, long texts counting for more; and whether it is shallow enough."""
+    """The number of values in a literal, where long strings count more, and whether its depth is within the limit."""
     size = 0
     stack: list[tuple[Any, int]] = [(value, 1)]
     while stack:
@@ -312,7 +322,7 @@ def measure_literal(value: Any) -> tuple[int, bool]:
 
 @lru_cache(maxsize=512)
 def compiled_pattern_kib(pattern: str) -> int | None:
-    """The size of a compiled pattern in KiB, rounded up. None: it is no pattern, needs backtracking or is too large."""
+    """The size of a compiled pattern in KiB, rounded up. None if it is invalid, needs backtracking or is too large."""
     for size in _PATTERN_SIZES_KIB:
         options = jsonschema_rs.RegexOptions(size_limit=size * 1024)
         try:
@@ -331,7 +341,7 @@ def _compile_caller_schema(schema: bytes) -> tuple[Draft202012Validator, SchemaA
     document = msgspec.json.decode(schema)
     found = analyze_schema(document, "")
     if found.violations:
-        raise HostFault("a schema of a caller was not checked before its use")
+        raise HostFault("a caller's schema was used without passing check_caller_schema")
     validator = Draft202012Validator(
         document,
         offline=True,

@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785), the digests built on it, and bytes as text."""
+"""Canonical JSON (RFC 8785), digests of it, and base64url."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ import msgspec
 from weftwork.protocol.json.values import is_array, is_object
 
 encode_stored: Final = msgspec.json.Encoder(order="deterministic").encode
-"""Compact, deterministic JSON for the log: equal values give equal bytes, and types survive (1.0 stays 1.0)."""
+"""Compact, deterministic JSON for the log: equal values give equal bytes, and number types are kept (1.0 stays 1.0)."""
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def encode_canonical(value: Any) -> bytes:
-    """json-02 (RFC 8785): members by UTF-16 order, numbers as ECMAScript prints them, no white space."""
+    """json-02 (RFC 8785): members sorted by UTF-16 code units, numbers as ECMAScript prints them, no white space."""
     parts: list[str] = []
     _write(value, parts.append)
     return "".join(parts).encode()
@@ -73,7 +73,7 @@ def _write_members(value: dict[str, Any], put: Callable[[str], None]) -> None:
         return
     names = sorted(value)
     if not "".join(names).isascii():
-        # By UTF-16 code units. Only names outside the first plane make that differ from the order of characters.
+        # UTF-16 order differs from Python's order only for characters outside the Basic Multilingual Plane.
         names = sorted(names, key=lambda name: name.encode("utf-16-be"))
     before = "{"
     for name in names:
@@ -96,7 +96,7 @@ def _number(value: float) -> str:
     whole, _, fraction = mantissa.partition(".")
     fraction = "" if fraction == "0" else fraction
     digits = (whole + fraction).lstrip("0")
-    # point: where the decimal point stands, counted from the left of `digits`.
+    # point: the number of digits before the decimal point; zero or negative for leading zeros after it.
     point = int(exponent or 0) + len(whole)
     if whole == "0":
         point -= 1 + len(fraction) - len(digits)

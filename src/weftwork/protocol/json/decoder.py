@@ -1,10 +1,9 @@
-"""The one strict JSON decoder: every byte that comes in from outside passes here.
+"""The strict JSON decoder for all documents from outside the host.
 
-Theory. The standard C scanner does the parsing; what it lets through (duplicate keys, NaN,
-infinities, lone surrogates, NUL, oversized integers, depth) is found by one bounded walk over the
-result. It is made for documents that are fine: the JSON pointer of what it finds is put together only then,
-and texts are looked at only if the bytes hold an escape that could bring in what no text may hold. Errors name
-the pointer, never the value.
+Theory of operation. Python's C scanner parses the text. It accepts duplicate members, NaN, infinities, lone surrogates,
+NUL, large integers and any depth, so one bounded walk over the result looks for these. The walk is optimised for valid
+documents: it builds a JSON pointer only for an error, and it inspects strings only if the bytes contain an escape that
+could produce a forbidden character. Errors contain the pointer, never the value.
 """
 
 import json
@@ -22,15 +21,15 @@ MAX_DOCUMENT_VALUES: Final = 100_000
 MAX_INTEGER: Final = 2**53 - 1
 _UNSAFE_TEXT = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-"""Without one of these no text can be unsafe: raw NUL is no JSON, and a raw surrogate is no UTF-8."""
+"""Without such an escape no string can be unsafe: JSON forbids a raw NUL, and UTF-8 a raw surrogate."""
 
 _Place = tuple["_Place", str | int] | None
-"""Where a container stands: the place of the one around it, and its name or index there."""
+"""The position of a container: the position of its parent, and its name or index there."""
 
 
 @dataclass(slots=True)
 class _Duplicate:
-    """Stands where an object with a repeated member stood, until the walk reports it."""
+    """Replaces an object with a repeated member until the walk reports it."""
 
     name: str
 
@@ -47,11 +46,11 @@ _scan = json.JSONDecoder(object_pairs_hook=_build_object).decode
 
 
 def decode(data: bytes, most: int = MAX_DOCUMENT_VALUES) -> Any:
-    """json-01 (readings, Evil JSON): strict JSON or `validation_error` with a pointer.
+    """json-01 (readings, Evil JSON): the decoded document. Raises a `validation_error` with a pointer.
 
-    Refuses: bytes that are not UTF-8, a byte-order mark, depth over 64, more than `most` values,
-    duplicate members, NaN and infinities (also by overflow), integers beyond 2^53-1, lone
-    surrogates and NUL in any string or name. Size is the caller's duty, before parsing.
+    Rejects bytes that are not UTF-8, a byte-order mark, depth over 64, more than `most` values, duplicate members, NaN
+    and infinities (also by overflow), integers beyond 2^53-1, and lone surrogates and NUL in any string or name. The
+    caller limits the size of `data` before the call.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         raise invalid("The document starts with a byte-order mark; send plain UTF-8.")
@@ -67,20 +66,20 @@ def decode(data: bytes, most: int = MAX_DOCUMENT_VALUES) -> Any:
     except RecursionError:
         raise invalid(f"The document is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError:
-        raise invalid("The document holds a number with too many digits.") from None
+        raise invalid("The document contains a number with too many digits.") from None
     _check_values(document, _UNSAFE_ESCAPE.search(data) is None, most)
     return document
 
 
 def _check_values(document: Any, plain: bool, most: int) -> None:
-    """Stops at the first violation. `plain`: no text in the document can be unsafe."""
+    """Raises for the first violation. `plain`: no string in the document can be unsafe."""
     budget = most
     stack: list[tuple[Any, _Place, int]] = [([document], None, 0)]
     while stack:
         container, place, depth = stack.pop()
         budget -= len(container)
         if budget < 0:
-            raise invalid(f"The document holds more than {most} values.", _pointer(place))
+            raise invalid(f"The document has more than {most} values.", _pointer(place))
         items: Iterable[tuple[str | int, Any]]
         if container.__class__ is dict:
             items = container.items()
@@ -89,7 +88,7 @@ def _check_values(document: Any, plain: bool, most: int) -> None:
             items = enumerate(listed)
         for key, value in items:
             if not plain and isinstance(key, str) and _UNSAFE_TEXT.search(key):
-                raise invalid("A member name holds NUL or a lone surrogate.", _pointer((place, key)))
+                raise invalid("A member name contains NUL or a lone surrogate.", _pointer((place, key)))
             kind: Any = value.__class__
             if kind is str:
                 if plain or not _UNSAFE_TEXT.search(value):
@@ -111,11 +110,11 @@ def _violation(value: Any, place: _Place) -> Exception:
     if isinstance(value, _Duplicate):
         return invalid("An object repeats a member name.", _pointer((place, value.name)))
     if isinstance(value, str):
-        return invalid("A string holds NUL or a lone surrogate.", _pointer(place))
+        return invalid("A string contains NUL or a lone surrogate.", _pointer(place))
     if isinstance(value, int):
         return invalid("An integer is beyond 2^53-1; send it as a string.", _pointer(place))
     if isinstance(value, float):
-        return invalid("A number is not finite.", _pointer(place))
+        return invalid("A number is NaN, infinite or too large for a double.", _pointer(place))
     return invalid(f"The document is nested deeper than {MAX_DEPTH} levels.", _pointer(place))
 
 

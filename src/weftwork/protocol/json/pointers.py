@@ -8,12 +8,12 @@ from weftwork.protocol.json.values import is_array, is_object
 
 
 def escape_token(text: str) -> str:
-    """A member name as one reference token."""
+    """A member name as one token of a pointer."""
     return text.replace("~", "~0").replace("/", "~1")
 
 
 def split_pointer(pointer: str) -> list[str]:
-    """The member names and indices that a pointer leads through."""
+    """The unescaped tokens of a pointer: member names and indexes."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
@@ -21,7 +21,7 @@ _NOT_PRINTABLE = re.compile("[^ -~]")
 
 
 def printable_token(name: str) -> str:
-    """A member name as one token of a pointer, made printable and short so that an error stays one line."""
+    """A member name as one token of a pointer, escaped to printable ASCII and cut to 120 characters for messages."""
     return _NOT_PRINTABLE.sub(_escape_character, escape_token(name))[:120]
 
 
@@ -31,7 +31,7 @@ def _escape_character(match: re.Match[str]) -> str:
 
 
 def match_pointer_pattern(value: Any, pattern: str) -> Iterator[tuple[str, Any]]:
-    """What stands at a pointer pattern, where `*` is any one member or item; absent members give nothing."""
+    """Pointer and value of every place that matches a pattern, in which `*` matches any one member or item."""
     places = [("", value)]
     for step in split_pointer(pattern):
         below: list[tuple[str, Any]] = []

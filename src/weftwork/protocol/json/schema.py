@@ -1,9 +1,8 @@
-"""The schema registry: our JSON Schemas by name, compiled once, and violations that never repeat a value.
+"""The registry of the host's JSON Schemas, compiled once, and violations that never repeat a submitted value.
 
-Theory. The validator reports structured errors. Every message here is written from the rule that was
-broken and from what the schema itself says, never from the validator's text, which quotes what was
-sent. Nothing is ever fetched: a reference leads to another schema of this folder or fails to compile.
-All patterns run on a linear-time engine, so no input can make one slow.
+Theory of operation. The validator reports structured errors. Messages are built from the violated keyword and the
+schema, never from the validator's text, which quotes the submitted value. Schemas are never fetched: a reference to a
+schema outside this package does not compile. All patterns run on a linear-time engine, so no input can make one slow.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,13 +25,13 @@ from weftwork.protocol.spelling import did_you_mean
 MAX_VIOLATIONS: Final = 50
 MAX_REPORTED: Final = 20
 MAX_DETAILED: Final = 1_000
-"""Values in a document up to which all violations are collected. Beyond it only the first one is,
-because the validator builds every error before it returns and a hostile document has one per value."""
+"""Maximum number of values in a document for which all violations are collected. For larger documents only the first
+violation is reported: the validator builds every error before it returns, and a hostile document has one per value."""
 
 _UNKNOWN_MEMBER: Final = ("additionalProperties", "unevaluatedProperties")
 _COMBINED: Final = ("allOf", "anyOf", "oneOf")
 MAX_SUGGESTIONS: Final = 5
-"""Unknown members of one document that are compared with the known ones."""
+"""Maximum number of unknown members in one document for which a known member is suggested."""
 _SUFFIX: Final = ".schema.json"
 _ENVELOPE_PREFIX: Final = "envelopes/"
 _MAX_OPTIONS: Final = 24
@@ -40,84 +39,90 @@ _MAX_OPTIONS: Final = 24
 _MESSAGES: Final[dict[str, str]] = {
     "required": 'must have the member "{property}"',
     "pattern": "must match the pattern {pattern}",
-    "minLength": "needs {limit} or more characters",
-    "maxLength": "takes {limit} or fewer characters",
-    "minItems": "needs {limit} or more items",
-    "maxItems": "takes {limit} or fewer items",
-    "minProperties": "needs {limit} or more members",
-    "maxProperties": "takes {limit} or fewer members",
+    "minLength": "must have {limit} or more characters",
+    "maxLength": "must have {limit} or fewer characters",
+    "minItems": "must have {limit} or more items",
+    "maxItems": "must have {limit} or fewer items",
+    "minProperties": "must have {limit} or more members",
+    "maxProperties": "must have {limit} or fewer members",
     "minimum": "must be {limit} or more",
     "maximum": "must be {limit} or less",
-    "exclusiveMinimum": "must be more than {limit}",
+    "exclusiveMinimum": "must be greater than {limit}",
     "exclusiveMaximum": "must be less than {limit}",
     "multipleOf": "must be a multiple of {multiple_of}",
-    "uniqueItems": "must not repeat an item",
-    "contains": "holds none of the items it needs, or too many",
+    "uniqueItems": "must not contain an item twice",
+    "contains": "has too few or too many items of the required kind",
     "falseSchema": "is not allowed here",
-    "not": "is a form that is not allowed here",
-    "anyOf": "fits none of the allowed forms",
-    "oneOf": "must fit exactly one of the allowed forms",
+    "not": "has a form that is not allowed here",
+    "anyOf": "must match one of the allowed forms",
+    "oneOf": "must match exactly one of the allowed forms",
 }
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """One broken rule: where (RFC 6901), which keyword, and what would be right. Holds no submitted value."""
+    """One violation: the JSON pointer, the violated keyword or rule, and a message. Contains no submitted value.
+
+    The message continues a sentence that starts with the place, such as "must be of type string".
+    """
 
     pointer: str
     rule: str
     message: str
     capability: str | None = None
-    """What the host would have to offer."""
+    """The capability that the host would need."""
 
 
 def names() -> list[str]:
-    """The names of all schemas but those of envelope kinds, sorted."""
+    """The names of all schemas except those of envelope kinds, sorted."""
     return sorted(name for name in _schema_files() if not name.startswith(_ENVELOPE_PREFIX))
 
 
 def envelope_kinds() -> list[str]:
-    """The kinds of envelopes that have a schema, sorted; that schema is called `envelopes/<kind>`."""
+    """The envelope kinds that have a schema, sorted. The name of the schema is `envelopes/<kind>`."""
     return sorted(name.removeprefix(_ENVELOPE_PREFIX) for name in _schema_files() if name.startswith(_ENVELOPE_PREFIX))
 
 
 def document(name: str) -> dict[str, Any]:
-    """The schema itself, as a fresh copy."""
+    """A new copy of the schema."""
     return msgspec.json.decode(_schema_files()[name], type=dict[str, Any])
 
 
 def check(name: str, document: Any) -> list[Violation]:
-    """schema-01: what keeps `document` from fitting the schema, by pointer; empty when it fits.
+    """schema-01: the violations of `document`, sorted by pointer; empty if it matches the schema.
 
-    At most 50 violations; of a document with more than 1,000 values, the first one found.
+    Returns at most 50 violations, and only the first one for a document with more than 1,000 values.
     """
     return _violations(_validator(name), document, "", lambda: _schema_document(name))
 
 
 def require(name: str, document: Any) -> None:
-    """schema-02 (OpenWOP rest-endpoints): `validation_error` that points at the first violation and lists up to 20."""
+    """schema-02 (OpenWOP rest-endpoints): raises a `validation_error` that points at the first violation and lists up
+    to 20 of them."""
     violations = check(name, document)
     if violations:
         raise violations_fault(name, violations)
 
 
 def violations_fault(subject: str, violations: list[Violation]) -> ClientFault:
-    """`validation_error` that points at the first violation and lists up to MAX_REPORTED of them."""
+    """A `validation_error` that points at the first violation and lists up to MAX_REPORTED of them."""
     first = violations[0]
     listed = [{"pointer": each.pointer, "message": each.message} for each in violations[:MAX_REPORTED]]
     end = "" if first.message.endswith("?") else "."
+    # The message does not contain the pointer, because member names in it may come from the sender.
     return invalid(f"{subject}: the value at the pointer {first.message}{end}", first.pointer, violations=listed)
 
 
 def check_payload(event_type: str, payload: Any) -> list[Violation]:
-    """evt-04 (OpenWOP run-event-payloads): violations of an event's payload; other types take anything."""
+    """evt-04 (OpenWOP run-event-payloads): the violations of an event's payload. Types without a schema accept any
+    payload."""
     validator = _payload_validators().get(event_type)
     return [] if validator is None else _violations(validator, payload, "")
 
 
 def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violation]:
-    """Like `check`, against a schema written by us or by the author of a node, never by a client.
+    """Like `check`, against a schema from this package or from the author of a node type, never from a client.
 
-    `at` is the pointer of `document` in what the caller sent. Raises HostFault if the schema is broken.
+    `at` is the pointer of `document` in the request. Raises HostFault if the schema is invalid.
     """
     return _violations(_inline_validator(encode_stored(schema)), document, at, lambda: schema)
 
@@ -140,9 +145,9 @@ def _registry() -> jsonschema_rs.Registry:
 
 
 def compile_schema(schema: dict[str, Any]) -> Draft202012Validator:
-    """A validator for a schema written by us or by the author of a package, never by a client.
+    """A validator for a schema from this package or from the author of a node type, never from a client.
 
-    Raises HostFault if the schema is broken.
+    Raises HostFault if the schema is invalid.
     """
     try:
         return Draft202012Validator(
@@ -155,7 +160,7 @@ def compile_schema(schema: dict[str, Any]) -> Draft202012Validator:
         )
     except ValidationError as error:
         where = _pointer(error.instance_path)
-        raise HostFault(f"a schema does not compile at '{where}': {str(error).splitlines()[0]}") from None
+        raise HostFault(f"invalid JSON Schema at '{where}': {str(error).splitlines()[0]}") from None
 
 
 @cache
@@ -186,7 +191,7 @@ ErrorPath = tuple[str | int, ...]
 def _violations(
     validator: Draft202012Validator, document: Any, at: str, schema: Callable[[], Any] = lambda: None
 ) -> list[Violation]:
-    """`schema` is called only if there are violations; it gives the names that misspelt members are compared with."""
+    """`schema` returns the schema document, for suggestions of misspelt members. It is called only for violations."""
     if validator.is_valid(document):
         return []
     errors = validator.iter_errors(document) if is_small(document) else first_error(validator, document)
@@ -194,7 +199,7 @@ def _violations(
 
 
 def violations_from(errors: Iterable[ValidationError], at: str, schema: Any = None) -> list[Violation]:
-    """The violations that errors of the validator stand for, below the pointer `at`; at most 50."""
+    """The validator's errors as violations below the pointer `at`, without duplicates; at most 50."""
     places = list(islice((place for error in errors for place in explain_error(error)), MAX_VIOLATIONS))
     places.sort(key=lambda place: [(isinstance(token, str), token) for token in place[0]])
     found: dict[Violation, None] = {}
@@ -208,16 +213,16 @@ def violations_from(errors: Iterable[ValidationError], at: str, schema: Any = No
 
 
 def _known_members(schema: Any, where: ErrorPath) -> list[str]:
-    """The members that the schema names at the place of `where`, which ends with the keyword that was broken."""
+    """The members that the schema names at the path `where`, whose last token is the violated keyword."""
     place = schema
     for token in where[:-1]:
-        # A path leads through references: `$ref` is followed by the path inside what it refers to.
+        # After the token `$ref` the path continues inside the referenced schema.
         place = _referenced(schema, place) if token == "$ref" else _child(place, token)
     return _member_names(schema, place, depth=4)
 
 
 def _member_names(schema: Any, place: Any, depth: int) -> list[str]:
-    """Names of `properties` here, behind a reference, and in the parts of an `allOf`, `anyOf` or `oneOf`."""
+    """The names in `properties`, including those of a reference and of the parts of `allOf`, `anyOf` and `oneOf`."""
     if not depth or not is_object(place):
         return []
     names = list(place.get("properties", ()))
@@ -226,7 +231,7 @@ def _member_names(schema: Any, place: Any, depth: int) -> list[str]:
 
 
 def _referenced(schema: Any, place: Any) -> Any:
-    """What the `$ref` of a schema leads to inside the same document; None if it leads elsewhere."""
+    """The target of the `$ref` of a schema inside the same document; None if it has none or refers elsewhere."""
     target = place.get("$ref") if is_object(place) else None
     if not isinstance(target, str) or not target.startswith("#/"):
         return None
@@ -246,7 +251,7 @@ def _pointer(path: Iterable[str | int]) -> str:
 
 
 def is_small(document: Any) -> bool:
-    """Whether a document has so few values that all its violations may be listed."""
+    """Whether a document has at most MAX_DETAILED values, so that all its violations may be listed."""
     budget = MAX_DETAILED
     stack: list[Any] = [document]
     while stack:
@@ -265,7 +270,7 @@ def is_small(document: Any) -> bool:
 
 
 def first_error(validator: Draft202012Validator, document: Any) -> list[ValidationError]:
-    """The error that the validator meets first; it goes no further."""
+    """The first error of the validator, which stops there; empty if the document is valid."""
     try:
         validator.validate(document)
     except ValidationError as error:
@@ -274,8 +279,11 @@ def first_error(validator: Draft202012Validator, document: Any) -> list[Validati
 
 
 def explain_error(error: ValidationError) -> Iterator[tuple[ErrorPath, ErrorPath, str, str]]:
-    """Path in the document, path in the schema, rule and message of an error; of the branch that was meant where a
-    choice of forms failed. Path and message are safe to show but for member names that the sender chose."""
+    """Path in the document, path in the schema, keyword and message of an error.
+
+    For a failed `anyOf` or `oneOf`, yields the errors of the intended branch if it can be determined. The path may
+    contain member names that the sender chose; otherwise neither path nor message contains submitted data.
+    """
     kind = error.kind
     path, where = tuple(error.instance_path), tuple(error.schema_path)
     if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
@@ -283,15 +291,16 @@ def explain_error(error: ValidationError) -> Iterator[tuple[ErrorPath, ErrorPath
             yield (*path, name), where, kind.name, "is not a known member"
     elif isinstance(kind, Kind.PropertyNames):
         yield (*path, str(kind.error.instance)), where, kind.name, f"has a name that {_message(kind.error.kind)}"
-    elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (meant := _intended_branch(kind.context, len(path))):
-        for inner in meant:
+    elif isinstance(kind, Kind.AnyOf | Kind.OneOfNotValid) and (branch := _intended_branch(kind.context, len(path))):
+        for inner in branch:
             yield from explain_error(inner)
     else:
         yield path, where, kind.name, _message(kind)
 
 
 def _intended_branch(branches: list[list[ValidationError]], depth: int) -> list[ValidationError] | None:
-    """The branch whose type and whose fixed members (such as a `type` tag) the value has, if it is one."""
+    """The errors of the only branch whose type and constant members (such as a `type` tag) match the value; None if no
+    branch or several match."""
     open_branches = [branch for branch in branches if branch and not any(_rules_out(error, depth) for error in branch)]
     return open_branches[0] if len(open_branches) == 1 else None
 
@@ -318,4 +327,4 @@ def _message(kind: Kind) -> str:
             return f"must be one of the {len(options)} values that the schema lists"
         return f"must be one of: {', '.join(msgspec.json.encode(option).decode() for option in options)}"
     text = _MESSAGES.get(kind.name)
-    return f"breaks the rule {kind.name}" if text is None else text.format(**kind.as_dict())
+    return f"violates the keyword {kind.name}" if text is None else text.format(**kind.as_dict())

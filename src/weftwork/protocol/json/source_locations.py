@@ -1,11 +1,11 @@
-"""The line and column in the text of a JSON document that a JSON pointer leads to.
+"""Converts JSON pointers to lines and columns in the text of a JSON document.
 
-Theory. One pass over the tokens of the text, with an explicit stack, follows a tree of the wanted pointers and records
-where each value starts. Of a repeated member the last one counts, as for a parser; each record therefore also says in
-which container it was made, and a record from a container that was replaced later is ignored.
+Theory of operation. One pass over the tokens of the text, with an explicit stack, follows a tree of the requested
+pointers and records where each value starts. If a member is repeated the last one counts, as in a parser. Each record
+therefore contains the offset of its container, and a record from a container that was replaced later is ignored.
 
-Error messages escape and shorten unusual member names. A pointer that leads nowhere by the true names is therefore
-tried again by the names as they are displayed.
+Error messages escape and shorten unusual member names. If a pointer is not found by the original names, it is therefore
+looked up again by the names as messages show them.
 """
 
 import json
@@ -19,7 +19,7 @@ from weftwork.protocol.json.decoder import MAX_DEPTH
 from weftwork.protocol.json.pointers import escape_token, printable_token
 
 Location = tuple[int, int]
-"""Line and column, both from 1; columns count characters."""
+"""Line and column, both starting at 1; columns count characters."""
 
 _TOKEN: Final = re.compile(
     r'[ \t\n\r]*+(?:([{\[])|([}\]])|(,)|(:)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\],:"]++))', re.DOTALL
@@ -39,7 +39,7 @@ class _Token(IntEnum):
 
 @dataclass(slots=True)
 class _Target:
-    """A wanted value, or one around it: offsets of its name and of itself, and of the container they were found in."""
+    """A requested value or an ancestor of one, with the offsets of its name, of its value and of its container."""
 
     children: dict[str, "_Target"] = field(default_factory=dict[str, "_Target"])
     name: int = _NOT_FOUND
@@ -49,7 +49,7 @@ class _Target:
 
 @dataclass(slots=True)
 class _Frame:
-    """An open container; `target` only if something below it is wanted."""
+    """An open container. It has a `target` only if a requested value is inside."""
 
     target: _Target | None
     is_object: bool
@@ -62,36 +62,36 @@ class _Frame:
 
 
 def locate(data: bytes, pointers: Iterable[str], members: Collection[str] = ()) -> dict[str, Location]:
-    """The place of each pointer's value; of what is not there, the place of the innermost container that is.
+    """The location of each pointer's value, or of its closest existing ancestor if the value does not exist.
 
-    For the pointers that are also in `members`, the place of the member's name. Never fails: in a text that is no
-    JSON, what comes before the break is found.
+    For the pointers that are also in `members` it is the location of the member's name. Never fails: in a text that is
+    not valid JSON, values before the syntax error are found.
     """
-    wanted = list(dict.fromkeys(pointers))
+    remaining = list(dict.fromkeys(pointers))
     text = data.decode("utf-8", "replace")
     offsets: dict[str, int] = {}
     for naming in (escape_token, printable_token):
         root = _Target()
-        for pointer in wanted:
-            spot = root
+        for pointer in remaining:
+            target = root
             for part in pointer.split("/")[1:]:
-                spot = spot.children.setdefault(part, _Target())
+                target = target.children.setdefault(part, _Target())
         _scan(text, root, naming)
-        left: list[str] = []
-        for pointer in wanted:
-            offset, whole = _resolve(root, pointer, pointer in members)
+        missing: list[str] = []
+        for pointer in remaining:
+            offset, is_exact = _resolve(root, pointer, pointer in members)
             offsets[pointer] = max(offset, 0)
-            if not whole:
-                left.append(pointer)
-        if not left:
+            if not is_exact:
+                missing.append(pointer)
+        if not missing:
             break
-        wanted = left
+        remaining = missing
     places = _to_locations(text, offsets.values())
     return {pointer: places[offset] for pointer, offset in offsets.items()}
 
 
 def locate_syntax_error(data: bytes) -> Location:
-    """Where the bytes stop being a JSON document, for what keeps them from being read at all; else where it starts."""
+    """The location at which the bytes cannot be read as JSON; the start of the document if they can."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -108,7 +108,7 @@ def locate_syntax_error(data: bytes) -> Location:
 
 
 def _find_unreadable(text: str) -> int:
-    """The first container that lies too deep, or the first number with too many digits."""
+    """The offset of the first container that is nested too deep, or of the first number with too many digits."""
     depth = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastindex
@@ -127,20 +127,20 @@ def _find_unreadable(text: str) -> int:
 
 
 def _resolve(root: _Target, pointer: str, as_member: bool) -> tuple[int, bool]:
-    """The offset of the pointer's value or of the innermost one around it, and whether it is the value's own."""
-    spot = root
+    """The offset of the pointer's value or of its closest ancestor, and whether it is that of the value itself."""
+    target = root
     for part in pointer.split("/")[1:]:
-        child = spot.children[part]
-        if child.value == _NOT_FOUND or child.container != spot.value:
-            return spot.value, False
-        spot = child
-    return (spot.name if as_member else spot.value), spot.value != _NOT_FOUND
+        child = target.children[part]
+        if child.value == _NOT_FOUND or child.container != target.value:
+            return target.value, False
+        target = child
+    return (target.name if as_member else target.value), target.value != _NOT_FOUND
 
 
 def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
-    """Note the offsets of every spot below `root`, which stands for the whole document."""
+    """Records the offsets of every target below `root`, the target of the whole document."""
     frames: list[_Frame] = []
-    spot: _Target | None = root
+    target: _Target | None = root
     name_is_next = False
     position = 0
     while match := _TOKEN.match(text, position):
@@ -148,30 +148,30 @@ def _scan(text: str, root: _Target, naming: Callable[[str], str]) -> None:
         kind = match.lastindex or 0
         start = match.start(kind)
         if kind == _Token.COMMA:
-            name_is_next, spot = False, None
+            name_is_next, target = False, None
             if frames:
                 frames[-1].index += 1
                 name_is_next = frames[-1].is_object
-                spot = None if name_is_next else frames[-1].item_target
+                target = None if name_is_next else frames[-1].item_target
         elif kind == _Token.CLOSE:
             name_is_next = False
             if frames:
                 frames.pop()
         elif kind == _Token.STRING and name_is_next:
-            name_is_next, spot = False, _member_target(frames[-1].target, match[kind], naming)
-            if spot is not None:
-                spot.name = start
+            name_is_next, target = False, _member_target(frames[-1].target, match[kind], naming)
+            if target is not None:
+                target.name = start
         elif kind != _Token.COLON:
-            if spot is not None:
-                spot.value = start
+            if target is not None:
+                target.value = start
                 if frames:
-                    spot.container = frames[-1].offset
+                    target.container = frames[-1].offset
                 if not frames or not frames[-1].is_object:
-                    spot.name = start
+                    target.name = start
             if kind == _Token.OPEN:
                 name_is_next = match[kind] == "{"
-                frames.append(_Frame(spot if spot is not None and spot.children else None, name_is_next, start))
-                spot = None if name_is_next else frames[-1].item_target
+                frames.append(_Frame(target if target is not None and target.children else None, name_is_next, start))
+                target = None if name_is_next else frames[-1].item_target
 
 
 def _member_target(inside: _Target | None, raw: str, naming: Callable[[str], str]) -> _Target | None:

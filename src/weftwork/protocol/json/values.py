@@ -1,6 +1,7 @@
-"""JSON values in Python: type guards, the absent value, equality, declared types, changed texts, and a size limit.
+"""JSON values in Python: type guards, the absent value, equality, declared types, mapped strings, and a size limit.
 
-The size limit applies to values that nodes make: without it, a few nodes that double their input fill any disk.
+The size limit applies to values that nodes produce. Without it, a few nodes that double their input could fill the
+disk.
 """
 
 from collections.abc import Callable, Iterable
@@ -8,12 +9,12 @@ from typing import Any, Final, TypeGuard
 
 MAX_VALUE_COUNT: Final = 250_000
 MAX_VALUE_TEXT: Final = 4 * 2**20
-"""Characters of all texts and names in it."""
+"""Characters of all strings and member names in a value."""
 MAX_VALUE_DEPTH: Final = 100
 
 
 class Absent:
-    """No value, as distinct from null."""
+    """The type of ABSENT, which means that there is no value, as distinct from null."""
 
 
 ABSENT: Final = Absent()
@@ -37,14 +38,14 @@ _JSON_TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def has_type(value: Any, name: str) -> bool:
-    """wf-04 (OpenWOP workflow-definition): whether a value fits a variable's declared type; a boolean is no number."""
+    """wf-04 (OpenWOP workflow-definition): whether a value has the declared type. A boolean is not a number."""
     if isinstance(value, bool):
         return name == "boolean"
     return isinstance(value, _JSON_TYPES[name])
 
 
 def json_equal(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1, and 1 is 1.0."""
+    """Equality of JSON values: 1 equals 1.0, and true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if is_object(one) and is_object(other):
@@ -57,7 +58,8 @@ def json_equal(one: Any, other: Any) -> bool:
 
 
 def is_too_large(value: Any) -> bool:
-    """lim-10 (host): more values, text or levels than one value may have. The work is bounded by the same limits."""
+    """lim-10 (host): whether a value exceeds a limit on values, text or depth. The work is bounded by the same
+    limits."""
     values, text, level = 0, 0, [value]
     for _ in range(MAX_VALUE_DEPTH + 1):
         below: list[Any] = []
@@ -83,7 +85,10 @@ TextChange = Callable[[str], str]
 
 
 def map_texts(value: Any, change: TextChange) -> Any:
-    """A copy in which each text is what `change` makes of it. Members keep their order, and no two become one."""
+    """A copy in which `change` is applied to each string and member name.
+
+    Members keep their order. If two names of an object become equal, the later one gets a suffix such as `#2`.
+    """
     if isinstance(value, str):
         return change(value)
     if is_array(value):
@@ -95,12 +100,12 @@ def map_texts(value: Any, change: TextChange) -> Any:
 
 
 def _unique_names(names: Iterable[str], change: TextChange) -> list[str]:
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     counts: dict[str, int] = {}
     for name in names:
-        shown = base = change(name)
-        while shown in found:
+        candidate = base = change(name)
+        while candidate in unique:
             counts[base] = counts.get(base, 1) + 1
-            shown = f"{base}#{counts[base]}"
-        found[shown] = None
-    return list(found)
+            candidate = f"{base}#{counts[base]}"
+        unique[candidate] = None
+    return list(unique)

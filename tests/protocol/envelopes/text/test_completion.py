@@ -276,7 +276,7 @@ def test_places_are_named_as_far_as_the_schema_names_them() -> None:
 def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
     text = instructions.correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
     assert '- The document must have the member "plan"' in text
-    assert "- /word takes 3 or fewer characters" in text
+    assert "- /word must have 3 or fewer characters" in text
     assert "vendor.acme.plan" in text
     assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
 
