@@ -1,1 +1,1 @@
-"""The wire, independent of its version: routes, OpenAPI, streams, idempotency, discovery."""
+"""The HTTP interface independent of its version: routes, OpenAPI, streams, idempotency, discovery."""

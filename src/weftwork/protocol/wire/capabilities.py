@@ -1,9 +1,8 @@
-"""The discovery document: what the host offers, from the same values that enforce it.
+"""The discovery document, generated from the values that the host enforces.
 
-Every family is at the root of the document, and again, identical, under `capabilities` for older readers (readings,
-Discovery layout); so are the kinds of envelopes and the limits. A block is present only if what it says is wired.
-What it says about supervised runs and agents comes from the values of the node types, what it says about models and
-envelopes from those of the gate.
+Every family, the envelope kinds and the limits are at the root of the document and again under `capabilities`, for
+older clients (readings, Discovery layout). A block is present only if its feature is enabled. The blocks about
+supervisors and agents depend on the registered node types, those about models and envelopes on the envelope gate.
 
 Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0032, 0033, 0037, 0039, 0040 D, 0094 F.
 """
@@ -34,8 +33,8 @@ from weftwork.protocol.workflow.run_options import DEFAULT_VERBOSITY, MOCK_PROVI
 
 
 def agent_families(types: Container[str], conversation: bool, host: str) -> dict[str, Any]:
-    """disc-07 (OpenWOP capabilities, agents): blocks of the types that are there; a supervisor is nothing without a
-    dispatch. `conversation`: whether people can be asked by one."""
+    """disc-07 (OpenWOP capabilities, agents): the blocks of the registered node types. A supervisor is advertised only
+    together with `core.dispatch`. `conversation`: whether the host can ask people in a conversation."""
     families: dict[str, Any] = {}
     if SUB_WORKFLOW in types:
         families["subWorkflow"] = {"inputMapping": True}
@@ -77,19 +76,20 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
 
 
 ENVELOPE_STRICTNESS: Final = "warn"
-"""An envelope for an older version of its kind is checked against the present one, and marked."""
+"""An envelope of an older version of its kind is validated against the current version and marked with a warning."""
 
 
 def envelope_families(
     limits: Limits, providers: tuple[str, ...], modalities: frozenset[Modality] = frozenset(), media: bool = False
 ) -> dict[str, Any]:
-    """disc-08 (RFC 0021, RFC 0032): the blocks of a host whose models speak in envelopes.
+    """disc-08 (RFC 0021, RFC 0032): the blocks about model envelopes.
 
-    disc-09 (RFC 0055 C, RFC 0091): how media are sent, where they are served, and what models take beside text.
+    disc-09 (RFC 0055 C, RFC 0091): the modalities that models accept in addition to text, and the limit of inline
+    media.
     """
     models: dict[str, Any] = {"supported": list(providers), "byok": []}
-    if (taken := input_family(modalities, limits.max_bytes_per_part)) is not None:
-        models["input"] = taken
+    if (accepted := input_family(modalities, limits.max_bytes_per_part)) is not None:
+        models["input"] = accepted
     if media:
         models["maxInlineMediaBytes"] = limits.max_inline_media_bytes
     completion = {"distinguishesTruncation": True, "truncationBudgetMultiplier": TRUNCATION_MULTIPLIER}
@@ -119,11 +119,11 @@ INTERRUPT_PROFILES: Final = (
     "openwop-interrupt-external-event",
     "openwop-interrupt-parent-child",
 )
-"""disc-06 (interrupt-profiles): what approvals, outside events and the cancelling of parents keep to."""
+"""disc-06 (interrupt-profiles): the interrupt profiles that this host implements."""
 
 
 class HostOffer(msgspec.Struct, frozen=True):
-    """What was wired at start."""
+    """The features that are enabled when the host starts."""
 
     version: str
     limits: Limits
@@ -131,16 +131,16 @@ class HostOffer(msgspec.Struct, frozen=True):
     runtime_capabilities: frozenset[str] = frozenset()
     test_seams: bool = False
     fetch: FetchLimits | None = None
-    """None: requests go out unguarded, or none do."""
+    """The limits of outbound requests. None if the host sends none, or sends them without the SSRF guard."""
     node_types: frozenset[str] = frozenset()
     tokens: bool = False
-    """Whether interrupts are answered by signed tokens too."""
+    """Whether interrupts can also be answered with signed tokens."""
     host_id: str = "weftwork"
     envelopes: dict[str, int] = {}
-    """Kinds of envelopes that pass the gate, with their versions."""
+    """Envelope kinds that the gate accepts, with their versions."""
     providers: tuple[str, ...] = ()
     modalities: frozenset[Modality] = frozenset()
-    """What models take beside text."""
+    """Modalities that models accept in addition to text."""
     prompts: dict[str, Any] | None = None
     bundles: bool = False
 
@@ -148,7 +148,7 @@ class HostOffer(msgspec.Struct, frozen=True):
 def discovery_document(offer: HostOffer) -> dict[str, Any]:
     """disc-01 (OpenWOP capabilities): the discovery document.
 
-    disc-02 (readings, Advertising): kinds of envelopes are those that the gate of this host lets pass.
+    disc-02 (readings, Advertising): the listed envelope kinds are those that the gate of this host accepts.
     """
     families = _families(offer)
     return {
@@ -191,7 +191,7 @@ def _families(offer: HostOffer) -> dict[str, Any]:
     if offer.fetch is not None:
         families["httpClient"] = _http_client(offer.fetch, offer.test_seams)
     for type_id, capability in GATED_NODE_TYPES.items():
-        # The others are blocks with more in them than a yes.
+        # A capability with a dot is a member of a block, which agent_families adds.
         if type_id in offer.node_types and "." not in capability:
             families[capability] = True
     families |= agent_families(offer.node_types, "conversationPrimitive" in families, offer.host_id)
@@ -204,7 +204,8 @@ def _families(offer: HostOffer) -> dict[str, Any]:
 
 
 def _http_client(limits: FetchLimits, test_seams: bool) -> dict[str, Any]:
-    """disc-05 (RFC 0076): the client that the nodes send with; what may be called from outside is its seam."""
+    """disc-05 (RFC 0076): the HTTP client of the nodes. Callers can use it only through the test endpoint
+    `safeFetch`."""
     return {
         "supported": True,
         "ssrfGuard": True,
@@ -216,7 +217,7 @@ def _http_client(limits: FetchLimits, test_seams: bool) -> dict[str, Any]:
 
 
 def _limits(limits: Limits) -> dict[str, int]:
-    shown = {
+    advertised = {
         "clarificationRounds": limits.clarification_rounds,
         "schemaRounds": limits.schema_rounds,
         "envelopesPerTurn": limits.envelopes_per_turn,
@@ -225,10 +226,10 @@ def _limits(limits: Limits) -> dict[str, int]:
         "maxLoopIterations": limits.max_loop_iterations,
     }
     if limits.max_run_duration_ms:
-        shown["maxRunDurationMs"] = limits.max_run_duration_ms
-    return shown
+        advertised["maxRunDurationMs"] = limits.max_run_duration_ms
+    return advertised
 
 
 def document_etag(document: bytes) -> str:
-    """disc-03 (OpenWOP capabilities): a strong validator that changes exactly when the bytes do."""
+    """disc-03 (OpenWOP capabilities): a strong ETag, a hash of the bytes."""
     return f'"{hashlib.sha256(document).hexdigest()[:32]}"'

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from a table of routes and our schemas, so that it cannot disagree with them."""
+"""The OpenAPI 3.1 document, generated from the route table and the schemas so that it always matches them."""
 
 import re
 from collections.abc import Mapping
@@ -27,22 +27,22 @@ def _header(text: str, shape: dict[str, Any], required: bool = True) -> dict[str
 
 
 _TRACEPARENT: Final = _header(
-    "W3C Trace Context, in the caller's trace if there is one.",
+    "W3C Trace Context; continues the caller's trace if the request has one.",
     {"type": "string", "pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},
     required=False,
 )
-_RETRY: Final = _header("Seconds to wait.", {"type": "integer", "minimum": 0, "maximum": 86_400})
+_RETRY: Final = _header("Seconds to wait before a retry.", {"type": "integer", "minimum": 0, "maximum": 86_400})
 _STATUS_HEADERS: Final[dict[str, dict[str, Any]]] = {
-    "201": {"Location": _header("The path of what was made.", _TEXT)},
-    "401": {"WWW-Authenticate": _header("How to authenticate.", {"enum": ["Bearer"]})},
-    "405": {"Allow": _header("The methods of this path.", _TEXT)},
+    "201": {"Location": _header("The path of the created resource.", _TEXT)},
+    "401": {"WWW-Authenticate": _header("The authentication scheme.", {"enum": ["Bearer"]})},
+    "405": {"Allow": _header("The methods that this path supports.", _TEXT)},
     "429": {"Retry-After": _RETRY},
     "503": {"Retry-After": _RETRY},
 }
 
 
 def openapi(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
-    """disc-04 (OpenWOP rest-endpoints): the interface of the mounted routes."""
+    """disc-04 (OpenWOP rest-endpoints): the OpenAPI document of the mounted routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         operation = paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -72,7 +72,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "security": [{"key": []}] if route.scope else [],
     }
     if route.scope:
-        operation["description"] = f"Needs the scope `{route.scope}`."
+        operation["description"] = f"Requires the scope `{route.scope}`."
     parameters = [_path_parameter(name, route.path_patterns) for name in re.findall(r"{(\w+)}", route.path)]
     parameters += [_parameter(each) for each in route.params]
     if parameters:
@@ -100,7 +100,7 @@ def _responses(route: Route) -> dict[str, Any]:
         responses["304"] = {"description": "Unchanged"}
     if "Range" in names:
         responses["206"] = dict(ok)
-        responses["416"] = {"description": "The range begins behind the end"}
+        responses["416"] = {"description": "The range starts after the end of the asset"}
     codes = [*_COMMON_ERRORS, *route.errors]
     if route.scope:
         codes += _KEY_ERRORS
@@ -124,21 +124,21 @@ def _refusal(route: Route, status: int) -> dict[str, Any]:
 
 
 def _headers(status: str, parameters: set[str]) -> dict[str, Any]:
-    """The headers of an answer; `required` ones are always there."""
-    named = dict(_STATUS_HEADERS.get(status, {}))
+    headers = dict(_STATUS_HEADERS.get(status, {}))
     if status in ("200", "201", "204", "206", "304"):
         if "If-None-Match" in parameters:
-            named["ETag"] = _header("Changes exactly when the document does.", _TEXT)
+            headers["ETag"] = _header("Changes exactly when the document changes.", _TEXT)
         if "Idempotency-Key" in parameters:
-            named[REPLAY_HEADER] = _header("The outcome of an earlier request.", {"enum": ["true"]}, required=False)
-    return {**named, "traceparent": _TRACEPARENT}
+            text = "Present if this is the recorded outcome of an earlier request."
+            headers[REPLAY_HEADER] = _header(text, {"enum": ["true"]}, required=False)
+    return {**headers, "traceparent": _TRACEPARENT}
 
 
 def _links(routes: tuple[Route, ...]) -> dict[str, Any]:
     links: dict[str, Any] = {}
     for route in routes:
         if "{runId}" in route.path:
-            # Where another run is needed, it can be the same one.
+            # Required parameters name a second run, which may be the same run.
             names = ["runId", *(param.name for param in route.params if param.required)]
             parameters = dict.fromkeys(names, "$response.body#/runId")
             links[route.operation_id] = {"operationId": route.operation_id, "parameters": parameters}
@@ -160,7 +160,7 @@ def _ref(name: str) -> dict[str, Any]:
 
 
 def _component(name: str) -> dict[str, Any]:
-    """Our schema, with its references turned from published ids to places in this document."""
+    """The schema with its references rewritten from published ids to places in this document."""
     return {
         key: _localize_refs(value, name)
         for key, value in schema.document(name).items()

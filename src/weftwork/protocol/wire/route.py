@@ -1,4 +1,4 @@
-"""What one operation of the wire is, and the parameters that several operations share."""
+"""The description of one HTTP operation, and the parameters that several operations share."""
 
 from typing import Any, Final, Literal
 
@@ -26,14 +26,20 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One operation of the wire.
+    """One HTTP operation.
 
-    `scope` None means public. `errors` are those beyond what every operation, and every one with a
-    scope, can answer. `success_status` has the status of success, `other_success_statuses` more with the same
-    body, and `content` their media type. `test_only` routes exist only with --test-seams. `unprocessable`: a valid body
-    can be refused with 422 for what it means. `refusal` is the schema of one more form of 400. `raw_body`: the body is
-    any bytes. `body_optional`: a request may come without its body. `path_patterns` has the pattern of each path
-    parameter that is not an id.
+    scope: the scope that an API key needs; None for a public operation.
+    success_status, other_success_statuses: the statuses of success, which have the same body.
+    request, response: names of the schemas of the bodies.
+    errors: error codes in addition to those of every operation and of every operation with a scope.
+    test_only: the route exists only with --test-seams.
+    stream: the response can be an event stream.
+    unprocessable: a body that matches its schema can still be refused, with status 422.
+    content: the media type of the response.
+    refusal: the schema of a second form of error body with status 400.
+    raw_body: the request body is arbitrary bytes.
+    body_optional: the request body may be absent.
+    path_patterns: the patterns of path parameters that are not ids.
     """
 
     operation_id: str
@@ -62,14 +68,19 @@ SEQUENCE_SCHEMA: Final[dict[str, Any]] = {"type": "integer", "minimum": -1, "max
 IDEMPOTENCY_KEY = Parameter(
     "Idempotency-Key",
     {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-    "Repeating a request with the same key and body gives the first outcome again.",
+    "A repeated request with the same key and body returns the first outcome again.",
     "header",
 )
-DEDUP = Parameter("X-Dedup", {"enum": ["enforce"]}, "Refuse when a run of the same scopeId is live.", "header")
-LAST_EVENT_ID = Parameter(
-    "Last-Event-ID", {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"}, "Resume after this id.", "header"
+DEDUP = Parameter(
+    "X-Dedup", {"enum": ["enforce"]}, "Refuse the request while another run with the same scopeId is active.", "header"
 )
-IF_NONE_MATCH = Parameter("If-None-Match", STRING_SCHEMA, "Answers 304 when the document is unchanged.", "header")
+LAST_EVENT_ID = Parameter(
+    "Last-Event-ID",
+    {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"},
+    "Resume after the frame with this id.",
+    "header",
+)
+IF_NONE_MATCH = Parameter("If-None-Match", STRING_SCHEMA, "Return 304 if the document still has this ETag.", "header")
 
 
 def integer_parameter(name: str, least: int, most: int, description: str) -> Parameter:
@@ -81,7 +92,7 @@ def page_limit(items: str) -> Parameter:
 
 
 def page_cursor(pattern: str = ID_PATTERN) -> Parameter:
-    return Parameter("cursor", {"type": "string", "pattern": pattern}, "nextCursor of the page before.")
+    return Parameter("cursor", {"type": "string", "pattern": pattern}, "The nextCursor of the previous page.")
 
 
 ANY_TYPE: Final = "*/*"

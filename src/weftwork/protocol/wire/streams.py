@@ -1,10 +1,10 @@
-"""Streams: which events a reader sees, where a resumed reader goes on, and how one frame looks.
+"""Event streams: the events of each mode, resumption by cursor, and the form of a frame.
 
-Theory. A reader holds a cursor, the last id it saw. Every frame that stands for one stored event has
-that event's sequence as its id, so "resume strictly after the id" is exact: for any cut, what was
-read before and what is read after make the whole stream. Only `debug` shows two frames for one event
-(an `output.chunk` and the message chunk projected from it); the second has the id N.5, so a cut
-between the two is exact as well. Nothing in a frame depends on when it is read.
+Theory of operation. A reader keeps a cursor, the last frame id that it received. The id of a frame is the sequence of
+its stored event, and a resumed stream continues strictly after the cursor. A reader that reconnects at any point
+therefore receives every frame exactly once. Only `debug` has two frames for one event: an `output.chunk` and the
+message chunk projected from it. The second has the id N.5, so a stream can be resumed between them. The content of a
+frame does not depend on when it is read.
 
 Sources: OpenWOP stream-modes, readings (state.snapshot and ai.message.chunk frames), RFC 0094 D.
 """
@@ -25,7 +25,7 @@ MODES: Final[tuple[StreamMode, ...]] = ("updates", "values", "messages", "debug"
 MAX_BUFFER_MS: Final = 5000
 KEEPALIVE: Final = b": keepalive\n\n"
 ANNOTATED_TYPE: Final = "run.annotated"
-"""A type that is shown and never stored."""
+"""An event type that exists only in streams and is never stored."""
 
 UPDATE_TYPES: Final[frozenset[str]] = frozenset(
     """
@@ -36,20 +36,20 @@ UPDATE_TYPES: Final[frozenset[str]] = frozenset(
     deployment.state.changed proposal.created proposal.activated goal.evaluated goal.closed import.applied
     """.split()
 )
-"""sse-01 (OpenWOP stream-modes): the types that `updates` shows; `debug` shows all, `messages` none of them."""
+"""sse-01 (OpenWOP stream-modes): the event types of `updates`. `debug` includes all types, `messages` none of these."""
 
 SNAPSHOT_TYPES: Final[frozenset[str]] = UPDATE_TYPES | {"node.started"}
-"""sse-02 (OpenWOP stream-modes): the types after which `values` shows a new snapshot."""
+"""sse-02 (OpenWOP stream-modes): the event types after which `values` sends a new snapshot."""
 
 FLUSH_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled", "node.suspended"})
-"""sse-03 (OpenWOP stream-modes): a buffered reader gets these at once."""
+"""sse-03 (OpenWOP stream-modes): the event types that are sent at once even if the stream is buffered."""
 
 CURSOR_PATTERN: Final = r"(-1|[0-9]{1,16})(\.5)?"
 _CURSOR = re.compile(CURSOR_PATTERN)
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
-    """Where a reader stands: after this sequence, and after its projected chunk if `chunk`."""
+    """The position of a reader: after the event `sequence` and, if `chunk`, after the chunk projected from it."""
 
     sequence: int = -1
     chunk: bool = True
@@ -59,7 +59,7 @@ START: Final = Cursor()
 
 
 class StreamFrame(msgspec.Struct, frozen=True):
-    """One server-sent event before encoding. Without an id it leaves its reader's cursor where it is."""
+    """One server-sent event before encoding. A frame without an id does not move the reader's cursor."""
 
     id: str
     event: str
@@ -72,38 +72,39 @@ class StreamFrame(msgspec.Struct, frozen=True):
 
 
 def parse_modes(text: str | None) -> frozenset[StreamMode]:
-    """sse-04 (OpenWOP stream-modes): one mode or a list of modes; `values` stands alone."""
+    """sse-04 (OpenWOP stream-modes): one mode or several separated by commas; `values` cannot be combined."""
     if text is None:
         return frozenset({"updates"})
     names = text.split(",")
     known: frozenset[StreamMode] = frozenset([mode for mode in MODES if mode in names])
     if len(known) != len(set(names)) or ("values" in known and len(known) > 1):
-        message = "streamMode takes one of the supported modes, or several without `values`."
+        message = "streamMode must be values, or one or more of updates, messages and debug separated by commas."
         raise ClientFault("unsupported_stream_mode", message, {"supported": list(MODES)})
     return known
 
 
 def parse_buffer(text: str | None) -> int:
-    """sse-05 (OpenWOP stream-modes): whole milliseconds, 0 to 5000; 0 means no batching."""
+    """sse-05 (OpenWOP stream-modes): milliseconds from 0 to 5000; 0 means no batching."""
     if text is None:
         return 0
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) > MAX_BUFFER_MS:
-        raise invalid(f"bufferMs must be a whole number from 0 to {MAX_BUFFER_MS}.", parameter="bufferMs")
+        raise invalid(f"bufferMs must be an integer from 0 to {MAX_BUFFER_MS}.", parameter="bufferMs")
     return int(text)
 
 
 def parse_cursor(text: str | None) -> Cursor:
-    """sse-06 (OpenWOP stream-modes): the id the reader saw last; what is not an id of ours is refused."""
+    """sse-06 (OpenWOP stream-modes): the last id that the reader received. Raises for a text that is not a frame id."""
     if text is None or text == "":
         return START
     match = _CURSOR.fullmatch(text)
     if match is None:
-        raise invalid("Last-Event-ID must be the id of a frame of this stream.", parameter="Last-Event-ID")
+        text = "Last-Event-ID must be the id of a frame of this stream, such as 12 or 12.5."
+        raise invalid(text, parameter="Last-Event-ID")
     return Cursor(int(match[1]), match[2] is not None or match[1] == "-1")
 
 
 def wants_json(accept: str | None) -> bool:
-    """sse-12 (OpenWOP stream-modes): JSON for those who accept it and do not accept an event stream."""
+    """sse-12 (OpenWOP stream-modes): whether the client accepts JSON but not an event stream."""
     if accept is None:
         return False
     kinds = {part.split(";")[0].strip().lower() for part in accept.split(",")}
@@ -111,7 +112,7 @@ def wants_json(accept: str | None) -> bool:
 
 
 def is_complete(projection: Projection, seen: int) -> bool:
-    """poll-02 (OpenWOP rest-endpoints): the run is over and nothing lies beyond the last sequence the reader has."""
+    """poll-02 (OpenWOP rest-endpoints): whether the run has ended and the reader has its last event."""
     return projection.status in TERMINAL_STATUSES and seen >= projection.last_sequence
 
 
@@ -121,40 +122,43 @@ def event_frame(event: Event) -> StreamFrame:
 
 
 def event_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[StreamFrame]:
-    """sse-01 (OpenWOP stream-modes): the frames this reader gets for one event, which is not before its cursor."""
-    shown: list[StreamFrame] = []
+    """sse-01 (OpenWOP stream-modes): the frames of one event for a reader in `modes` whose cursor is `after`.
+
+    The event must not be before the cursor.
+    """
+    frames: list[StreamFrame] = []
     if event.sequence > after.sequence and ("debug" in modes or ("updates" in modes and event.type in UPDATE_TYPES)):
-        shown.append(event_frame(event))
+        frames.append(event_frame(event))
     if event.type == "output.chunk" and ("messages" in modes or "debug" in modes):
-        # Beside its own output.chunk the projected frame needs an id between two sequences.
+        # In `debug` the stream also has the output.chunk, so the projected frame needs an id between two sequences.
         twice = "debug" in modes
         if event.sequence > after.sequence or (event.sequence == after.sequence and twice and not after.chunk):
-            shown.append(chunk_frame(event, f"{event.sequence}.5" if twice else str(event.sequence)))
-    return shown
+            frames.append(chunk_frame(event, f"{event.sequence}.5" if twice else str(event.sequence)))
+    return frames
 
 
 def encoded_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> bytes:
-    """The frames of one event as this reader gets them; empty if there are none. Made once for all in its modes."""
+    """The encoded frames of `event_frames`, cached on the event for all readers in the same modes."""
     if event.sequence <= after.sequence:
-        # Where this reader was cut: what it gets of this event depends on where.
+        # The reader resumes inside this event, so the frames depend on its cursor and cannot be shared.
         return _encode_frames(event_frames(event, modes, after))
-    kept = event.frames
-    if kept is None:
-        kept = event.frames = {}
-    body = kept.get(modes)
+    cache = event.frames
+    if cache is None:
+        cache = event.frames = {}
+    body = cache.get(modes)
     if body is None:
         body = _encode_frames(event_frames(event, modes, after))
         if len(body) <= MAX_CACHED_DOCUMENT:
-            kept[modes] = body
+            cache[modes] = body
     return body
 
 
-def _encode_frames(several: list[StreamFrame]) -> bytes:
-    return b"".join([frame.encode() for frame in several])
+def _encode_frames(frames: list[StreamFrame]) -> bytes:
+    return b"".join([frame.encode() for frame in frames])
 
 
 def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
-    """sse-08 (readings): `ai.message.chunk`, readable as an event document and as a bare chunk payload."""
+    """sse-08 (readings): `ai.message.chunk`, with the members of an event document and of a chunk payload."""
     payload: dict[str, Any] = msgspec.json.decode(event.payload)
     document: dict[str, Any] = {
         "eventId": f"{event.event_id}-chunk",
@@ -171,7 +175,7 @@ def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
 
 
 def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> StreamFrame:
-    """sse-09 (readings): `state.snapshot`, the snapshot's own fields together with an event document's."""
+    """sse-09 (readings): `state.snapshot`, with the members of a run snapshot and of an event document."""
     document = {
         **snapshot,
         "eventId": f"{snapshot['runId']}-state-{sequence}",
@@ -185,9 +189,9 @@ def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> S
 
 
 def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence: int, timestamp: int) -> StreamFrame:
-    """sse-13 (readings, run.annotated frames): what was said of a run, as an event document that is in no log.
+    """sse-13 (readings, run.annotated frames): an annotation as an event document that is not in the log.
 
-    It has no id: a reader who resumes goes on behind the last stored event it saw, as if this had not been there.
+    The frame has no id, so it does not move the reader's cursor, and a resumed stream does not repeat it.
     """
     document = {
         "eventId": f"{annotation_id}-annotated",
@@ -202,12 +206,12 @@ def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence
 
 
 def shows_annotations(modes: frozenset[StreamMode]) -> bool:
-    """sse-13 (OpenWOP stream-modes): whether an annotation is shown in these modes; in `values` as a snapshot."""
+    """sse-13 (OpenWOP stream-modes): whether streams in these modes report annotations; `values` does by a snapshot."""
     if "values" in modes:
         return ANNOTATED_TYPE in SNAPSHOT_TYPES
     return "debug" in modes or ("updates" in modes and ANNOTATED_TYPE in UPDATE_TYPES)
 
 
 def batch_frame(batch: list[StreamFrame]) -> StreamFrame:
-    """sse-10 (OpenWOP stream-modes): one `batch` frame; its id is the highest id inside."""
+    """sse-10 (OpenWOP stream-modes): one `batch` frame, whose id is that of the last frame in it."""
     return StreamFrame(batch[-1].id, "batch", b"[%b]" % b",".join(frame.data for frame in batch))

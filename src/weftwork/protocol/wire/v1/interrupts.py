@@ -20,14 +20,10 @@ _ANSWER_ERRORS: Final = ("interrupt_not_found", "interrupt_already_resolved", "i
 INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("listRunInterrupts"),
-        "What a run has asked, in order; open interrupts come with a token.",
+        "List the interrupts of a run in order; open interrupts include a token.",
         scope="runs:read",
         response="interrupt-list",
-        params=(
-            Parameter(
-                "status", {"enum": list(INTERRUPT_FILTERS)}, "Those that wait for an answer, by default, or all."
-            ),
-        ),
+        params=(Parameter("status", {"enum": list(INTERRUPT_FILTERS)}, "Only open interrupts (the default), or all."),),
     ),
     Route(
         *operation("resolveInterruptByRun"),
@@ -37,14 +33,18 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         response="resolve-interrupt-response",
         params=(
             IDEMPOTENCY_KEY,
-            Parameter("interruptId", {"type": "string", "minLength": 1, "maxLength": 160}, "This one and no other."),
+            Parameter(
+                "interruptId",
+                {"type": "string", "minLength": 1, "maxLength": 160},
+                "Answer only if this interrupt is the open one.",
+            ),
         ),
         errors=(*_ANSWER_ERRORS, "conflict", "idempotency_key_mismatch"),
         unprocessable=True,
     ),
     Route(
         *operation("resolveApproval"),
-        "resolveInterruptByRun under an older name; the body may be the answer itself.",
+        "An older name of resolveInterruptByRun; the body may be the answer itself.",
         scope="approvals:respond",
         request="resolve-approval",
         response="resolve-interrupt-response",
@@ -54,14 +54,14 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("inspectInterruptByToken"),
-        "The question behind a link, as JSON, or as a page for a browser. Needs no key.",
+        "Show the interrupt of a link, as JSON or as a page for browsers. Requires no API key.",
         path_patterns={"token": TOKEN_PATTERN},
         response="interrupt-question",
         errors=(*_ANSWER_ERRORS, "interrupt_expired"),
     ),
     Route(
         *operation("resolveInterruptByToken"),
-        "Answer the question behind a link. Needs no key.",
+        "Answer the interrupt of a link. Requires no API key.",
         path_patterns={"token": TOKEN_PATTERN},
         request="resolve-interrupt",
         response="resolve-interrupt-response",
@@ -71,22 +71,22 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("listInterrupts"),
-        "The tenant's open interrupts, oldest first, each with a token.",
+        "List the tenant's open interrupts, oldest first, each with a token.",
         scope="runs:read",
         response="interrupt-list",
         params=(
             Parameter(
                 "kind",
                 {"type": "array", "items": {"type": "string", "enum": list(STATUS_BY_KIND)}},
-                "Only interrupts of this kind; repeated or with commas: one of these.",
+                "Only interrupts of this kind; several values, repeated or separated by commas, match any of them.",
             ),
-            Parameter("workflowId", _ID_SCHEMA, "Only those of runs of this workflow."),
-            Parameter("runId", _ID_SCHEMA, "Only those of this run."),
-            Parameter("nodeId", _NODE_SCHEMA, "Only those of nodes of this name."),
+            Parameter("workflowId", _ID_SCHEMA, "Only interrupts of runs of this workflow."),
+            Parameter("runId", _ID_SCHEMA, "Only interrupts of this run."),
+            Parameter("nodeId", _NODE_SCHEMA, "Only interrupts of nodes with this id."),
             Parameter(
                 "dueBefore",
                 {"type": "string", "pattern": INSTANT_PATTERN},
-                "Only those whose time is up before then, in UTC.",
+                "Only interrupts that time out before this time, in UTC.",
             ),
             page_limit("Interrupts"),
             page_cursor(INTERRUPT_CURSOR_PATTERN),
@@ -94,7 +94,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("createInterruptLink"),
-        "A link to the open interrupt of a node, for a person without a key.",
+        "Create a link to the open interrupt of a node, for a person without an API key.",
         scope="approvals:respond",
         success_status=201,
         request="interrupt-link-request",

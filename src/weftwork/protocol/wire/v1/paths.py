@@ -1,8 +1,8 @@
 """The method and path of every OpenWOP v1 operation, by operation id.
 
-This is the only place where a path of the wire is written down: the route tables next to it take method and path from
-here, the HTTP adapter makes `Location` headers with it, and the command line asks hosts with it. The module imports
-nothing else of weftwork, because the route tables would cost the command line about 40 modules at start-up.
+This is the only place that contains the paths: the route tables, the `Location` headers of the HTTP adapter and the
+requests of the command line all use it. The module imports nothing else of weftwork, because the route tables would
+add about 40 modules to the start-up of the command line.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Final
 from urllib.parse import quote
 
 VERSION_PREFIX: Final = "/v1"
-"""The prefix of every versioned path. Requests below it need a key, unless the operation is public."""
+"""The prefix of every versioned path. Requests below it need an API key, unless the operation is public."""
 SAMPLE_PREFIX: Final = "/v1/host/sample/"
-"""The prefix of the paths that the conformance suite asks hosts for."""
+"""The prefix of the paths that the conformance suite uses for test endpoints."""
 
 PATHS: Final[dict[str, tuple[str, str]]] = {
     "getCapabilities": ("GET", "/.well-known/openwop"),
@@ -76,7 +76,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 
 def operation(operation_id: str) -> tuple[str, str, str]:
-    """Id, method and path of an operation, with which its route begins."""
+    """Id, method and path of an operation: the first arguments of its `Route`."""
     return (operation_id, *PATHS[operation_id])
 
 

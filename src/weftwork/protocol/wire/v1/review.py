@@ -1,4 +1,4 @@
-"""Operations that look back at runs: annotations, diffs, debug bundles, and the test endpoints for events and spans."""
+"""Operations for reviewing runs: annotations, diffs, debug bundles, and the test endpoints for events and spans."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ from weftwork.protocol.wire.v1.paths import operation
 REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("createAnnotation"),
-        "Say something of a run, an event or a node: a rating, a correction, a label or a flag.",
+        "Annotate a run, an event or a node with a rating, a correction, a label or a flag.",
         scope="approvals:respond",
         success_status=201,
         request="annotation-create",
@@ -28,19 +28,19 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("listAnnotations"),
-        "What was said of a run, oldest first.",
+        "List the annotations of a run, oldest first.",
         scope="runs:read",
         response="annotation-list",
         params=(
             integer_parameter(
-                "limit", 1, MAX_ANNOTATIONS, "Annotations per page, by default as many as a run can have."
+                "limit", 1, MAX_ANNOTATIONS, "Annotations per page; all annotations of the run by default."
             ),
             page_cursor(),
         ),
     ),
     Route(
         *operation("diffRun"),
-        "How the events and the state of another run differ from those of this one.",
+        "Compare the events and the state of this run with those of another run.",
         scope="runs:read",
         response="run-diff-response",
         params=(Parameter("against", {"type": "string", "pattern": ID_PATTERN}, "The other run.", required=True),),
@@ -51,38 +51,38 @@ REVIEW_ROUTES: Final[tuple[Route, ...]] = (
 BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("getDebugBundle"),
-        "A run with its events and spans as one document that can be passed on.",
+        "Export a run with its events and spans as one document that can be shared.",
         scope="runs:read",
         response="debug-bundle",
-        params=(integer_parameter("maxEvents", 1, MAX_CURSOR, "Most events to put in; by default as many as fit."),),
+        params=(integer_parameter("maxEvents", 1, MAX_CURSOR, "Maximum number of events; as many as fit by default."),),
     ),
     Route(
         *operation("listTestEvents"),
-        "Events of a run, and those that seams have projected for its id.",
+        "List the events of a run, and those that test endpoints recorded for its id.",
         scope="runs:read",
         response="test-event-list",
         params=(
             Parameter("type", STRING_SCHEMA, "Only events of this type."),
             Parameter("correlationId", STRING_SCHEMA, "Only events of the envelope with this correlation id."),
-            Parameter("causationId", STRING_SCHEMA, "Only events with this cause."),
+            Parameter("causationId", STRING_SCHEMA, "Only events with this causation id."),
             Parameter("nodeId", STRING_SCHEMA, "Only events of this node."),
         ),
         test_only=True,
     ),
     Route(
         *operation("scrapeSpans"),
-        "Spans of a run, projected from its log, and of what seams have projected for its id.",
+        "List the spans of a run, derived from its log, and those that test endpoints recorded for its id.",
         scope="runs:read",
         params=(
-            Parameter("runId", STRING_SCHEMA, "The run; without it, all that was projected."),
-            Parameter("name", STRING_SCHEMA, "Only spans of this name."),
+            Parameter("runId", STRING_SCHEMA, "The run; all recorded spans by default."),
+            Parameter("name", STRING_SCHEMA, "Only spans with this name."),
             Parameter("envelopeId", STRING_SCHEMA, "Only spans of this envelope."),
         ),
         test_only=True,
     ),
     Route(
         *operation("exportDebugBundle"),
-        "The debug bundle of a run, or of what seams have projected for its id.",
+        "Export the debug bundle of a run, or of the events that test endpoints recorded for its id.",
         scope="runs:read",
         request="debug-bundle-export",
         body_optional=True,
@@ -91,7 +91,7 @@ BUNDLE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("resetSeams"),
-        "Make all seams forget what they were told.",
+        "Reset the state of all test endpoints.",
         scope="runs:create",
         request="seam-reset",
         body_optional=True,

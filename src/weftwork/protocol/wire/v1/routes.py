@@ -1,7 +1,9 @@
-"""OpenWOP v1 as a table: operations with their scopes, parameters and schemas, in one order.
+"""The operations of OpenWOP v1 as a table, with their scopes, parameters and schemas.
 
-Routing and the OpenAPI document are both made from ROUTES, so neither can know an operation that the other does not.
-The order of ROUTES is the order of the document, and its ETag depends on it. Source: OpenWOP rest-endpoints.
+Routing and the OpenAPI document are both generated from ROUTES, so they always have the same operations. The document
+lists them in the order of ROUTES, and its ETag depends on that order.
+
+Source: OpenWOP rest-endpoints.
 """
 
 from functools import partial
@@ -27,7 +29,7 @@ SCOPES: Final[tuple[str, ...]] = tuple(
     packs:yank-revert audit:read workspace:read workspace:write prompts:read prompts:write
     """.split()
 )
-"""auth-04 (OpenWOP auth): the scope vocabulary; no scope implies another. Four are ours."""
+"""auth-04 (OpenWOP auth): all scopes, four of which are additions of this host. No scope implies another."""
 
 _register: Final = partial(
     Route,
@@ -49,27 +51,30 @@ _change_run: Final = partial(
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
-        *operation("getCapabilities"), "What this host offers.", response="capabilities", params=(route.IF_NONE_MATCH,)
+        *operation("getCapabilities"),
+        "Discovery: the features and limits of this host.",
+        response="capabilities",
+        params=(route.IF_NONE_MATCH,),
     ),
-    Route(*operation("getOpenApiSpec"), "This interface as OpenAPI 3.1.", params=(route.IF_NONE_MATCH,)),
-    Route(*operation("getHealth"), "Whether the process answers.", response="health"),
-    Route(*operation("getReadiness"), "Whether the host can take work.", response="health"),
+    Route(*operation("getOpenApiSpec"), "This API as an OpenAPI 3.1 document.", params=(route.IF_NONE_MATCH,)),
+    Route(*operation("getHealth"), "Liveness: 200 while the process responds.", response="health"),
+    Route(*operation("getReadiness"), "Readiness: whether the host accepts work.", response="health"),
     Route(
         *operation("getWorkflow"),
-        "A workflow definition, verbatim.",
+        "Get a workflow definition as it was registered.",
         scope="manifest:read",
         response="workflow-definition",
         params=(
             Parameter(
                 "version",
                 {"type": "string", "minLength": 1, "maxLength": MAX_VERSION_LENGTH},
-                "This version; by default the one that new runs take.",
+                "The version; by default the one that new runs use.",
             ),
         ),
     ),
     Route(
         *operation("createRun"),
-        "Start a run.",
+        "Create and start a run.",
         scope="runs:create",
         success_status=201,
         request="create-run",
@@ -86,30 +91,30 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("listRuns"),
-        "The tenant's runs, newest first.",
+        "List the tenant's runs, newest first.",
         scope="runs:read",
         response="run-list",
         params=(
             Parameter(
                 "status",
                 {"type": "array", "items": {"type": "string", "enum": list(STATUSES)}},
-                "Only runs with this status; repeated or with commas: one of these.",
+                "Only runs with this status; several values, repeated or separated by commas, match any of them.",
             ),
             Parameter("workflowId", route.STRING_SCHEMA, "Only runs of this workflow."),
             Parameter(
                 "tag",
                 {"type": "array", "items": route.STRING_SCHEMA},
-                "Only runs with this tag; repeated: with all of them.",
+                "Only runs with this tag; if repeated, runs with all of the tags.",
             ),
-            Parameter("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only runs that this run has started."),
+            Parameter("parentRunId", {"type": "string", "pattern": ID_PATTERN}, "Only child runs of this run."),
             page_limit("Runs"),
             page_cursor(),
         ),
     ),
-    Route(*operation("getRun"), "The run's snapshot.", scope="runs:read", response="run-snapshot"),
+    Route(*operation("getRun"), "Get the snapshot of a run.", scope="runs:read", response="run-snapshot"),
     Route(
         *operation("cancelRun"),
-        "Cancel a run; an ended run answers with how it ended.",
+        "Cancel a run; for an ended run, return its final status.",
         scope="runs:cancel",
         request="cancel-run",
         body_optional=True,
@@ -119,7 +124,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("streamRunEvents"),
-        "The run's events as server-sent events, or as JSON when that alone is accepted.",
+        "Stream the run's events as server-sent events, or return them as JSON if the client accepts only JSON.",
         scope="runs:read",
         response="event-list",
         stream=True,
@@ -132,9 +137,9 @@ ROUTES: Final[tuple[Route, ...]] = (
                 },
                 "One mode, or several without `values`; `updates` by default.",
             ),
-            integer_parameter("bufferMs", 0, MAX_BUFFER_MS, "Batch for up to so long."),
-            integer_parameter("fromSequence", 0, route.MAX_CURSOR, "JSON only: first sequence to return."),
-            integer_parameter("limit", 1, route.MAX_EVENTS, "JSON only: events to return."),
+            integer_parameter("bufferMs", 0, MAX_BUFFER_MS, "Batch events for up to this many milliseconds."),
+            integer_parameter("fromSequence", 0, route.MAX_CURSOR, "JSON only: the first sequence to return."),
+            integer_parameter("limit", 1, route.MAX_EVENTS, "JSON only: the maximum number of events to return."),
             route.LAST_EVENT_ID,
             Parameter("lastEventId", route.LAST_EVENT_ID.schema, "Last-Event-ID for clients that cannot set headers."),
         ),
@@ -142,12 +147,12 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("pollRunEvents"),
-        "Events after a sequence; waits for news while the run is live.",
+        "Get the events after a sequence. If there are none and the run is active, wait for the next one.",
         scope="runs:read",
         response="poll",
         params=(
-            Parameter("lastSequence", route.SEQUENCE_SCHEMA, "Highest sequence already seen."),
-            Parameter("since", route.SEQUENCE_SCHEMA, "Older name of lastSequence."),
+            Parameter("lastSequence", route.SEQUENCE_SCHEMA, "The highest sequence that the client has."),
+            Parameter("since", route.SEQUENCE_SCHEMA, "An older name of lastSequence."),
             integer_parameter(
                 "timeout", 1, route.MAX_POLL_SECONDS, f"Seconds to wait, {route.DEFAULT_POLL_SECONDS} by default."
             ),
@@ -156,20 +161,20 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _change_run(
         *operation("pauseRun"),
-        "Pause a run, at once or when the nodes that run have ended.",
+        "Pause a run, immediately or when its running nodes have ended.",
         request="pause-run",
         response="pause-run-response",
     ),
     _change_run(
         *operation("resumeRun"),
-        "Let a paused run go on.",
+        "Resume a paused run.",
         request="resume-run",
         response="resume-run-response",
     ),
-    Route(*operation("getArtifact"), "Something that a run made.", scope="artifacts:read", response="artifact"),
+    Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
     Route(
         *operation("setVariables"),
-        "Set variables of a run, for what comes after the node at which it stands.",
+        "Set variables of a run, for the nodes after the current one.",
         scope="runs:create",
         request="set-variables",
         body_optional=True,
@@ -180,7 +185,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *INTERRUPT_ROUTES,
     Route(
         *operation("bulkCancelRuns"),
-        "Cancel up to 100 runs; each has its own entry in the answer.",
+        "Cancel up to 100 runs; the response has one result per run.",
         scope="runs:cancel",
         request="bulk-cancel",
         response="bulk-cancel-response",
@@ -189,49 +194,54 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("deleteRun"),
-        "Delete an ended run with everything that belongs to it.",
+        "Delete an ended run and all its data.",
         scope="runs:delete",
         success_status=204,
         params=(IDEMPOTENCY_KEY,),
         errors=("conflict",),
     ),
     Route(
-        *operation("getRunAncestry"), "Which run started this one.", scope="runs:read", response="run-ancestry-response"
+        *operation("getRunAncestry"),
+        "Get the run that started this run.",
+        scope="runs:read",
+        response="run-ancestry-response",
     ),
     Route(
         *operation("getRunTree"),
-        "A run and those below it: each parent before its children, siblings in the order of their creation.",
+        "Get a run and its descendants: each parent before its children, siblings in the order of creation.",
         scope="runs:read",
         response="run-tree",
-        params=(integer_parameter("limit", 1, MAX_TREE_RUNS, f"Runs in the answer, {DEFAULT_TREE_RUNS} by default."),),
+        params=(
+            integer_parameter("limit", 1, MAX_TREE_RUNS, f"Maximum number of runs, {DEFAULT_TREE_RUNS} by default."),
+        ),
     ),
     *REVIEW_ROUTES,
     *BUNDLE_ROUTES,
     Route(
         *operation("listWorkflows"),
-        "The workflows that the tenant can start, by id.",
+        "List the workflows that the tenant can start, sorted by id.",
         scope="manifest:read",
         response="workflow-list",
         params=(page_limit("Workflows"), page_cursor()),
     ),
     _register(
         *operation("registerWorkflow"),
-        "Register a workflow, or a new version of one, for the tenant.",
+        "Register a workflow or a new version of it for the tenant.",
         request="workflow-definition",
     ),
     _register(
         *operation("registerSampleWorkflow"),
-        "The same, also for the shorter bodies of the conformance suite and of example programs.",
+        "Register a workflow; also accepts the short form of the conformance suite and of example programs.",
         request="register-sample-workflow",
         test_only=True,
     ),
     Route(
         *operation("listNodeTypes"),
-        "The node types that definitions can use, by id.",
+        "List the node types of this host, sorted by id.",
         scope="manifest:read",
         response="node-type-list",
     ),
-    Route(*operation("getNodeType"), "One node type, with its schemas.", scope="manifest:read", response="node-type"),
+    Route(*operation("getNodeType"), "Get a node type with its schemas.", scope="manifest:read", response="node-type"),
     *FETCH_TEST_ROUTES,
     *MODEL_TEST_ROUTES,
     *ENVELOPE_ROUTES,
@@ -241,7 +251,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
     "runs workflows interrupts webhooks agents prompts tools audit packs mcp a2a openapi.json".split()
 )
-"""wire-01 (readings, Paths): protocol names that answer 400 when the /v1 prefix is missing."""
+"""wire-01 (readings, Paths): first path segments that return 400 if the /v1 prefix is missing."""
 
 UNOFFERED_PATHS: Final[tuple[str, ...]] = (
     "/v1/prompts",
@@ -255,11 +265,12 @@ UNOFFERED_PATHS: Final[tuple[str, ...]] = (
     "/v1/host/workspace/files/{path}",
     "/v1/trigger-subscriptions",
 )
-"""wire-02 (OpenWOP rest-endpoints): optional surfaces that answer 501 while they are not offered."""
+"""wire-02 (OpenWOP rest-endpoints): paths of optional features that this host does not offer; they return 501."""
 
 
 def split_path(path: str) -> tuple[list[str], str]:
-    """wire-03 (OpenWOP rest-endpoints): the segments of a path and the verb after the last colon of the last one."""
+    """wire-03 (OpenWOP rest-endpoints): the segments of a path, and the verb after the last colon of the last
+    segment."""
     segments = path.split("/")[1:]
     name, colon, verb = segments[-1].rpartition(":")
     if colon:

@@ -1,7 +1,6 @@
 """Operations that serve JSON Schemas, and the test endpoints for the envelope gate, models and outbound requests.
 
-The conformance suite calls test endpoints seams. One programs the scripted provider, one shows messages to a model,
-and one sends a request by the guarded client.
+The conformance suite calls test endpoints "seams". They exist only on hosts that are started with --test-seams.
 """
 
 from functools import partial
@@ -19,13 +18,14 @@ SERVED_SCHEMAS: Final[tuple[str, ...]] = tuple(
     run-snapshot suspend-request workflow-definition
     """.split()
 )
-"""env-30 (readings, Schemas): wire documents whose schemas are served, in addition to the schemas of kinds."""
+"""env-30 (readings, Schemas): the served schemas of wire documents. The schemas of envelope kinds are served as
+well."""
 
 MAX_NODE_ID: Final = 256
 NODE_PARAMETER = Parameter(
     "nodeId",
     {"type": "string", "minLength": 1, "maxLength": MAX_NODE_ID},
-    "The node that has asked a model.",
+    "The node that called the model.",
     required=True,
 )
 _seam: Final = partial(Route, scope="runs:create", test_only=True)
@@ -33,20 +33,20 @@ _seam: Final = partial(Route, scope="runs:create", test_only=True)
 MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
     _seam(
         *operation("callAi"),
-        "Look at messages as nodes do before they ask a model; none is asked.",
+        "Validate messages as for a model call, without calling a model.",
         request="ai-call",
         response="ai-call-response",
         errors=("unsupported_modality",),
     ),
     _seam(
         *operation("programMockAi"),
-        "Tell the scripted provider what to say to a node, one entry per call.",
+        "Set the answers of the scripted provider to the calls of a node, one entry per call.",
         request="mock-ai-program",
         response="mock-ai-program-response",
     ),
     Route(
         *operation("getMockAiBudget"),
-        "The most tokens that the last call of a node asked the scripted provider for.",
+        "Get the token limit of a node's last call of the scripted provider.",
         scope="runs:read",
         response="mock-ai-budget",
         params=(NODE_PARAMETER,),
@@ -58,7 +58,7 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
 FETCH_TEST_ROUTES: Final[tuple[Route, ...]] = (
     _seam(
         *operation("safeFetch"),
-        "Send a request by the guarded client and tell what became of it.",
+        "Send a request with the guarded HTTP client and return its outcome.",
         request="safe-fetch",
         response="safe-fetch-response",
     ),
@@ -76,34 +76,34 @@ _serve: Final = partial(
 ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
     _serve(
         *operation("getSchema"),
-        "The JSON Schema of a document of the wire, such as run-event.schema.json.",
+        "Get the JSON Schema of a wire document, such as run-event.schema.json.",
     ),
     _serve(
         *operation("getEnvelopeSchema"),
-        "The JSON Schema of the payload of a kind of envelope, such as error.schema.json.",
+        "Get the JSON Schema of the payload of an envelope kind, such as error.schema.json.",
     ),
     _seam(
         *operation("acceptEnvelope"),
-        "Show an envelope to the gate that models' envelopes pass, under the rules of the body.",
+        "Validate an envelope with the gate for model envelopes, under the rules in the body.",
         request="envelope-accept",
         response="envelope-outcome",
         refusal="seam-refusal",
     ),
     _seam(
         *operation("toggleCapability"),
-        "Let the seams see a capability as present or missing; null or reset ends it.",
+        "Override a capability as present or missing for the test endpoints; null or reset removes the override.",
         request="capability-toggle",
         response="capability-overlay",
     ),
     _seam(
         *operation("wrapPrompt"),
-        "How content of an event would be shown to a model.",
+        "Show how the content of an event would appear in a prompt.",
         request="prompt-wrap",
         response="prompt-wrap-response",
     ),
     _seam(
         *operation("emitEnvelopeReliability"),
-        "Write an event about the reliability of a model's answer to the test log, if it may be written.",
+        "Append an envelope reliability event to the test log, if the event is valid.",
         request="emit-envelope-reliability",
         response="emitted-event",
         refusal="seam-refusal",
