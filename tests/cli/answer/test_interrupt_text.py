@@ -85,7 +85,7 @@ def test_what_has_no_message_is_shown_whole_up_to_a_bound() -> None:
 
 def test_an_effect_of_unknown_outcome_is_explained() -> None:
     said = describe_interrupt(UNKNOWN)
-    assert said[0].startswith("custom: The step charge of the node pay was begun, ")
+    assert said[0].startswith("custom: The step charge of the node pay was started, ")
     assert {line.split(":")[0] for line in said[1:-1]} == {"  step", "  item", "  done", "  failed", "  again"}
     assert said[-1].startswith("  outcome is one of these words; output goes with done")
     value = body_of(curl_lines("http://x", "r", "pay", UNKNOWN)[0])
@@ -150,7 +150,7 @@ def test_a_picture_holds_as_much_of_it_as_there_is_room_for() -> None:
 
 def test_the_line_of_a_question_has_its_message() -> None:
     line = event_line(ReceivedFrame("", {"type": "interrupt.requested", "payload": UNKNOWN}, ""))
-    assert ' message="The step charge of the node pay was begun, ' in line
+    assert ' message="The step charge of the node pay was started, ' in line
 
 
 def test_fields_of_log_lines_are_shown() -> None:
@@ -251,7 +251,7 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
     with start_host(tmp_path, *options, env=env) as host:
         await_status(host, run_id, "waiting-input")
         said = told(host, "runs", "show", run_id)
-        assert "\npay asks custom: The node pay was begun, " in said
+        assert "\npay asks custom: The node pay was started, " in said
         assert "Find out whether it happened.\n" in said
         # Followed by somebody who comes later.
         line = process_of("events", run_id, "--follow")

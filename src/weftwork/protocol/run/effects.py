@@ -1,10 +1,10 @@
 """The effect ledger: an effect on an external system is claimed before it happens and recorded afterwards.
 
-Theory. A claim is an event, so of all executors of a run only one can make it, and it is durable before anything is
-sent. The outcome of the effect is another event. A claim without an outcome, found by an executor that did not make
-it, means that nobody knows whether the effect happened: an idempotent effect is sent again under the same key, any
-other becomes an interrupt for a person. An effect is a whole node (step `""`) or a step of it; inside a map it belongs
-to an item.
+Theory of operation. A claim is an event, so only one executor of a run can append it, and it is durable before the
+effect starts. The outcome of the effect is another event. If an executor finds a claim of another executor without an
+outcome, the outcome is unknown: an idempotent effect is repeated with the same key, and for any other effect the host
+requests an interrupt, so that a person can report the outcome. An effect is a whole node (step `""`) or a step of it;
+inside a map it belongs to an item.
 
 Sources: OpenWOP idempotency (layer 2), readings (Layer-2 effect identity).
 """
@@ -19,44 +19,44 @@ from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.interrupts import Interrupt
 
 UNKNOWN_OUTCOME_KIND: Final = "weftwork.effect-unknown"
-"""The customKind of the question what became of an effect."""
+"""The customKind of the interrupt about an effect with an unknown outcome."""
 WHOLE_NODE: Final = ""
-"""The name of the effect that is the node itself."""
+"""The step name of an effect that is the whole node."""
 MAX_STEP_NAME: Final = 128
-"""eff-07 (host): how long the name of a step may be."""
+"""eff-07 (host): maximum length of a step's name."""
 OUTCOMES: Final = ("done", "failed", "again")
 
 
 class EffectRef(msgspec.Struct, frozen=True):
-    """Which effect of a node: a step of it, or the whole, and in a map the item it belongs to."""
+    """Identifies an effect of a node: the step, or the whole node, and inside a map the item."""
 
     step: str = WHOLE_NODE
     item: str = ""
 
     @property
     def payload_members(self) -> dict[str, str]:
-        """As event payloads name it."""
-        named = {"step": self.step, "item": self.item}
-        return {member: value for member, value in named.items() if value}
+        """The members of event payloads that identify the effect."""
+        members = {"step": self.step, "item": self.item}
+        return {member: value for member, value in members.items() if value}
 
 
 class EffectState(msgspec.Struct):
     status: Literal["free", "open", "done", "failed"] = "free"
-    """`free` may be claimed: it was never begun, or it is known not to have happened."""
+    """`free`: the effect can be claimed, because it was never started or is known not to have happened."""
     claim: str = ""
-    """The id of the event that claimed it last: who made that event holds the claim."""
+    """The id of the latest claim event. The executor that appended this event holds the claim."""
     claims: int = 0
     entry_sequence: int = -1
-    """The entry of the node that claimed it last."""
+    """The entry of the node that made the latest claim."""
     output: Any = None
     error: dict[str, Any] | None = None
     recorded_at: int = 0
 
 
 def effect_key(tenant: str, run_id: str, node_id: str, ordinal: int, provider_key: str) -> str:
-    """eff-01 (OpenWOP idempotency, layer 2): the identity of an effect. The attempt is no part of it.
+    """eff-01 (OpenWOP idempotency, layer 2): the identity of an effect. It is the same for all attempts.
 
-    ordinal: how often loops have come round to the node. provider_key: `node`, or `step:` and the name of the step.
+    ordinal: the round of the loops around the node. provider_key: `node`, or `step:` and the name of the step.
     """
     parts = ("openwop:activity:v2", tenant, run_id, node_id, str(ordinal), provider_key)
     return base64url(hashlib.sha256("\0".join(parts).encode()).digest())
@@ -67,26 +67,30 @@ def effect_ref_of(payload: dict[str, Any]) -> EffectRef:
 
 
 def outcome_interrupt(node_id: str, visit: int, place: EffectRef, claims: int, again: int = 0) -> Interrupt:
-    """eff-02 (host): what a person is asked about an effect of unknown outcome. Each claim is asked about anew."""
-    what = f"The step {place.step} of the node {node_id}" if place.step else f"The node {node_id}"
-    before = "The output that was given does not fit the node. " if again else ""
-    about = {
-        "message": f"{before}{what} was begun, and its outcome is not known here. Find out whether it happened.",
+    """eff-02 (host): the interrupt about an effect with an unknown outcome. Each claim has a separate interrupt.
+
+    `again` counts the earlier answers to this claim whose output did not match the node.
+    """
+    subject = f"The step {place.step} of the node {node_id}" if place.step else f"The node {node_id}"
+    rejected = "The output in the last answer does not match the node. " if again else ""
+    payload = {
+        "message": f"{rejected}{subject} was started, but its outcome is unknown. Find out whether it happened.",
         **place.payload_members,
         "answers": {
-            "done": "It happened; `output` is what it would have given. The run goes on with that.",
-            "failed": "It happened and failed, or shall count as failed.",
-            "again": "It did not happen. It is done again.",
+            "done": "It happened. The run continues with `output` as its result.",
+            "failed": "It happened and failed, or is to be treated as failed.",
+            "again": "It did not happen. The host runs it again.",
         },
     }
-    # Short whatever the names are: a key has at most 256 characters, and texts of the author may have more.
-    named = hashlib.sha256(f"{node_id}\0{place.item}\0{place.step}".encode()).hexdigest()[:32]
-    key = f"{UNKNOWN_OUTCOME_KIND}:{named}:{visit}:{claims}" + (f":{again}" if again else "")
-    return Interrupt("custom", key, {"customKind": UNKNOWN_OUTCOME_KIND, "payload": about}, outcome_schema(key))
+    # A hash, because a key has at most 256 characters and the names may be longer.
+    digest = hashlib.sha256(f"{node_id}\0{place.item}\0{place.step}".encode()).hexdigest()[:32]
+    key = f"{UNKNOWN_OUTCOME_KIND}:{digest}:{visit}:{claims}" + (f":{again}" if again else "")
+    return Interrupt("custom", key, {"customKind": UNKNOWN_OUTCOME_KIND, "payload": payload}, outcome_schema(key))
 
 
 def outcome_schema(key: str) -> dict[str, Any]:
-    """eff-03 (host): what may be answered. An answer that names its question is never taken for one to the next."""
+    """eff-03 (host): the schema of the answers. An answer with a `key` is valid only for the interrupt with that
+    key."""
     return {
         "type": "object",
         "required": ["outcome"],
@@ -96,20 +100,21 @@ def outcome_schema(key: str) -> dict[str, Any]:
 
 
 def is_outcome_interrupt(data: Any) -> bool:
-    """Whether this is the question what became of an effect."""
+    """Whether the interrupt with this data is about an effect with an unknown outcome."""
     return is_object(data) and data.get("customKind") == UNKNOWN_OUTCOME_KIND
 
 
 def is_node_outcome_interrupt(data: Any) -> bool:
-    """Whether that is asked about a node itself, and not about a step of it."""
+    """Whether the interrupt with this data is about the outcome of a whole node, not of a step."""
     payload = data.get("payload") if is_outcome_interrupt(data) else None
     return is_object(payload) and "step" not in payload
 
 
 def has_unrepeatable_effect(effects: dict[EffectRef, EffectState], entered: int, orphans: frozenset[str]) -> bool:
-    """eff-04 (readings, Threads): whether something is under way that may not be interrupted and run again.
+    """eff-04 (readings, Threads): whether an effect of this entry of the node is in progress, so that the node must not
+    be interrupted.
 
-    What an earlier entry of the node left open is not under way, nor are orphans: claims of a process that is gone.
+    Claims of earlier entries and `orphans`, the claims of a process that has ended, are not in progress.
     """
     return any(
         effect.status == "open" and effect.entry_sequence == entered and effect.claim not in orphans

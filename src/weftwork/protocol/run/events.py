@@ -1,8 +1,8 @@
-"""Events: the catalogue of types, the stored event, and its one encoding.
+"""Events: the catalogue of types, the three forms of an event, and its encoding.
 
-An event lives in three forms. A `Draft` is what the engine decided, made from the `Payload` Struct of its type. A
-`Fact` is what the fold consumes: decoded, with hidden values resolved. An `Event` is what is stored and read: its
-payload is already bytes, with hidden values masked, and those bytes go unchanged to every reader.
+The engine decides on a `Draft`, which it builds from the `Payload` Struct of the event's type. The fold reads a `Fact`:
+decoded, with hidden values resolved. The store holds an `Event`: its payload is encoded, with hidden values masked, and
+every reader receives the same bytes.
 
 Sources: OpenWOP run-event, RFC 0094 C and G (open documents, vendor types).
 """
@@ -59,49 +59,49 @@ CHILD_ENDED: Final = "weftwork.child.ended"
 ORCHESTRATOR_DECIDED: Final = "runOrchestrator.decided"
 INTERRUPT_REMINDER: Final = "weftwork.interrupt.reminder"
 EXTERNAL_CONTENT: Final = "weftwork.content.outside"
-"""Content from outside has come into a node, beside what it was given."""
+"""A node has read external content that is not part of its inputs."""
 MODEL_ANSWERED: Final = "weftwork.model.answered"
 ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
 RESERVED_PREFIXES: Final = ("weftwork.", "media.")
-"""What names begin with that no author may use."""
+"""Prefixes of event types that authors of nodes may not use."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
 DOCUMENT_OVERHEAD: Final = 256
-"""About the bytes of a document around its payload."""
+"""Approximate size of an event document without its payload."""
 MAX_CACHED_DOCUMENT: Final = 16_384
-"""The largest encoding that an event keeps."""
+"""Size of the largest encoding that is cached on an event."""
 
 _VENDOR = re.compile(VENDOR_PATTERN)
 _CLOSED_FAMILIES = ("run.", "node.", "approval.", "clarification.", "cap.", "channel.", "replay.")
 
 
 def is_event_type(name: str) -> bool:
-    """evt-02 (RFC 0094 C): in the catalogue, or a vendor name outside the families the protocol keeps."""
+    """evt-02 (RFC 0094 C): whether the type is in the catalogue, or is a vendor name outside the closed families."""
     if name in CATALOGUE:
         return True
     return not name.startswith(_CLOSED_FAMILIES) and _VENDOR.fullmatch(name) is not None
 
 
 def is_author_event_type(name: str) -> bool:
-    """evt-06 (RFC 0094 C): a type that nodes of other authors may give their events: a vendor name that is not ours."""
+    """evt-06 (RFC 0094 C): whether nodes may emit events of this type: a vendor name that the host does not reserve."""
     return name not in CATALOGUE and not name.startswith(RESERVED_PREFIXES) and is_event_type(name)
 
 
 class Payload(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The payload of one type of event. A member that is UNSET is absent, one that is None is null."""
+    """The payload of one event type. A member with the value UNSET is absent; None is null."""
 
     event_type: ClassVar[str]
 
     def members(self) -> dict[str, Any]:
-        """The members by their names on the wire. Values are shared and not copied: outputs may be large."""
+        """The members by their wire names. Values are not copied, because outputs may be large."""
         # Both have the length of the Struct; with `strict` this took twice as long.
-        named = zip(self.__struct_encode_fields__, astuple(self))  # noqa: B905
+        pairs = zip(self.__struct_encode_fields__, astuple(self))  # noqa: B905
         if self.__struct_defaults__:
-            return {name: value for name, value in named if value is not msgspec.UNSET}
-        return dict(named)
+            return {name: value for name, value in pairs if value is not msgspec.UNSET}
+        return dict(pairs)
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """An event the engine has decided on: no sequence, id or time yet."""
+    """An event that the engine has decided on, before it has a sequence, an id and a time."""
 
     type: str
     payload: dict[str, Any]
@@ -109,13 +109,14 @@ class Draft(msgspec.Struct, frozen=True):
     causation_id: str | None = None
     interrupt_id: str | None = None
     event_id: str | None = None
-    """Given where the event must be known again, whoever wrote it: a claim, a decision."""
+    """Set if the id must be known before the append, as for claims and decisions."""
     child: Any = None
-    """ports.nodes.NewChild: the run that comes into being with this event."""
+    """ports.nodes.NewChild: the child run to create in the same commit."""
     cancels: tuple[str, ...] = ()
-    """Run ids of children that are to be cancelled because of it."""
+    """Ids of child runs to cancel in the same commit."""
     content_trust: Trust | None = None
-    """Of what it carries, where that is known to whoever decided it; what its node was given counts anyway."""
+    """The trust of the payload, if the code that decided on the event knows it. The trust of the node's inputs is
+    applied in addition."""
 
     @classmethod
     def of(
@@ -129,14 +130,13 @@ class Draft(msgspec.Struct, frozen=True):
         cancels: tuple[str, ...] = (),
         content_trust: Trust | None = None,
     ) -> "Draft":
-        """The event of the payload's type. From here on the payload is a dict: what redaction, trust and the fold walk,
-        and what is encoded."""
+        """A draft of the payload's event type. Its payload is a dict, which redaction, trust and the fold work on."""
         kind, members = payload.event_type, payload.members()
         return cls(kind, members, node_id, causation_id, interrupt_id, event_id, child, cancels, content_trust)
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """An event as the fold sees it."""
+    """An event as the fold reads it: decoded, with hidden values resolved."""
 
     sequence: int
     type: str
@@ -144,12 +144,12 @@ class Fact(msgspec.Struct, frozen=True):
     timestamp: int
     node_id: str | None = None
     event_id: str = ""
-    """Only where it was given in advance, or the log was read again."""
+    """Empty for a new event whose draft had no id."""
     content_trust: Trust | None = None
 
 
 class Event(msgspec.Struct):
-    """A stored event. Readers share the cached encodings, so an event is encoded once. A large one keeps none."""
+    """A stored event. Its encodings are cached for all readers, except those over MAX_CACHED_DOCUMENT."""
 
     run_id: str
     sequence: int
@@ -162,16 +162,16 @@ class Event(msgspec.Struct):
     schema_version: int = EVENT_SCHEMA_VERSION
     engine_version: int = 1
     interrupt_id: str | None = None
-    """On the events of an interrupt, whose payloads have no room for it."""
+    """Set on the events of an interrupt, because the closed schemas of their payloads do not allow it."""
     content_trust: Trust | None = None
-    """Of what it carries. None: nothing of it came from outside."""
+    """The trust of the payload. None: it contains no external content."""
     frames: dict[frozenset[str], bytes] | None = None
-    """Frames by stream modes; `streams.shown` fills it."""
+    """Cache of encoded frames by stream modes; `wire.streams.encoded_frames` fills it."""
     _document: bytes | None = None
 
     @property
     def size(self) -> int:
-        """About what it costs on the wire."""
+        """The approximate size of the event document in bytes."""
         return len(self.payload) + DOCUMENT_OVERHEAD
 
     @property
@@ -180,7 +180,7 @@ class Event(msgspec.Struct):
 
     @property
     def document(self) -> bytes:
-        """evt-03 (OpenWOP run-event): the RunEventDoc as JSON bytes; absent fields are left out, never null."""
+        """evt-03 (OpenWOP run-event): the RunEventDoc as JSON bytes. Absent members are omitted, never null."""
         if self._document is not None:
             return self._document
         document = _encode_document(self)
@@ -190,7 +190,7 @@ class Event(msgspec.Struct):
 
 
 def take_bytes(events: list[Event], budget: int) -> list[Event]:
-    """The first events, up to the one with which they reach so many bytes."""
+    """The first events, up to and including the one that reaches `budget` bytes."""
     for at, event in enumerate(events):
         budget -= event.size
         if budget <= 0:

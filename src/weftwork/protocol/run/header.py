@@ -1,10 +1,9 @@
-"""The run: its statuses, its state machine as a table, the header that never changes, and the versions it pins.
+"""The run: its statuses, the state machine as a table, the immutable header, and pinned versions.
 
-Theory. A run is an immutable header (who, which definition, which inputs and options) plus an
-append-only log of events. Its status is a fold of that log; the table below says which event leads
-where. Exactly one terminal event ends the log and nothing may follow it. `cancelling` has no
-protocol event, so the request to cancel is itself an event of ours (`weftwork.run.cancel-requested`):
-an acknowledged cancel survives a crash like everything else.
+Theory of operation. A run is an immutable header (owner, definition, inputs, options) and an append-only log of events.
+Its status is a fold of the log, by the table below. Exactly one terminal event ends the log; no event follows it. The
+protocol has no event for `cancelling`, so a request to cancel is an event of this host
+(`weftwork.run.cancel-requested`). An acknowledged cancel request therefore survives a crash.
 
 Sources: OpenWOP rest-endpoints (status model), RFC 0094 B (cancelling), OpenWOP version-negotiation (getVersion).
 """
@@ -32,7 +31,7 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 TERMINAL_STATUSES: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
 DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
-"""run-12 (OpenWOP rest-endpoints): how a run can be paused; the last is what happens if nobody says."""
+"""run-12 (OpenWOP rest-endpoints): the policies for pausing a run. The last one is the default."""
 
 WAITING_STATUSES: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
@@ -41,7 +40,7 @@ EVENT_LOG_SCHEMA_VERSION: Final = 2
 EVENT_SCHEMA_VERSION: Final = 1
 MAX_CHANGE_ID: Final = 256
 DEFAULT_VERSION: Final = -1
-"""The version of code from before the change."""
+"""The version that stands for the code before a change."""
 
 TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
     ("pending", "run.started"): "running",
@@ -56,27 +55,30 @@ TRANSITIONS: Final[dict[tuple[str, str], Status]] = {
     ("cancelling", "run.cancelled"): "cancelled",
     ("cancelling", "run.failed"): "failed",
 }
-"""run-01: (status, event type) -> next status. An event that is not listed leaves the status alone; from `running`
-to `waiting-*` and back lead the interrupts that are open."""
+"""run-01: (status, event type) -> next status. Other events do not change the status. `waiting-*` is not in the table:
+a running run has it while it waits for open interrupts."""
 
 
 def next_status(status: Status, event_type: str) -> Status:
-    """run-01 (OpenWOP rest-endpoints): one step of the table; terminal statuses have no way out."""
+    """run-01 (OpenWOP rest-endpoints): the status after an event. Terminal statuses never change."""
     return TRANSITIONS.get((status, event_type), status)
 
 
 def version_error(change_id: str, least: Any, most: Any, pinned: int | None) -> tuple[str, str] | None:
-    """ver-02 (OpenWOP version-negotiation): code and message if the range is none, or does not hold what is pinned.
+    """ver-02 (OpenWOP version-negotiation): error code and message if the range is invalid or excludes the pinned
+    version.
 
-    The first to ask in a run pins the greatest version; `pinned` is None before that.
+    The first request of a run for a change pins the greatest version; before that there is no `pinned` version.
     """
     if not change_id or len(change_id) > MAX_CHANGE_ID:
-        return "validation_error", f"The id of a change takes 1 to {MAX_CHANGE_ID} characters."
+        return "validation_error", f"The id of a change must have 1 to {MAX_CHANGE_ID} characters."
     if not (_is_version(least) and _is_version(most) and least <= most):
-        text = f"The versions of a change are whole numbers from {DEFAULT_VERSION} on, the lesser one first."
+        text = (
+            f"The version range of a change must be two integers of at least {DEFAULT_VERSION}, the smaller one first."
+        )
         return "validation_error", text
     if pinned is not None and not least <= pinned <= most:
-        text = f"The run has pinned version {pinned} of {change_id}, and the node knows {least} to {most}."
+        text = f"The run has pinned version {pinned} of {change_id}, but the node supports only {least} to {most}."
         return "version_out_of_range", text
     return None
 
@@ -86,39 +88,41 @@ def _is_version(value: Any) -> bool:
 
 
 class RunKey(msgspec.Struct, frozen=True):
-    """Names a run. The partition comes from the caller's key and from nowhere else."""
+    """Identifies a run. The partition is always derived from the caller's API key."""
 
     partition: str
     run_id: str
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who owns the run (RFC 0048); the subject of the later wire version is derived from it."""
+    """The owner of a run (RFC 0048)."""
 
     tenant: str
     principal: str
 
 
 class Parent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a child run knows of the run that started it."""
+    """The part of a child's header that describes its parent."""
 
     run_id: str
     node_id: str
     key: str
-    """Tells the children of one entry of that node apart."""
+    """Distinguishes the children that one execution of the parent's node started."""
     cause: str
-    """kin-09 (RFC 0040 C): how it was started, in the words of the ancestry document."""
+    """kin-09 (RFC 0040 C): how the child was started, as the ancestry document names it."""
     root: str
-    """The run at the top of the tree."""
+    """The id of the run at the root of the tree."""
     depth: int = 1
     awaited: bool = True
-    """Whether the parent waits for its end, and is told how it stands."""
+    """Whether the parent waits for the child's end and receives its status."""
     cascade: bool = True
+    """Whether the child is cancelled with its parent."""
     variables: tuple[str, ...] = ()
-    """The child's variables that the parent wants when it has completed."""
+    """The variables that the completed child returns to its parent."""
     outputs: bool = False
+    """Whether the completed child returns its outputs to its parent."""
     untrusted: tuple[str, ...] = ()
-    """The inputs that hold content from outside, or something made of it."""
+    """The inputs that contain, or were derived from, external content."""
 
 
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -143,7 +147,7 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     event_log_schema_version: int = EVENT_LOG_SCHEMA_VERSION
     parent: Parent | None = None
     assets: tuple[str, ...] = ()
-    """The sha256 of each asset that its inputs name: the run refers to them from the start."""
+    """The sha256 of each asset that the inputs refer to. The run keeps these assets alive from its creation on."""
 
     @property
     def key(self) -> RunKey:

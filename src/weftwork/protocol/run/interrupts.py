@@ -1,6 +1,8 @@
-"""Interrupts: what a node asks of someone outside, what the fold knows about it, and how it was resolved.
+"""Interrupts: the request of a node, its state in the fold, and its resolution.
 
-The same key within a run always gets the recorded resolution. Sources: OpenWOP interrupt, RFC 0094 E.
+Within a run, a second request with the same key gets the recorded resolution.
+
+Sources: OpenWOP interrupt, RFC 0094 E.
 """
 
 from typing import Any, Final, Literal
@@ -14,13 +16,12 @@ from weftwork.protocol.run.payloads import InterruptRequested
 
 
 class InterruptKind(msgspec.Struct, frozen=True):
-    """A kind of interrupt. `data` names the definition of the schema suspend-request that its data must fit."""
-
     status: Status | None
-    """Of a run that waits for it; None for one that nobody answers and that passes at once."""
+    """The status of a run that waits for it. None for a kind that is resolved at once, without an answer."""
     data: str
+    """The definition in the schema suspend-request that its data must match."""
     reason: str | None = None
-    """What node.suspended gives as its reason."""
+    """The reason in the event node.suspended."""
 
 
 INTERRUPT_KINDS: Final[dict[str, InterruptKind]] = {
@@ -33,21 +34,20 @@ INTERRUPT_KINDS: Final[dict[str, InterruptKind]] = {
     "conversation.close": InterruptKind(None, "conversationClose"),
     "low-confidence": InterruptKind("waiting-approval", "lowConfidence", "low-confidence"),
 }
-"""int-01 (RFC 0094 E): the kinds, and how a run that waits for one stands. The answers that each kind takes are in
-`people.interrupt_validation`."""
+"""int-01 (RFC 0094 E): the interrupt kinds. `people.interrupt_validation` has the schemas of their answers."""
 
 STATUS_BY_KIND: Final[dict[str, Status]] = {
     name: kind.status for name, kind in INTERRUPT_KINDS.items() if kind.status is not None
 }
 TIMEOUT_REASON: Final = "timeout"
 _DISTINCT_MEMBERS: Final = {"conversation.start": {"title": ""}, "conversation.close": {"reason": ""}}
-"""Without them these two would be alike, and data must be of exactly one shape."""
+"""Members that distinguish the data of these two kinds, because data must match exactly one form of the schema."""
 NON_BLOCKING_KINDS: Final = frozenset(name for name, kind in INTERRUPT_KINDS.items() if kind.status is None)
-"""Kinds that pass at once: they are asked and resolved in one commit, and their answer is null."""
+"""Kinds that are requested and resolved in one commit; their answer is null."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
-    """What a node asks. `key` names the question within the run: the same key again gets the recorded answer."""
+    """The interrupt that a node requests. `key` identifies it within the run."""
 
     kind: str
     key: str
@@ -55,28 +55,29 @@ class Interrupt(msgspec.Struct, frozen=True):
     resume_schema: dict[str, Any] | None = None
     timeout_ms: int | None = None
     remind_after_ms: tuple[int, ...] = ()
-    """When those who follow the run are reminded, counted from the question."""
+    """When reminder events are recorded, in milliseconds after the request."""
     speaker: str | None = None
-    """The agent that opens a conversation with it; None if the host does."""
+    """The agent that opens a conversation; None if the host opens it."""
 
 
 class Resolution(msgspec.Struct, frozen=True):
-    """What became of a question."""
+    """How an interrupt was resolved."""
 
     value: Any = None
-    """The answer, in the one form that its kind has; None if nobody gave one in time."""
+    """The answer in the canonical form of the kind; None after a timeout."""
     outcome: str | None = None
-    """Of an approval: accepted, refined or rejected."""
+    """The outcome of an approval: accepted, refined or rejected."""
     reason: str | None = None
-    """`timeout` if nobody answered in time."""
+    """`timeout` if the interrupt timed out."""
     by: str | None = None
     at: int = 0
     votes: dict[str, str] = {}
-    """Of an approval: who did what."""
+    """The votes of an approval: principal -> action."""
     kind: str = "custom"
     node_id: str = ""
+    """The node that requested the interrupt."""
     data: Any = None
-    """Who asked, and what."""
+    """The data of the request."""
     untrusted: bool = False
 
     @property
@@ -84,21 +85,25 @@ class Resolution(msgspec.Struct, frozen=True):
         return self.reason == TIMEOUT_REASON
 
 
-def is_answer_to(found: Resolution, node_id: str, asked: Interrupt) -> bool:
-    """int-20 (OpenWOP interrupt): an answer counts for its key: for the node that asked, and for one that asks the very
-    same. A decision about something else, or of other people, is none."""
-    if found.kind != asked.kind:
+def is_answer_to(resolution: Resolution, node_id: str, interrupt: Interrupt) -> bool:
+    """int-20 (OpenWOP interrupt): whether a recorded resolution of the same key answers this interrupt.
+
+    It does for the node that requested it, and for another node with equal data. An answer to other data never counts.
+    """
+    if resolution.kind != interrupt.kind:
         return False
-    return found.node_id == node_id or found.data == interrupt_payload(asked).data
+    return resolution.node_id == node_id or resolution.data == interrupt_payload(interrupt).data
 
 
 def interrupt_id(node_id: str, ordinal: int) -> str:
-    """int-02 (readings, Volatile data): derived from the node and how often it has asked, so that replays agree."""
+    """int-02 (readings, Volatile data): derived from the node and the number of its interrupts, so that replays
+    agree."""
     return f"{node_id}.{ordinal}"
 
 
 def interrupt_payload(interrupt: Interrupt) -> InterruptRequested:
-    """int-03 (OpenWOP interrupt): the closed InterruptPayload; identity stands on the event around it."""
+    """int-03 (OpenWOP interrupt): the closed InterruptPayload. The ids of node and interrupt are members of the
+    event."""
     data = {**_DISTINCT_MEMBERS.get(interrupt.kind, {}), **interrupt.data}
     schema = UNSET if interrupt.resume_schema is None else interrupt.resume_schema
     timeout_ms = UNSET if interrupt.timeout_ms is None else interrupt.timeout_ms
@@ -106,16 +111,19 @@ def interrupt_payload(interrupt: Interrupt) -> InterruptRequested:
 
 
 def answer_refusal(status: str | None) -> ClientFault:
-    """int-06 (readings, Answering an interrupt): why an interrupt takes no answer. None is one that never was."""
+    """int-06 (readings, Answering an interrupt): the error for an answer to an interrupt that is not open.
+
+    `status` is the status of the interrupt; None if it does not exist.
+    """
     if status is None:
-        return ClientFault("interrupt_not_found", "There is no open interrupt at this node.")
+        return ClientFault("interrupt_not_found", "The node has no open interrupt.")
     if status == "cancelled":
-        return ClientFault("interrupt_gone", "The run was cancelled, and the interrupt with it.")
-    return ClientFault("interrupt_already_resolved", "The interrupt has its answer, or its run has ended.")
+        return ClientFault("interrupt_gone", "The run of the interrupt was cancelled.")
+    return ClientFault("interrupt_already_resolved", "The interrupt is already resolved, or its run has ended.")
 
 
 class InterruptState(msgspec.Struct):
-    """A question and what became of it."""
+    """An interrupt of a run and its current state."""
 
     interrupt_id: str
     node_id: str
@@ -126,27 +134,27 @@ class InterruptState(msgspec.Struct):
     resume_schema: dict[str, Any] | None = None
     timeout_ms: int | None = None
     status: Literal["open", "resolved", "cancelled", "closed"] = "open"
-    """`cancelled` with its run; `closed` when the run ended in another way first."""
+    """`cancelled` if the run was cancelled; `closed` if the run ended in another way before an answer."""
     votes: dict[str, str] = {}
-    """Who has voted how, of several who approve; the newest vote of each counts."""
+    """The votes of an approval: principal -> the latest action."""
     response_count: int = 0
-    """Votes and remarks so far."""
+    """Number of votes and remarks."""
     remind_after_ms: tuple[int, ...] = ()
     reminders_sent: int = 0
 
     @property
     def due(self) -> int | None:
-        """When its time is up."""
+        """The time at which the interrupt times out."""
         return self.requested_at + self.timeout_ms if self.timeout_ms is not None else None
 
     @property
     def next_reminder(self) -> int | None:
-        left = self.remind_after_ms[self.reminders_sent :]
-        return self.requested_at + left[0] if left else None
+        remaining = self.remind_after_ms[self.reminders_sent :]
+        return self.requested_at + remaining[0] if remaining else None
 
 
 class Conversation(msgspec.Struct):
     turns: int
     last: dict[str, Any]
-    """Its newest turn."""
+    """The latest turn."""
     open: bool = True

@@ -13,7 +13,7 @@ from weftwork.protocol.run.payloads import JsonObject
 
 
 class ModelAnswered(Payload, frozen=True):
-    """An answer, or a fault where none came."""
+    """The answer of a model, or the `fault` if the call failed."""
 
     event_type = events.MODEL_ANSWERED
     node_id: str
@@ -28,13 +28,13 @@ class ModelAnswered(Payload, frozen=True):
     safety_category: str | UnsetType = UNSET
     tool_calls: list[JsonObject] | UnsetType = UNSET
     shown: list[str] | UnsetType = UNSET
-    """References of the assets that the model was given."""
+    """References of the assets in the messages to the model."""
     media: list[JsonObject] | UnsetType = UNSET
     fault: JsonObject | UnsetType = UNSET
 
 
 class OutputChunk(Payload, frozen=True):
-    """evt-07 (RFC 0094 D): a piece of an answer; the message chunk of the stream is projected from it."""
+    """evt-07 (RFC 0094 D): a part of a model's answer. Streams derive `ai.message.chunk` from it."""
 
     event_type = "output.chunk"
     node_id: str
@@ -55,7 +55,8 @@ class ProviderUsage(Payload, frozen=True):
 
 
 class EnvelopeRecorded(Payload, frozen=True):
-    """What the gate made of an envelope. After `payload` come the members of each status: accepted, gated, breached."""
+    """The gate's result for an envelope. The members after `payload` depend on the status: accepted, gated,
+    breached."""
 
     event_type = events.ENVELOPE_RECORDED
     node_id: str
@@ -137,7 +138,7 @@ class PromptResolved(Payload, frozen=True):
 
 
 class PromptComposed(Payload, frozen=True):
-    """Long texts are left out."""
+    """A composed prompt. Texts over the size limit are omitted."""
 
     event_type = "prompt.composed"
     node_id: str

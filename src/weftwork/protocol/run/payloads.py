@@ -1,13 +1,15 @@
-"""Payloads of the events that the engine decides on: one Struct for each type of event.
+"""Payloads of the events that the engine writes: one Struct per event type.
 
 Members are in snake_case here and in camelCase in the log. A member whose default is UNSET may be absent; None is null.
-Payloads of model calls and envelopes are in `model_payloads`. Those of vendor events, media and mock agents have no
-Struct: their members are chosen by an author, a model or a fixture.
+Payloads of model calls and envelopes are in `model_payloads`. Vendor events, media and mock agents have no Struct,
+because an author, a model or a fixture chooses their members.
 
-Only events that the engine writes are made of these. The fold reads payloads member by member, because a log may have
-been written by a host that knew fewer members, or more. Source: OpenWOP run-event-payloads.
+The engine uses the Structs only for writing. The fold reads payloads member by member, because the log may have been
+written by another version of the host, with fewer or more members.
 
-The four events that every run has spell out `members`: that takes a third of the time of reading them from the Struct.
+The four events of every run override `members` with a literal, which takes a third of the time of the generic method.
+
+Source: OpenWOP run-event-payloads.
 """
 
 from typing import Any, Final
@@ -48,7 +50,7 @@ class RunCancelled(Payload, frozen=True):
     event_type = "run.cancelled"
     reason: str | UnsetType = UNSET
     parent_run_id: str | UnsetType = UNSET
-    """The run whose end cancelled this one."""
+    """The parent run whose end cancelled this run."""
 
 
 class CancelRequested(RunCancelled, frozen=True):
@@ -122,7 +124,7 @@ class NodeRetried(Payload, frozen=True):
     event_type = "node.retried"
     node_id: str
     attempt: int
-    """The number of the attempt that comes next."""
+    """The number of the next attempt."""
     delay_ms: int
     last_error: JsonObject
 
@@ -171,7 +173,7 @@ class EffectClaimed(Payload, frozen=True):
 
 
 class EffectRecorded(EffectClaimed, frozen=True):
-    """Without output and error the effect did not happen."""
+    """The outcome of an effect. If both output and error are absent, the effect did not happen."""
 
     event_type = events.EFFECT_RECORDED
     output: Any = UNSET
@@ -394,11 +396,11 @@ class ConversationClosed(Payload, frozen=True):
 
 
 TIMESTAMP_MEMBERS: Final = {ChannelWritten.event_type: "writtenAt"}
-"""evt-04 (readings, Volatile data): members that a schema asks for and that are the event's own time. The append path
-adds them."""
+"""evt-04 (readings, Volatile data): required members whose value is the time of the event. The append path adds
+them."""
 TURN_MEMBERS: Final = {
     ConversationOpened.event_type: "initialTurn",
     ConversationExchanged.event_type: "turn",
     ConversationClosed.event_type: "finalTurn",
 }
-"""evt-04: turns of a conversation, whose `ts` is the time of the event that brought them. The append path adds it."""
+"""evt-04: members that hold a conversation turn, whose `ts` is the time of the event. The append path adds it."""

@@ -1,6 +1,6 @@
-"""The cached projection of a run, and the documents made of it: snapshot, listing, and the entry of a bulk cancel.
+"""The cached projection of a run, and the documents built from it: snapshot, list entry, and result of a bulk cancel.
 
-Every field is a fold of the log.
+Every member of the projection is a fold of the log.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from weftwork.protocol.run.header import RunHeader, Status
 from weftwork.protocol.timestamps import iso
 
 MAX_CHILDREN: Final = 100
-"""Child runs that a snapshot names."""
+"""Maximum number of child runs in a snapshot."""
 
 RowKind = Literal["variable", "channel", "node", "interrupt", "artifact", "agent", "kin"]
-"""Of `agent` there are the names `agent` and `runOrchestrator`. Of `kin` there is `children`: how many runs this one
-has started. It is not there while there are none."""
+"""Rows of the kind `agent` have the names `agent` and `runOrchestrator`. The only row of the kind `kin` is `children`,
+the number of child runs; it is absent while there are none."""
 
 
 class Projection(msgspec.Struct, frozen=True):
@@ -34,15 +34,16 @@ class Projection(msgspec.Struct, frozen=True):
     error: bytes | None = None
     executions: int = 0
     outputs: bytes | None = None
-    """Of a completed run; left out of listings."""
+    """The outputs of a completed run; omitted in lists."""
     parked: bool = False
-    """The run does nothing but wait for answers: nobody need have it in memory until one comes, or `wake_at`."""
+    """Whether the run only waits for answers, so that no host needs it in memory until an answer arrives or
+    `wake_at`."""
     wake_at: int | None = None
-    """When a parked run has something to do by itself: a reminder, the deadline of an interrupt, its time limit."""
+    """When a parked run must be woken: for a reminder, the timeout of an interrupt, or the run's time limit."""
 
 
 class InterruptListing(msgspec.Struct, frozen=True):
-    """An open interrupt as lists over many runs find it."""
+    """The members of an open interrupt by which lists across runs filter and sort."""
 
     kind: str
     node_id: str
@@ -51,17 +52,17 @@ class InterruptListing(msgspec.Struct, frozen=True):
 
 
 class StateRow(msgspec.Struct, frozen=True):
-    """One cached variable, channel, node state, interrupt or artifact, already masked, as JSON bytes."""
+    """One cached row of a run's state, such as a variable or a node state, as JSON bytes with hidden values masked."""
 
     kind: RowKind
     name: str
     value: bytes
     listing: InterruptListing | None = None
-    """Of an interrupt, while it is open. Written, and not given back."""
+    """Set for an open interrupt. The store writes it and does not return it."""
 
 
 class StoredRun(msgspec.Struct, frozen=True):
-    """A run as stored, read in one consistent view."""
+    """A run as stored, read in one consistent snapshot of the store."""
 
     header: RunHeader
     projection: Projection
@@ -73,7 +74,7 @@ def has_children(run: StoredRun) -> bool:
 
 
 def run_summary(run: StoredRun) -> dict[str, Any]:
-    """run-05, kin-10: a run as it stands in a listing; absent fields are left out, never null."""
+    """run-05, kin-10: the entry of a run in a list. Absent members are omitted, never null."""
     header, projection = run.header, run.projection
     document: dict[str, Any] = {
         "runId": header.run_id,
@@ -96,24 +97,24 @@ def run_summary(run: StoredRun) -> dict[str, Any]:
 
 
 def run_snapshot(run: StoredRun, children: Sequence[StoredRun] = ()) -> dict[str, Any]:
-    """run-06 (OpenWOP run-snapshot): the RunSnapshot, with tags, metadata and configurable echoed.
+    """run-06 (OpenWOP run-snapshot): the RunSnapshot, including the tags, metadata and configurable of the request.
 
-    `children` are its first ones, and one more than are told if there are more.
+    `children` holds up to MAX_CHILDREN + 1 child runs; the extra one shows that the list is truncated.
     """
     header = run.header
     kinds = ("variable", "channel", "node", "artifact", "agent", "kin")
     rows: dict[str, dict[str, msgspec.Raw]] = {kind: {} for kind in kinds}
-    asked: list[StateRow] = []
+    interrupts: list[StateRow] = []
     for row in run.rows:
         if row.kind == "interrupt":
-            asked.append(row)
+            interrupts.append(row)
         else:
             rows[row.kind][row.name] = msgspec.Raw(row.value)
     document = run_summary(run)
     document |= {
         "owner": {"tenant": header.owner.tenant, "principal": header.owner.principal},
         "inputs": header.inputs,
-        # run-14 (OpenWOP channels): readers look for channels in both places.
+        # run-14 (OpenWOP channels): clients look for channels under `variables` as well as under `channels`.
         "variables": {**rows["channel"], **rows["variable"]},
         "nodeStates": rows["node"],
         "metadata": header.metadata,
@@ -131,13 +132,13 @@ def run_snapshot(run: StoredRun, children: Sequence[StoredRun] = ()) -> dict[str
     if children:
         document |= _child_members(children)
     if run.projection.status.startswith("waiting-"):
-        document |= _interrupt_members(asked, run.projection.current_node)
+        document |= _interrupt_members(interrupts, run.projection.current_node)
     return document
 
 
 def _child_members(children: Sequence[StoredRun]) -> dict[str, Any]:
-    """kin-10 (OpenWOP rest-endpoints): the runs that a run has started, in that order, as they stand now."""
-    told = [
+    """kin-10 (OpenWOP rest-endpoints): the child runs in the order in which they were started, with their status."""
+    listed = [
         {
             "runId": each.header.run_id,
             "workflowId": each.header.workflow_id,
@@ -147,40 +148,43 @@ def _child_members(children: Sequence[StoredRun]) -> dict[str, Any]:
         for each in children[:MAX_CHILDREN]
         if each.header.parent is not None
     ]
-    return {"childRuns": told, "childRunsTruncated": True} if len(children) > MAX_CHILDREN else {"childRuns": told}
+    return {"childRuns": listed, "childRunsTruncated": True} if len(children) > MAX_CHILDREN else {"childRuns": listed}
 
 
 def _interrupt_members(rows: list[StateRow], node_id: str | None) -> dict[str, Any]:
-    """int-07 (OpenWOP run-snapshot): what a waiting run waits for."""
-    asked = [msgspec.json.decode(row.value) for row in rows]
-    still = [{name: each[name] for name in each if name != "status"} for each in asked if each["status"] == "open"]
-    first = [each for each in still if each["nodeId"] == node_id]
-    return {"interrupt": first[0], "interrupts": still} if first else {}
+    """int-07 (OpenWOP run-snapshot): the open interrupts of a waiting run, and that of its current node."""
+    decoded = [msgspec.json.decode(row.value) for row in rows]
+    opened = [{name: each[name] for name in each if name != "status"} for each in decoded if each["status"] == "open"]
+    current = [each for each in opened if each["nodeId"] == node_id]
+    return {"interrupt": current[0], "interrupts": opened} if current else {}
 
 
 MAX_BULK_CANCEL: Final = 100
-"""run-09: run ids in one request; the same number is advertised, and the schema of the body says it."""
+"""run-09: maximum number of run ids in one request. Discovery and the schema of the request body have the same
+number."""
 
 _REFUSALS: Final[dict[str, str]] = {
     "not_found": NO_SUCH_RUN,
-    "run_terminal": "The run has ended already.",
-    "validation_error": "No run can have this id.",
+    "run_terminal": "The run has already ended.",
+    "validation_error": "This is not a valid run id.",
 }
 
 
 def check_bulk_cancel(document: Any) -> None:
-    """run-09 (OpenWOP rest-endpoints): a list that is too long is refused with the limit."""
+    """run-09 (OpenWOP rest-endpoints): raises for an invalid body. The error for too many run ids contains the
+    limit."""
     if is_object(document):
-        given = document.get("runIds")
-        if is_array(given) and len(given) > MAX_BULK_CANCEL:
-            raise invalid(f"One request takes at most {MAX_BULK_CANCEL} run ids.", "/runIds", maxRunIds=MAX_BULK_CANCEL)
+        run_ids = document.get("runIds")
+        if is_array(run_ids) and len(run_ids) > MAX_BULK_CANCEL:
+            text = f"A request may contain at most {MAX_BULK_CANCEL} run ids; split it into several requests."
+            raise invalid(text, "/runIds", maxRunIds=MAX_BULK_CANCEL)
     schema.require("bulk-cancel", document)
 
 
 def bulk_cancel_entry(run_id: str, status: str | None, code: str = "not_found") -> dict[str, Any]:
-    """run-10 (OpenWOP rest-endpoints): what became of one run; `status` None stands for the refusal `code`.
+    """run-10 (OpenWOP rest-endpoints): the result for one run. Without a `status` the result is the error `code`.
 
-    A run that is cancelled already is as good as cancelled now; one that ended otherwise is refused.
+    A run that was already cancelled counts as success; a run that ended in another way is the error `run_terminal`.
     """
     if status in ("cancelling", "cancelled"):
         return {"runId": run_id, "ok": True, "status": status}
