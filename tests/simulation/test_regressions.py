@@ -68,7 +68,7 @@ def test_a_way_back_that_cannot_be_judged_fails_the_run_when_all_else_is_done() 
         planned([node("a"), counting("m"), counting("n")], [edge("a", "a", condition=wrong), edge("m", "n")])
     )
     assert (end["status"], end["error"]["code"], end["variables"]["x"]) == ("failed", "expression_failed", 2)
-    assert end["error"]["message"].startswith("The condition of edge a-a cannot be judged")
+    assert end["error"]["message"].startswith("The condition of edge a-a cannot be evaluated")
 
 
 def fates(gated: RunDriver, *told: str | None) -> None:

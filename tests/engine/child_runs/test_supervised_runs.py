@@ -125,7 +125,7 @@ async def test_a_loop_that_goes_on_is_ended(limits: Limits, configurable: Any, c
     assert (breach["kind"], breach["limit"], breach["observed"]) == ("loop-iterations", limit, limit + 1)
     (failed,) = await bench.payloads(key, "run.failed")
     assert failed["error"]["code"] == "loop_limit_exceeded"
-    assert "maxLoopIterations of the run, or iterationCap of the dispatch" in failed["error"]["message"]
+    assert "maxLoopIterations of the run or iterationCap of the dispatch" in failed["error"]["message"]
     assert len(await child_keys(bench, key)) == limit
 
 

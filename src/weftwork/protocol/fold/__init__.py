@@ -1,1 +1,1 @@
-"""The fold: a run's header and event log in, its state out."""
+"""The fold: computes the state of a run from its header and event log."""

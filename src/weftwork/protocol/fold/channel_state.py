@@ -1,11 +1,11 @@
-"""What the writes to a channel add up to: one pure step per write, in the order of the log.
+"""The value of a channel: a fold over its writes, one pure step per write, in the order of the log.
 
-Theory. Parallel branches may be written down in any order, and their channels must come out the same. So a
-write carries a stamp (iteration, topological index, node id), and wherever two writes compete (for the whole
-value, for a member, for a user's vote, for a place among the last n entries) the stamps decide; equal stamps
-are one node's own writes, whose order in the log is their order. A list as such keeps the order of the log: its
-entries are the same for every order of arrival, their sequence need not be. Numbers are added without loss, so
-that sums do not depend on the order either.
+Theory of operation. Writes of parallel branches may be in the log in any order, and the value of the channel must not
+depend on it. Each write therefore has a stamp (iteration, topological index, node id). If two writes compete for the
+whole value, for a member, for a user's vote or for a place among the last n entries, the greater stamp wins. Equal
+stamps belong to one node, whose writes are applied in the order of the log. A list contains the same entries for every
+order of the writes, but the sequence of its entries is that of the log. Counters are summed exactly, so that a sum does
+not depend on the order either.
 """
 
 from collections.abc import Callable
@@ -20,22 +20,22 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.workflow.channels import ENTRY_KEYS, EXPIRING_REDUCERS, LIST_REDUCERS, Channel, shape_error
 
 Stamp = tuple[int, int, str]
-"""(iteration, topological index, node id). A write that can only happen after another never has a lesser one."""
+"""(iteration, topological index, node id). A write that depends on another write never has a smaller stamp."""
 
 _BEFORE_ALL_WRITES: Final[Stamp] = (-1, -1, "")
-"""Of what was there before any write."""
+"""The stamp of values from before the first write, such as a default."""
 _WHOLE_VALUE: Final = ""
 _UNITS: Final = 2**1074
 _Key = Callable[[Any], str | None]
 
 
 class ChannelState(msgspec.Struct, frozen=True):
-    """The value of a channel as readers see it, and what the next write needs in addition.
+    """The value of a channel for readers, and the data that the next write needs.
 
     stamps: by member for `merge`, by user for `votes`, by id for `message`, one for the whole value for `replace`.
     entry_stamps: the stamp of each entry of a list.
-    oldest_at: no entry has an earlier time; None if that is not known.
-    remainder: what the shown value of a counter leaves out of the exact sum, largest first.
+    oldest_at: a lower bound of the times of all entries; None if it is not known.
+    remainder: the difference between the exact sum of a counter and `value`, as summands, largest first.
     """
 
     value: Any
@@ -46,7 +46,7 @@ class ChannelState(msgspec.Struct, frozen=True):
 
 
 def initial_channel(channel: Channel | None) -> ChannelState | None:
-    """The state before any write: the declared default, or none."""
+    """The state before the first write: the declared default, or None."""
     return ChannelState(channel.default) if channel is not None and channel.has_default else None
 
 
@@ -62,8 +62,8 @@ def reduce_write(
 ) -> ChannelState:
     """chan-09 (OpenWOP channels-and-reducers, readings, Channels): the state after one more write.
 
-    `at` is the time of the event, in milliseconds. Changes none of its arguments. Never fails: a value of the wrong
-    shape changes nothing, and a state that another reducer made counts as empty if this one cannot go on from it.
+    `at` is the time of the event, in milliseconds. Does not modify its arguments and never fails: a value of the wrong
+    shape changes nothing, and a state of another reducer that this reducer cannot continue counts as empty.
     """
     before = ChannelState(None) if state is None else state
     if shape_error(reducer, value) is not None:
@@ -83,27 +83,27 @@ def _replace(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
 
 
 def _merge(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
-    kept: dict[str, Any] = state.value if is_object(state.value) else {}
+    current: dict[str, Any] = state.value if is_object(state.value) else {}
     newer = {name: member for name, member in value.items() if stamp >= state.stamps.get(name, _BEFORE_ALL_WRITES)}
-    return ChannelState({**kept, **newer}, {**state.stamps, **dict.fromkeys(newer, stamp)})
+    return ChannelState({**current, **newer}, {**state.stamps, **dict.fromkeys(newer, stamp)})
 
 
 def _add_to_counter(state: ChannelState, value: Any, stamp: Stamp) -> ChannelState:
-    del stamp  # A sum has no order.
+    del stamp  # The order of summands does not matter.
     start = state.value if isinstance(state.value, int | float) and isfinite(state.value) else 0
     total = _exact(value) + sum(map(_exact, (start, *state.remainder)))
     nearest = total / _UNITS
     shown = int(nearest) if nearest.is_integer() and abs(nearest) <= MAX_INTEGER else nearest
-    rest: list[float] = []
-    left = total - _exact(shown)
-    while left:
-        rest.append(left / _UNITS)
-        left -= _exact(rest[-1])
-    return ChannelState(shown, remainder=tuple(rest))
+    remainder: list[float] = []
+    missing = total - _exact(shown)
+    while missing:
+        remainder.append(missing / _UNITS)
+        missing -= _exact(remainder[-1])
+    return ChannelState(shown, remainder=tuple(remainder))
 
 
 def _exact(number: float) -> int:
-    """A number as a count of the smallest units that a double can hold."""
+    """A number as a multiple of the smallest positive double, 2^-1074."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * (_UNITS // denominator)
 
@@ -116,12 +116,12 @@ _REDUCERS: Final[dict[str, Callable[[ChannelState, Any, Stamp], ChannelState]]] 
 
 
 class _ListEdit:
-    """The entries of a list while a write is added to it, as copies."""
+    """A copy of the entries of a list, to which one write is applied."""
 
     def __init__(self, state: ChannelState, key: _Key | None) -> None:
         self.entries: list[Any] = list(state.value) if is_array(state.value) else []
         self.order: list[Stamp] = list(state.entry_stamps)
-        if len(self.order) != len(self.entries):  # a default, or what another reducer made
+        if len(self.order) != len(self.entries):  # a default, or a value of another reducer
             self.order = [_BEFORE_ALL_WRITES for _ in self.entries]
         self.key = key
         self.stamps: dict[str, Stamp] = {}
@@ -140,62 +140,63 @@ class _ListEdit:
 
     def drop(self, indices: list[int]) -> None:
         for index in sorted(indices, reverse=True):
-            gone = self.entries.pop(index)
+            entry = self.entries.pop(index)
             del self.order[index]
             if self.key is not None:
-                self.stamps.pop(self.key(_entry_value(gone)) or "", None)
+                self.stamps.pop(self.key(_entry_value(entry)) or "", None)
 
     def prune(self, limit: int, now: int) -> int:
-        """Drop what was written before `limit`; the earliest time that is left."""
-        gone: list[int] = []
+        """Drops the entries from before `limit` and returns the earliest remaining time."""
+        expired: list[int] = []
         oldest = now
         for index, entry in enumerate(self.entries):
-            if not _is_timed(entry):  # written without a time, so it has no age
+            if not _is_timed(entry):  # written without a time, so it does not expire
                 continue
             time: int = entry["_ts"]
             if time < limit:
-                gone.append(index)
+                expired.append(index)
             elif time < oldest:
                 oldest = time
-        self.drop(gone)
+        self.drop(expired)
         return oldest
 
 
 def _add_to_list(
     state: ChannelState, reducer: str, value: Any, at: int, stamp: Stamp, ttl_ms: int | None, max_size: int | None
 ) -> ChannelState:
-    kept = _ListEdit(state, ENTRY_KEYS.get(reducer))
+    edit = _ListEdit(state, ENTRY_KEYS.get(reducer))
     entry, oldest = value, None
     if ttl_ms is not None:
         entry, oldest = {"value": value, "_ts": at}, state.oldest_at
         if oldest is None or oldest < at - ttl_ms:
-            oldest = kept.prune(at - ttl_ms, at)
+            oldest = edit.prune(at - ttl_ms, at)
         oldest = min(oldest, at)
-    if kept.key is None:
-        kept.append(entry, stamp)
+    if edit.key is None:
+        edit.append(entry, stamp)
     else:
-        _add_once(kept, kept.key, reducer, kept.key(value) or "", entry, stamp)
-    excess = 0 if max_size is None else len(kept.entries) - max_size
+        _add_once(edit, edit.key, reducer, edit.key(value) or "", entry, stamp)
+    excess = 0 if max_size is None else len(edit.entries) - max_size
     if excess > 0:
-        # The least stamps go, and among equal ones the first in the log.
-        kept.drop(nsmallest(excess, range(len(kept.order)), key=kept.order.__getitem__))
-    return ChannelState(kept.entries, kept.stamps, kept.order, oldest)
+        # Drop the smallest stamps; of equal stamps, the earliest in the log.
+        edit.drop(nsmallest(excess, range(len(edit.order)), key=edit.order.__getitem__))
+    return ChannelState(edit.entries, edit.stamps, edit.order, oldest)
 
 
-def _add_once(kept: _ListEdit, key: _Key, reducer: str, own: str, entry: Any, stamp: Stamp) -> None:
-    """One entry per key: of a user the latest vote, which moves to the end; of an id the first message."""
-    before = kept.stamps.get(own)
+def _add_once(edit: _ListEdit, key: _Key, reducer: str, own: str, entry: Any, stamp: Stamp) -> None:
+    """Adds an entry of which there is one per key: the latest vote of a user, moved to the end, or the first message
+    with an id."""
+    before = edit.stamps.get(own)
     if before is not None and (stamp < before) == (reducer == "votes"):
         return
     if before is None:
-        kept.append(entry, stamp)
+        edit.append(entry, stamp)
     elif reducer == "votes":
-        kept.drop([kept.find(key, own)])
-        kept.append(entry, stamp)
+        edit.drop([edit.find(key, own)])
+        edit.append(entry, stamp)
     else:
-        index = kept.find(key, own)
-        kept.entries[index], kept.order[index] = entry, stamp
-    kept.stamps[own] = stamp
+        index = edit.find(key, own)
+        edit.entries[index], edit.order[index] = entry, stamp
+    edit.stamps[own] = stamp
 
 
 def _entry_value(entry: Any) -> Any:

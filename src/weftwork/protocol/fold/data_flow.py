@@ -1,13 +1,15 @@
-"""Data flow: the inputs of a node, and the scope of its expressions. Both are derived from the folded state alone.
+"""Data flow: the inputs of a node, the scope of its expressions, and their trust, derived from the folded state alone.
 
-A port takes its own value first (a literal, an expression, a variable or an output of another node); an edge fills a
-port that has none. A node inside a loop sees the outputs of nodes that come round the loop as they were in the
-previous round, so the result does not depend on which node was faster.
+A port that the definition sets (to a literal, an expression, a variable or an output of another node) has that value;
+other ports are filled by edges. A node in a loop sees the outputs of nodes that run later in the loop as they were in
+the previous round, so the result does not depend on which node is faster.
 
-Trust follows the data. A node is untrusted from the moment that something untrusted reaches it: as an input, by an
-expression of its config, as an answer, from a child run, or because it fetches content itself. Everything that it makes
-from then on is untrusted, and stays so wherever it is read, also in a later round of a loop. Trust follows values, not
-control flow: a condition over untrusted content does not mark later nodes as untrusted. Source: RFC 0143.
+Trust follows the data. A node becomes untrusted as soon as untrusted content reaches it: as an input, by an expression
+in its config, as an answer, from a child run, or because it fetches external content itself. Everything that it
+produces from then on is untrusted wherever it is read, also in a later round of a loop. Trust follows values, not
+control flow: a condition on untrusted content does not mark later nodes as untrusted.
+
+Source: RFC 0143.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,9 +31,10 @@ from weftwork.protocol.workflow.node_config import PORTS_NAME, config_references
 
 
 def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any] | None:
-    """data-06 (readings, Determinism): the outputs of a node as another one sees them, None if there are none.
+    """data-06 (readings, Determinism): the outputs of a node as `reader` sees them; None if there are none.
 
-    What comes round a loop is seen as it was in the round before, however fast it is in this one.
+    A reader that runs before the node in a loop sees the outputs of the previous round, even if the node has already
+    completed in this round.
     """
     node = state.nodes.get(node_id)
     if node is None:
@@ -42,7 +45,7 @@ def visible_outputs(state: RunState, reader: str, node_id: str) -> dict[str, Any
 
 
 def is_untrusted_output(state: RunState, reader: str, node_id: str) -> bool:
-    """trust-02 (RFC 0143): whether the outputs that it sees so came from outside, or are made of such."""
+    """trust-02 (RFC 0143): whether the outputs that `visible_outputs` returns are untrusted."""
     node = state.nodes.get(node_id)
     if node is None:
         return False
@@ -52,7 +55,7 @@ def is_untrusted_output(state: RunState, reader: str, node_id: str) -> bool:
 
 
 def reads_untrusted(state: RunState, node_id: str, read: References) -> bool:
-    """trust-02: whether something untrusted stands behind these names, as that node sees them."""
+    """trust-02: whether any value that these references read is untrusted, as the node sees it."""
     known = state.untrusted
     if known is None:
         return False
@@ -66,7 +69,10 @@ def reads_untrusted(state: RunState, node_id: str, read: References) -> bool:
 
 
 def expression_scope(state: RunState, node_id: str, read: References, own: bool = False) -> dict[str, Any]:
-    """The names of an expression, with no more behind them than it reads. `own`: it stands behind that node."""
+    """The variables of an expression, limited to the values that it reads.
+
+    `own`: the expression is evaluated after the node has completed, so it also sees the node's own outputs.
+    """
     node = state.nodes[node_id]
     view = node.view
     if read.variables is None:
@@ -87,7 +93,7 @@ def expression_scope(state: RunState, node_id: str, read: References, own: bool 
 
 
 class NodeScope:
-    """The scope of one node; implements ports.nodes.Scope. Good while the node's start is the newest word on it."""
+    """The scope of one node; implements ports.nodes.Scope. Valid until the node records its next event."""
 
     __slots__ = ("_budget", "_node_id", "_ports", "_state", "_untrusted", "_view")
 
@@ -99,7 +105,8 @@ class NodeScope:
         once: bool = False,
         untrusted: frozenset[str] = frozenset(),
     ) -> None:
-        """`once`: all expressions of the node share one budget, because it answers in one go. `untrusted`: ports."""
+        """`once`: all expressions of the node share one work budget, because an instant node evaluates them together.
+        `untrusted`: the ports with untrusted values."""
         self._untrusted = untrusted
         self._budget = MAX_WORK if once else None
         self._state = state
@@ -138,14 +145,17 @@ class NodeScope:
         return template.render(names, lambda part, shown: wrap(shown) if self._reads_untrusted(part, given) else shown)
 
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
-        """trust-08: whether the value of an expression came from outside, or is made of something that did."""
+        """trust-08: whether the value of an expression is, or is derived from, untrusted content."""
         if self._state.untrusted is None:
             return False
         given = {PORTS_NAME: self._ports, **(more or {})}
         return self._reads_untrusted(self._expression(source, given), given)
 
     def _reads_untrusted(self, expression: Expression, given: dict[str, Any]) -> bool:
-        """Whether it reads something untrusted. Of names that the node itself gives, nobody knows but the node."""
+        """Whether an expression reads an untrusted value.
+
+        The trust of names that the node itself adds is not known, so they count as untrusted if the node is.
+        """
         if reads_untrusted(self._state, self._node_id, expression.references):
             return True
         own = given[PORTS_NAME] is self._ports
@@ -169,7 +179,7 @@ class MissingInput(msgspec.Struct, frozen=True):
 
 
 class FailedInput(msgspec.Struct, frozen=True):
-    """An expression of a port gave no value."""
+    """The expression of a port failed."""
 
     port: str
     code: str
@@ -177,7 +187,7 @@ class FailedInput(msgspec.Struct, frozen=True):
 
 
 def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | MissingInput | FailedInput:
-    """data-03 (readings, Data flow): a port's own value wins; an edge fills a port that has none."""
+    """data-03 (readings, Data flow): the inputs by port. Ports that the definition does not set are filled by edges."""
     place = state.plan.nodes[node_id]
     resolved: dict[str, Any] = {}
     for name, port in place.node.ports.items():
@@ -200,7 +210,7 @@ def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | MissingInp
 
 
 def edge_values(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
-    """data-07 (readings, Data flow): every value that the edges bring, in the order of the graph."""
+    """data-07 (readings, Data flow): the values of all incoming edges, in the order of the graph."""
     nodes = state.plan.nodes
     edges = sorted(nodes[node_id].incoming, key=lambda edge: (nodes[edge.source].index, edge.id))
     found = [(edge, edge_value(state, edge)) for edge in edges]
@@ -208,7 +218,7 @@ def edge_values(state: RunState, node_id: str) -> list[tuple[Edge, Any]]:
 
 
 def edge_value(state: RunState, edge: Edge) -> Any:
-    """What an edge brings: nothing if it was not taken."""
+    """The value that an edge passes to its target; ABSENT if it was not taken or its output has no value."""
     node = state.nodes.get(edge.source)
     if node is None:
         return ABSENT
@@ -221,7 +231,7 @@ def edge_value(state: RunState, edge: Edge) -> Any:
 
 
 def untrusted_inputs(state: RunState, node_id: str) -> frozenset[str]:
-    """trust-02 (RFC 0143): the ports whose value came from outside, or is made of something that did."""
+    """trust-02 (RFC 0143): the ports whose value is, or is derived from, untrusted content."""
     if state.untrusted is None:
         return frozenset()
     ports = state.plan.nodes[node_id].node.ports
@@ -243,8 +253,8 @@ def _is_untrusted_port(state: RunState, node_id: str, port: Port) -> bool:
         return known.is_untrusted_variable(state.nodes[node_id].view, port.variable)
     if port.expression is not None:
         return reads_untrusted(state, node_id, port.expression.references)
-    gives = visible_outputs(state, node_id, port.node_id)
-    return gives is not None and port.output_key in gives and is_untrusted_output(state, node_id, port.node_id)
+    outputs = visible_outputs(state, node_id, port.node_id)
+    return outputs is not None and port.output_key in outputs and is_untrusted_output(state, node_id, port.node_id)
 
 
 def _is_untrusted_edge(state: RunState, edge: Edge) -> bool:
@@ -253,7 +263,8 @@ def _is_untrusted_edge(state: RunState, edge: Edge) -> bool:
 
 
 def _input_edges(state: RunState, node_id: str) -> list[Edge]:
-    """The edges that may fill ports, the one that wins first: what led back here in this round, then by id."""
+    """The edges that can fill ports, in order of precedence: back-edges that fired for this round, then the others,
+    both by id."""
     place = state.plan.nodes[node_id]
     edges = list(place.incoming) if len(place.incoming) < 2 else sorted(place.incoming, key=lambda edge: edge.id)
     if not place.back_edges:
@@ -277,7 +288,10 @@ def _port_value(state: RunState, node_id: str, port: Port) -> Any:
 
 
 def mark_untrusted(state: RunState, fact: Fact) -> None:
-    """trust-03 (RFC 0143): an untrusted fact makes its node untrusted, and what it writes. Before it is folded."""
+    """trust-03 (RFC 0143): marks the node of an untrusted fact, and the variable or answer in it, as untrusted.
+
+    Called before the fact is folded.
+    """
     known = state.untrusted
     if known is None:
         known = state.untrusted = UntrustedValues()
@@ -293,7 +307,7 @@ def mark_untrusted(state: RunState, fact: Fact) -> None:
 
 
 def initialize_trust(state: RunState) -> None:
-    """trust-05 (RFC 0143): a child run begins with what its parent gave it, as it was there."""
+    """trust-05 (RFC 0143): marks the inputs of a child run that were untrusted in its parent."""
     parent = state.header.parent
     if parent is not None and parent.untrusted:
         names = frozenset(parent.untrusted)
@@ -301,7 +315,7 @@ def initialize_trust(state: RunState) -> None:
 
 
 def is_given_untrusted(state: RunState, node_id: str) -> bool:
-    """trust-02 (RFC 0143): whether a node that starts is given content from outside, or fetches some."""
+    """trust-02 (RFC 0143): whether a node that starts reads untrusted content or fetches external content."""
     node, known = state.plan.nodes[node_id].node, state.untrusted
     if node.external_content:
         if known is None:
@@ -326,17 +340,17 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
 CONTENT_FREE_TYPES: Final = frozenset({EFFECT_CLAIMED, INTERRUPT_REMINDER, "cap.breached", "provider.usage"}).union(
     "node.started node.resumed node.skipped node.cancelled run.cancelled version.pinned".split()
 )
-"""Events that carry nothing of what their node made."""
+"""Event types whose payload contains no data of the node."""
 ANSWER_TYPES: Final = frozenset({APPROVAL_REMARK, "interrupt.resolved", "clarification.resolved"}).union(
     "approval.received approval.granted approval.rejected approval.overridden".split()
 )
-"""Events that carry an answer: they are as trusted as the person or system that gave it."""
+"""Event types whose payload contains an answer. Their trust is that of the person or system that answered."""
 
 
 def carries_untrusted(state: RunState, draft: Draft) -> bool:
-    """trust-06 (RFC 0021): whether an event carries something that an untrusted node made, or the inputs of such a run.
+    """trust-06 (RFC 0021): whether the payload of an event contains data of an untrusted node.
 
-    For runs in which there is anything untrusted.
+    Called only for runs with untrusted content.
     """
     kind = draft.type
     if kind in CONTENT_FREE_TYPES or kind in ANSWER_TYPES:
@@ -349,7 +363,7 @@ def carries_untrusted(state: RunState, draft: Draft) -> bool:
 
 
 def is_child_result_untrusted(state: RunState, outcome: dict[str, Any]) -> bool:
-    """trust-05 (RFC 0143): whether what an ended child gives its parent is untrusted. For such runs, likewise."""
+    """trust-05 (RFC 0143): whether the result that an ended child returns to its parent is untrusted."""
     known = state.untrusted
     if known is None:
         return False

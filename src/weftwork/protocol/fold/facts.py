@@ -1,4 +1,4 @@
-"""How the events about nodes, their models and their interrupts change the state of a run. Called by the fold only."""
+"""The state changes of events about nodes, model calls, child runs and interrupts. Called only by the fold."""
 
 from bisect import insort
 from collections.abc import Callable
@@ -21,7 +21,8 @@ from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resol
 
 
 def _model_answered(state: RunState, fact: Fact) -> None:
-    """model-01 (readings, Model calls): an answer that is recorded is not asked for again while the node runs."""
+    """model-01 (readings, Model calls): a recorded answer is reused, and the model is not called again while the node
+    runs."""
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.model_answers[fact.payload["call"]] = fact.payload
@@ -34,7 +35,7 @@ def _output_chunk(state: RunState, fact: Fact) -> None:
 
 
 def _envelope_recorded(state: RunState, fact: Fact) -> None:
-    """env-26 (RFC 0021, deduplication): the first outcome under a correlation id stands, for the life of the run."""
+    """env-26 (RFC 0021, deduplication): the first outcome of a correlation id is kept for the whole run."""
     known = recorded_outcome(fact.payload, fact.content_trust)
     state.envelopes.setdefault(fact.payload["correlationId"], known)
     node = state.nodes.get(fact.node_id or "")
@@ -43,7 +44,8 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
 
 
 def drop_payloads(state: RunState, node: NodeState) -> None:
-    """The payloads that the node sent are no longer needed; the fact that it sent them is kept."""
+    """Drops the payloads of the node's accepted envelopes to free memory, but keeps their outcomes for
+    deduplication."""
     for correlation_id in node.envelope_ids:
         known = state.envelopes.get(correlation_id)
         if known is not None and isinstance(known.outcome, Accepted):
@@ -65,7 +67,7 @@ def _node_state(state: RunState, node_id: str) -> NodeState:
 def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     if node.status == "running":
-        # Only those that died young count: a node that runs for weeks sees many a new release of the host.
+        # Only crashes soon after the start count: a node that runs for weeks survives many restarts of the host.
         node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < EARLY_CRASH_MS else 0
     node.status = "running"
     if node.children:
@@ -92,23 +94,26 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _record_agent(state: RunState, role: str, agent: dict[str, Any]) -> None:
-    """agent-01 (OpenWOP run-snapshot): the first agent of a run, and its first supervisor, are those of the run."""
+    """agent-01 (OpenWOP run-snapshot): the snapshot names the first agent and the first supervisor of a run."""
     if role not in state.agents:
         state.agents[role] = agent
         state.changed_rows.add(("agent", role))
 
 
 def _pending_decision(state: RunState, node_id: str) -> SupervisorDecision | None:
-    """orch-12 (RFC 0007 D): what the supervisor before the node has decided, else what was decided last. It stays so,
-    whatever is decided elsewhere while the node is at it."""
+    """orch-12 (RFC 0007 D): the latest decision of a supervisor directly before the node, else the latest decision.
+
+    It is fixed when the node starts and does not change with later decisions.
+    """
     sources = {edge.source for edge in state.plan.nodes[node_id].incoming}
-    newest = list(reversed(state.decisions.items()))
-    before = [decided for supervisor, decided in newest if supervisor in sources]
-    return before[0] if before else next((decided for _, decided in newest), None)
+    latest_first = list(reversed(state.decisions.items()))
+    before = [decision for supervisor, decision in latest_first if supervisor in sources]
+    return before[0] if before else next((decision for _, decision in latest_first), None)
 
 
 def _child_started(state: RunState, fact: Fact, node_id: str) -> None:
-    """kin-02 (OpenWOP node-packs, core.subWorkflow): a child is there; a node that waits for it needs no memory."""
+    """kin-02 (OpenWOP node-packs, core.subWorkflow): records a child run. A node that awaits it is no longer running,
+    so the run can be unloaded."""
     node, payload = _node_state(state, node_id), fact.payload
     awaited: bool = payload["awaited"]
     node.children[payload["key"]] = ChildState(payload["childRunId"], payload["workflowId"], awaited=awaited)
@@ -131,7 +136,7 @@ def _find_child(state: RunState, fact: Fact, node_id: str) -> tuple[NodeState, C
 
 
 def _child_status(state: RunState, fact: Fact, node_id: str) -> None:
-    """kin-03 (OpenWOP rest-endpoints, status model): a child that waits makes its parent wait likewise."""
+    """kin-03 (OpenWOP rest-endpoints, status model): a parent has the `waiting-*` status of a child that waits."""
     if (found := _find_child(state, fact, node_id)) is None:
         return
     node, child = found
@@ -162,7 +167,7 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
-    """orch-11 (RFC 0006): the newest decision of a supervisor is the one that counts."""
+    """orch-11 (RFC 0006): only the latest decision of a supervisor is kept."""
     payload = fact.payload
     state.decisions.pop(node_id, None)
     untrusted = fact.content_trust == UNTRUSTED
@@ -177,10 +182,10 @@ def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
     state.running.pop(node_id, None)
     state.awaiting_children.pop(node_id, None)
     node.status = "suspended"
-    asked = state.interrupts[fact.payload["interruptId"]]
-    asked.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
-    if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None and not is_node_outcome_interrupt(asked.data):
-        # It stopped by itself to ask, so nothing of it is under way.
+    interrupt = state.interrupts[fact.payload["interruptId"]]
+    interrupt.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
+    if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None and not is_node_outcome_interrupt(interrupt.data):
+        # The node itself requested the interrupt and returned, so its effect is not in progress.
         whole.status = "free"
     state.suspended[node_id] = node
     state.changed_rows.add(("node", node_id))
@@ -192,7 +197,7 @@ def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:
     node.resumed_at = fact.timestamp
     node.entry_sequence = fact.sequence
     if node.open_children:
-        # It goes on waiting for them, once it was called.
+        # The node is called once with the answer, and then continues to wait for its children.
         state.awaiting_children[node_id] = node
         state.pending_calls.add(node_id)
     else:
@@ -213,7 +218,7 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node.retry_at = fact.timestamp + fact.payload.get("delayMs", 0)
     node.error = fact.payload.get("lastError")
     if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
-        # It failed, and whoever says that it may be tried again says that it did not happen.
+        # A retryable failure of a node with an effect means that the effect did not happen.
         whole.status = "free"
     state.retrying[node_id] = node
     state.changed_rows.add(("node", node_id))
@@ -223,6 +228,7 @@ def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     index: int = fact.payload["index"]
     node.map_items[index] = fact.payload["output"]
+    # The item is complete, so its effects and model answers are no longer needed.
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
         del node.effects[place]
     for call in [each for each in node.model_answers if each.startswith(f"{index}/")] if node.model_answers else ():
@@ -230,7 +236,7 @@ def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
-    """eff-05 (OpenWOP idempotency, layer 2): from here on the effect may have happened."""
+    """eff-05 (OpenWOP idempotency, layer 2): from this event on the effect may have happened."""
     node = _node_state(state, node_id)
     effect = node.effects.setdefault(effect_ref_of(fact.payload), EffectState())
     effect.status = "open"
@@ -240,7 +246,8 @@ def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
 
 
 def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
-    """eff-06 (OpenWOP idempotency, layer 2): results and failures are kept, and later entries of the node get them."""
+    """eff-06 (OpenWOP idempotency, layer 2): the recorded result or failure is returned to later entries of the
+    node."""
     payload = fact.payload
     effect = _node_state(state, node_id).effects[effect_ref_of(payload)]
     effect.output = payload.get("output")
@@ -274,7 +281,7 @@ def _forget_children(node: NodeState) -> None:
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
     node = _end_node(state, node_id)
     if node.status == "pending" and node.visits:
-        # It failed without a start, and in a loop that counts as one: such a loop would never end.
+        # A node in a loop that fails without starting counts as an execution; otherwise such a loop would never end.
         state.executions += 1
     node.status = "failed"
     node.error = fact.payload["error"]
@@ -336,48 +343,48 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
 
 
 def _interrupt_resolved(state: RunState, fact: Fact) -> None:
-    found = state.interrupts[fact.payload["interruptId"]]
-    found.status = "resolved"
-    state.open_interrupts.pop(found.interrupt_id, None)
-    state.changed_rows.add(("interrupt", found.interrupt_id))
+    interrupt = state.interrupts[fact.payload["interruptId"]]
+    interrupt.status = "resolved"
+    state.open_interrupts.pop(interrupt.interrupt_id, None)
+    state.changed_rows.add(("interrupt", interrupt.interrupt_id))
     payload = fact.payload
     value = payload.get("resumeValue")
-    by = value.get("decidedBy") if found.kind == "approval" and is_object(value) else payload.get("resolvedBy")
-    state.resolutions[found.key] = Resolution(
+    by = value.get("decidedBy") if interrupt.kind == "approval" and is_object(value) else payload.get("resolvedBy")
+    state.resolutions[interrupt.key] = Resolution(
         value,
         payload.get("outcome"),
         payload.get("reason"),
         by,
         fact.timestamp,
-        dict(found.votes),
-        found.kind,
-        found.node_id,
-        found.data,
+        dict(interrupt.votes),
+        interrupt.kind,
+        interrupt.node_id,
+        interrupt.data,
         fact.content_trust == UNTRUSTED,
     )
-    if found.node_id in state.suspended:
-        insort(state.resumable, (state.plan.nodes[found.node_id].index, found.node_id))
+    if interrupt.node_id in state.suspended:
+        insort(state.resumable, (state.plan.nodes[interrupt.node_id].index, interrupt.node_id))
 
 
 def _approval_voted(state: RunState, fact: Fact) -> None:
-    """appr-04 (interrupt-profiles, quorum): the newest vote of each counts."""
+    """appr-04 (interrupt-profiles, quorum): only the latest vote of each principal counts."""
     node_id = fact.node_id or ""
-    found = (
+    interrupt = (
         state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
     )
-    if found is None or found.status != "open":
+    if interrupt is None or interrupt.status != "open":
         return
-    found.response_count += 1
+    interrupt.response_count += 1
     if fact.type != events.APPROVAL_REMARK:
         action = "accept" if fact.type == "approval.granted" else "reject"
-        found.votes = {**found.votes, fact.payload["principal"]: action}
-        state.changed_rows.add(("interrupt", found.interrupt_id))
+        interrupt.votes = {**interrupt.votes, fact.payload["principal"]: action}
+        state.changed_rows.add(("interrupt", interrupt.interrupt_id))
 
 
 def _reminder_sent(state: RunState, fact: Fact) -> None:
-    found = state.interrupts[fact.payload["interruptId"]]
-    found.reminders_sent = max(found.reminders_sent, fact.payload["number"])
-    state.changed_rows.add(("interrupt", found.interrupt_id))
+    interrupt = state.interrupts[fact.payload["interruptId"]]
+    interrupt.reminders_sent = max(interrupt.reminders_sent, fact.payload["number"])
+    state.changed_rows.add(("interrupt", interrupt.interrupt_id))
 
 
 def _conversation_changed(state: RunState, fact: Fact) -> None:

@@ -1,7 +1,7 @@
-"""The fold: header and log in, state of the run out. Deterministic, and the only way to a state.
+"""The fold: computes the state of a run from its header and log. It is deterministic and the only source of run states.
 
-A live run advances its state by the facts just decided; a cold one folds the whole log. Both call
-`apply`, one fact at a time, so both agree. Unknown event types change nothing (OpenWOP run-event).
+A run in memory applies the facts that were just decided; a run that is loaded folds its whole log. Both call `apply`
+for one fact at a time, so they have the same result. Unknown event types change nothing (OpenWOP run-event).
 """
 
 from bisect import insort
@@ -25,21 +25,21 @@ BREACH_CODES: Final = {
     "run-duration": ("run_timeout", "The run reached its time limit."),
     "loop-iterations": (
         "loop_limit_exceeded",
-        "A supervised loop went round as often as it may. Let its supervisor end it, or let it go round more often: "
-        "configurable.maxLoopIterations of the run, or iterationCap of the dispatch.",
+        "A supervised loop reached its limit of iterations. Let the supervisor end the loop earlier, or raise "
+        "configurable.maxLoopIterations of the run or iterationCap of the dispatch node.",
     ),
 }
-"""lim-01 (OpenWOP capabilities, limits): breach kind -> code and message of the failed run."""
+"""lim-01 (OpenWOP capabilities, limits): kind of breached limit -> error code and message of the run."""
 
 
 def initial_variables(plan: Plan, inputs: dict[str, Any]) -> dict[str, Any]:
-    """data-01 (OpenWOP run-options): defaults of the definition, then the caller's inputs by name."""
+    """data-01 (OpenWOP run-options): the defaults of the definition, overridden by the caller's inputs."""
     defaults = {v.name: v.default for v in plan.workflow.variables if v.has_default}
     return {**defaults, **inputs}
 
 
 def fold(plan: Plan, header: RunHeader, inputs: dict[str, Any], facts: Iterable[Fact]) -> RunState:
-    """fold-01: the state after these facts, which must be a prefix of one run's log."""
+    """fold-01: the state after `facts`, which must be a prefix of the run's log."""
     state = RunState(plan, header, inputs)
     for fact in facts:
         apply(state, fact)
@@ -47,7 +47,7 @@ def fold(plan: Plan, header: RunHeader, inputs: dict[str, Any], facts: Iterable[
 
 
 def apply(state: RunState, fact: Fact) -> None:
-    """fold-01: advance the state by one fact."""
+    """fold-01: updates the state with the next fact of the log."""
     state.last_sequence = fact.sequence
     kind = fact.type
     state.status = next_status(state.status, kind)
@@ -67,8 +67,8 @@ def apply(state: RunState, fact: Fact) -> None:
 
 
 def _update_waiting_status(state: RunState) -> None:
-    """int-01 (RFC 0094 E), kin-03: a run with an open interrupt waits for it, whatever else still runs; so does one
-    with a child that waits."""
+    """int-01 (RFC 0094 E), kin-03: a run with an open interrupt or a waiting child has a `waiting-*` status, even if
+    other nodes still run."""
     if state.status == "running" or state.status.startswith("waiting-"):
         waiting = state.first_open_interrupt if state.suspended else None
         if waiting is not None:
@@ -85,8 +85,8 @@ def _run_started(state: RunState, fact: Fact) -> None:
     state.variables = initial_variables(state.plan, state.inputs)
     state.changed_rows.update(("variable", name) for name in state.variables)
     for name, channel in state.plan.workflow.channels.items():
-        if (begun := initial_channel(channel)) is not None:
-            state.channels[name] = begun
+        if (initial := initial_channel(channel)) is not None:
+            state.channels[name] = initial
             state.changed_rows.add(("channel", name))
     view = initial_view(state.variables)
     for node_id in state.plan.entries:
@@ -121,8 +121,8 @@ def _cap_breached(state: RunState, fact: Fact) -> None:
 def _loopback_limit(state: RunState, fact: Fact) -> None:
     details = {name: fact.payload[name] for name in ("nodeId", "iterations", "limit")}
     message = (
-        "A loop went round as often as it may. Give an edge that leads back a condition that ends it, "
-        "or let it go round more often with settings.maxLoopbackIterations."
+        "A loop reached its limit of iterations. Give its back-edge a condition that ends the loop, "
+        "or raise settings.maxLoopbackIterations."
     )
     state.stop = RunStop({"code": "loop_limit_exceeded", "message": message, "details": details})
 
@@ -133,12 +133,12 @@ def _pause_requested(state: RunState, fact: Fact) -> None:
 
 
 def _run_paused(state: RunState, fact: Fact) -> None:
-    """run-12 (OpenWOP rest-endpoints): what still runs is interrupted, and starts again when the run goes on."""
+    """run-12 (OpenWOP rest-endpoints): nodes that still run are interrupted, and start again when the run resumes."""
     state.pausing = None
     state.paused_at = fact.timestamp
     for node_id, node in state.running.items():
         if node.children:
-            # Another attempt would know none of them: it is called again instead.
+            # A new attempt would lose its children, so the same attempt is called again after the pause.
             state.awaiting_children[node_id] = node
             continue
         node.status = "pending"
@@ -153,7 +153,7 @@ def _run_resumed(state: RunState, fact: Fact) -> None:
 
 
 def _variable_changed(state: RunState, fact: Fact) -> None:
-    """data-05 (readings, Determinism): the greatest stamp wins, not the last to arrive."""
+    """data-05 (readings, Determinism): the write with the greatest stamp wins, not the last one in the log."""
     name, value = fact.payload["name"], fact.payload.get("next")
     stamp = _stamp(state, fact)
     if stamp is not None:
@@ -169,7 +169,8 @@ def _variable_changed(state: RunState, fact: Fact) -> None:
 
 
 def _channel_written(state: RunState, fact: Fact) -> None:
-    """fold-03 (OpenWOP channels): the reducer named in the event governs; bounds are those of the declaration."""
+    """fold-03 (OpenWOP channels): the event names the reducer; `ttlMs` and `maxSize` come from the channel's
+    declaration, or from the node's config if the channel is not declared."""
     payload = fact.payload
     name = payload["channel"]
     declared = state.plan.workflow.channels.get(name)
@@ -195,7 +196,7 @@ def _stamp(state: RunState, fact: Fact) -> Stamp | None:
 
 
 def _version_pinned(state: RunState, fact: Fact) -> None:
-    """ver-01 (OpenWOP version-negotiation): the first pin of a change stands."""
+    """ver-01 (OpenWOP version-negotiation): the first pinned version of a change is final."""
     state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
 
 
@@ -225,4 +226,4 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
 }
 
 FOLDED_TYPES: Final = frozenset((*_CHANGES, *NODE_CHANGES))
-"""The types that mean something to the fold; all others change nothing."""
+"""The event types that the fold handles. All others change nothing."""

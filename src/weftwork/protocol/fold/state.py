@@ -1,7 +1,6 @@
-"""The state of a run, as the fold of its log computes it: the run, its nodes, and which of its values are untrusted.
+"""The state of a run as the fold computes it: the run, its nodes, and its untrusted values.
 
-Two questions about a state are answered here as well: whether the run is parked (it only waits for people or for child
-runs), and when it has to be woken up.
+`is_parked` tells whether a run only waits for people or child runs, and `next_wake_at` when it must be woken up.
 """
 
 from typing import Any, Literal
@@ -30,87 +29,90 @@ class SupervisorDecision(msgspec.Struct, frozen=True):
 
 
 class NodeState(msgspec.Struct):
-    """What is known of one node, in the present round of the loops around it."""
+    """The state of a node in the current round of the loops that contain it."""
 
     status: NodeStatus
     attempt: int = 0
     entry_sequence: int = -1
-    """The sequence of the event that last let it run: no two entries of a node share it, in whatever round."""
+    """The sequence of the event that last started or resumed the node. It identifies one entry, across all rounds."""
     failures: int = 0
-    """Attempts that failed and were followed by another one."""
+    """Failed attempts that were retried."""
     started_at: int = 0
     first_started_at: int = 0
-    """When its first attempt in this round started."""
+    """When the first attempt in this round started."""
     crashes: int = 0
-    """Attempts that ended with their process, and were followed by another one."""
+    """Consecutive attempts that were lost in a crash of the host soon after their start."""
     resumed_at: int = 0
-    """When it was last entered again with an answer; time in which it waited for one does not count."""
+    """When the node was last resumed with an answer. Time spent waiting does not count towards its time limit."""
     retry_at: int = 0
     outputs: dict[str, Any] = {}
     error: dict[str, Any] | None = None
     epoch: int = 0
-    """Rounds of all loops that lie behind it: never less than before it in the graph, more with each round."""
+    """A counter that grows with each round of a loop and never decreases along an edge; part of the stamp of writes."""
     view: VariableView = EMPTY_VIEW
-    """Variables as it sees them; once it has written, as those after it do."""
+    """The variables that the node sees, including its own writes."""
     previous_outputs: dict[str, Any] | None = None
-    """Its outputs of the round before."""
+    """The outputs of the previous round."""
     map_items: dict[int, Any] = {}
     effects: dict[EffectRef, EffectState] = {}
     streaming: bool = False
-    """Whether the last piece of a streamed answer is still to come."""
+    """Whether a streamed answer has not received its last chunk."""
     envelope_ids: list[str] = []
-    """Correlation ids of its envelopes, while it may ask for their payloads again."""
+    """Correlation ids of the node's envelopes whose payloads are still kept."""
     model_answers: dict[str, dict[str, Any]] = {}
-    """Answers of models, by the name of the call."""
+    """Recorded model answers by the name of the call."""
     visits: int = 0
-    """How often loops have come round to it, over the whole run."""
+    """Number of loop rounds that reset this node, over the whole run."""
     interrupts: int = 0
-    """How often it has asked, over the whole run."""
+    """Number of interrupts that the node has requested, over the whole run."""
     children: dict[str, ChildState] = {}
     """Child runs of this entry by key, in the order of their start."""
     open_children: int = 0
-    """How many of them it waits for."""
+    """Number of children that the node still waits for."""
     failed_children: int = 0
-    """How many ended, and not well."""
+    """Number of children that ended without completing."""
     last_child_event: int = -1
-    """The sequence of the newest fact about them."""
+    """The sequence of the latest event about a child."""
     decision: SupervisorDecision | None = None
-    """Of a dispatch: the decision that it carries out."""
+    """The decision that a dispatch node carries out."""
     waiting_children: dict[str, str] = {}
-    """Those of them that wait for people, with their status."""
+    """Keys of the children that wait for people, with their status."""
     untrusted: bool = False
-    """Whether content from outside has reached it in this round, and with it all that it makes."""
+    """Whether untrusted content has reached the node in this round, so that everything it produces is untrusted."""
     previous_untrusted: bool = False
-    """Whether its outputs of the round before were so."""
+    """Whether the outputs of the previous round are untrusted."""
 
     @property
     def time_limit_start(self) -> int:
-        """From when its time limit counts."""
+        """The time from which the node's time limit counts."""
         return max(self.started_at, self.resumed_at)
 
 
 class UntrustedValues(msgspec.Struct):
-    """Values, not names: of a variable, the writes that were so. Nodes know it of themselves."""
+    """The untrusted values of a run, except outputs: `NodeState.untrusted` covers these.
+
+    Trust belongs to a write of a variable, not to its name.
+    """
 
     variables: dict[str, set[Stamp]] = {}
-    """By name, the stamps of such writes."""
+    """Stamps of untrusted writes by variable."""
     answers: set[str] = set()
-    """Keys of questions that were answered so."""
+    """Keys of interrupts with an untrusted answer."""
     inputs: frozenset[str] = frozenset()
 
     def is_untrusted_variable(self, view: VariableView, name: str) -> bool:
-        """Whether the value that counts in a view is one of these."""
+        """Whether the value of a variable in a view is untrusted."""
         stamps = self.variables.get(name)
         entry = view.get(name) if stamps else None
         return entry is not None and stamps is not None and entry[0] in stamps
 
     def is_untrusted_final(self, stamps: dict[str, Stamp], name: str) -> bool:
-        """The same of the value that the run has in the end."""
+        """Whether the final value of a variable is untrusted. `stamps` holds the stamps of the final values."""
         return stamps.get(name, INITIAL_STAMP) in self.variables.get(name, ())
 
 
 class Artifact(msgspec.Struct):
-    """Where in the log an artifact stands."""
+    """An artifact and the sequence of the event that contains it."""
 
     artifact_type: str
     node_id: str
@@ -119,12 +121,12 @@ class Artifact(msgspec.Struct):
 
 
 class RunStop(msgspec.Struct, frozen=True):
-    """The run is to end: nothing new starts and running nodes are stopped. `error` None means cancelled."""
+    """The run must end: no new nodes start and running nodes are stopped. Without an `error` the run is cancelled."""
 
     error: dict[str, Any] | None
     reason: str | None = None
     parent_run_id: str | None = None
-    """The run that had it cancelled."""
+    """The parent run that requested the cancellation."""
 
 
 ChangedRow = tuple[RowKind, str]
@@ -136,16 +138,16 @@ class RunState(msgspec.Struct, eq=False):
     plan: Plan
     header: RunHeader
     inputs: dict[str, Any]
-    """The caller's inputs with hidden values resolved; the header holds their masked form."""
+    """The caller's inputs with hidden values resolved; the header contains them masked."""
     hidden_values: list[Any] = []
-    """Values that the log hides, oldest first, as far as a log that was read again has shown."""
+    """Hidden values of the log, oldest first. Filled only when a log is loaded from the store."""
     status: Status = "pending"
     last_sequence: int = -1
     started_at: int | None = None
     completed_at: int | None = None
     paused_at: int | None = None
     pausing: str | None = None
-    """The drain policy of a pause that was asked for and is not there yet."""
+    """The drain policy of a requested pause that has not taken effect."""
     pause_reason: str | None = None
     error: dict[str, Any] | None = None
     outputs: dict[str, Any] | None = None
@@ -154,56 +156,57 @@ class RunState(msgspec.Struct, eq=False):
     channels: dict[str, ChannelState] = {}
     artifacts: dict[str, Artifact] = {}
     envelopes: dict[str, RecordedOutcome] = {}
-    """What became of the envelopes of models, by correlation id."""
+    """Outcomes of model envelopes by correlation id."""
     interrupts: dict[str, InterruptState] = {}
     open_interrupts: dict[str, InterruptState] = {}
     nodes: dict[str, NodeState] = {}
     running: dict[str, NodeState] = {}
     suspended: dict[str, NodeState] = {}
     awaiting_children: dict[str, NodeState] = {}
-    """Nodes that wait for child runs. They run, and nothing of them is in memory."""
+    """Nodes that wait for child runs. Their status is running, but no task in memory executes them."""
     pending_calls: set[str] = set()
-    """Nodes among them that have not been called since they, or the run after a pause, went on."""
+    """Nodes in `awaiting_children` that must be called because they, or the run after a pause, were resumed."""
     decisions: dict[str, SupervisorDecision] = {}
-    """By the supervisor's node id, the newest last."""
+    """The latest decision of each supervisor by node id, in the order in which they were made."""
     decision_count: int = 0
     dispatches: int = 0
     agents: dict[str, dict[str, Any]] = {}
-    """The AgentRef of the run, and that of its orchestrator."""
+    """The AgentRef of the run (`agent`) and of its orchestrator (`runOrchestrator`)."""
     children_started: int = 0
     retrying: dict[str, NodeState] = {}
     resolutions: dict[str, Resolution] = {}
-    """What became of interrupts, by key, for the whole run."""
+    """Resolutions of interrupts by key, over the whole run."""
     conversations: dict[str, Conversation] = {}
     resumable: list[tuple[int, str]] = []
-    """Suspended nodes that have their answer."""
+    """Suspended nodes whose interrupt is resolved."""
     ready: list[tuple[int, str]] = []
     to_skip: list[tuple[int, str]] = []
     to_fail: list[tuple[int, str]] = []
-    """Nodes that fail without a start, because a condition before them could not be judged."""
+    """Nodes that fail without starting, because the condition of an incoming edge could not be evaluated."""
     failures: list[tuple[int, str]] = []
     tallies: dict[str, EdgeTally] = {}
     settled_edges: dict[str, str] = {}
-    """How edges into a loop have settled, by id; a new round counts them again."""
+    """Outcomes of edges by id, where they differ from the status of the source or the target is in a loop: a new round
+    counts them again."""
     deferred_edges: list[Edge] = []
-    """Edges out of a loop that has not ended."""
+    """Edges of settled nodes that leave a loop which has not ended."""
     unsettled_in_loop: dict[int, int] = {}
-    """How many nodes of a loop are not settled in this round."""
+    """Number of nodes of a loop that are not settled in the current round."""
     finished_loops: set[int] = set()
     loop_rounds: dict[int, int] = {}
     fired_edges: dict[int, frozenset[str]] = {}
     stuck_loops: dict[int, dict[str, Any] | None] = {}
-    """Loops that cannot go on, with the error of one whose condition cannot be judged, or None for one that wants
-    a round too many. The run ends for it when nothing else is left to do."""
+    """Loops that cannot continue: with an error if a condition could not be evaluated, or None if the limit of rounds
+    is reached. The run fails once it has no other work left."""
     condition_budget: int = 0
-    """What is left of the work that the conditions which are judged together may cost."""
+    """The remaining work budget of the conditions that are evaluated together."""
     versions: dict[str, int] = {}
     """Pinned versions by the id of the change."""
     executions: int = 0
     stop: RunStop | None = None
     untrusted: UntrustedValues | None = None
     changed_rows: set[ChangedRow] = set()
-    """What changed since the caller last cleared it: the cached rows that must be written again."""
+    """Rows of the projection that changed and must be written. The caller clears the set after writing."""
 
     def __post_init__(self) -> None:
         self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
@@ -214,24 +217,24 @@ class RunState(msgspec.Struct, eq=False):
 
     @property
     def first_open_interrupt(self) -> InterruptState | None:
-        """The open interrupt that stands first in the plan's order."""
+        """The open interrupt whose node comes first in the order of the plan."""
         found = [each for each in self.open_interrupts.values() if each.node_id in self.suspended]
         return min(found, key=lambda each: self.plan.nodes[each.node_id].index, default=None)
 
     @property
     def active_nodes(self) -> dict[str, NodeState]:
-        """Nodes that run, here or by their children."""
+        """Nodes with the status running, including those that wait for child runs."""
         return {**self.running, **self.awaiting_children} if self.awaiting_children else self.running
 
     @property
     def node_with_waiting_child(self) -> str | None:
-        """The node with a child that waits for people, that stands first in the plan's order."""
+        """The first node, in the order of the plan, with a child that waits for people."""
         found = [node_id for node_id, node in self.awaiting_children.items() if node.waiting_children]
         return min(found, key=lambda node_id: self.plan.nodes[node_id].index, default=None)
 
     @property
     def current_node(self) -> str | None:
-        """The node that waits for an answer, else the running or retrying one that stands first in the order."""
+        """The first node that waits for an answer, else the first one that runs or waits for a retry."""
         if self.suspended and (waiting := self.first_open_interrupt) is not None:
             return waiting.node_id
         if self.awaiting_children and (mirrored := self.node_with_waiting_child) is not None:
@@ -245,8 +248,7 @@ class RunState(msgspec.Struct, eq=False):
 
 
 def is_parked(state: RunState) -> bool:
-    """park-01 (host): nothing of the run is under way here or can begin before somebody answers, a child has ended,
-    somebody cancels, or time passes."""
+    """park-01 (host): whether the run has no work until an answer, the end of a child, a cancel request or a timer."""
     idle = state.status in WAITING_STATUSES or (state.status == "running" and bool(state.awaiting_children))
     if not idle or state.stop is not None or state.pausing is not None:
         return False
@@ -255,16 +257,17 @@ def is_parked(state: RunState) -> bool:
 
 
 def may_unload(state: RunState, limit: int | None, now: int) -> bool:
-    """park-02 (host): whether a run is parked, and nothing of it is due."""
+    """park-02 (host): whether a run is parked and no timer of it is due."""
     return is_parked(state) and ((when := next_wake_at(state, limit)) is None or when > now)
 
 
 def next_wake_at(state: RunState, limit: int | None) -> int | None:
-    """park-02 (host): the earliest deadline or reminder of an open interrupt, or the end of the run's time limit."""
-    found = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
-    for asked in state.open_interrupts.values():
-        found += [when for when in (asked.due, asked.next_reminder) if when is not None]
+    """park-02 (host): the earliest timeout or reminder of an open interrupt, timeout of a node that waits for children,
+    or end of the run's time limit `limit`. None if there is no timer."""
+    times = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
+    for interrupt in state.open_interrupts.values():
+        times += [when for when in (interrupt.due, interrupt.next_reminder) if when is not None]
     for node_id, node in state.awaiting_children.items():
-        if (given := state.plan.nodes[node_id].node.timeout_ms) > 0:
-            found.append(node.time_limit_start + given)
-    return min(found, default=None)
+        if (timeout_ms := state.plan.nodes[node_id].node.timeout_ms) > 0:
+            times.append(node.time_limit_start + timeout_ms)
+    return min(times, default=None)

@@ -1,8 +1,9 @@
-"""Traversal of the graph: what the end of a node means for the nodes after it. Called by the fold only.
+"""Traversal of the graph: the effect of a settled node on the nodes after it. Called only by the fold.
 
-Theory. When a node is settled, each edge out of it is settled once: taken, or not taken, as its condition says. A node
-whose incoming edges are all settled is scheduled: it runs, is skipped, or fails. A loop defers the edges that leave it
-until the loop has ended. The result depends on how nodes ended, and never on the order in which they ended.
+Theory of operation. When a node is settled (completed, failed or skipped), its condition decides for each outgoing edge
+whether it is taken. A node whose incoming edges are all settled is scheduled: it runs, is skipped, or fails. Edges that
+leave a loop are deferred until the loop has ended. The result depends on the outcomes of nodes, never on the order in
+which they ended.
 """
 
 from bisect import insort
@@ -21,9 +22,9 @@ from weftwork.protocol.workflow.plan import HANDLES_FAILURE, EdgeOutcome, EdgeTa
 
 
 def settle_node(state: RunState, node_id: str) -> None:
-    """A node has completed, failed or was skipped: tell every node after it."""
+    """Settles the outgoing edges of a node that has completed, failed or been skipped, and ends rounds of its loops."""
     place = state.plan.nodes[node_id]
-    # expr-06: one budget for all conditions that are judged here, because nothing comes between them.
+    # expr-06: the conditions that are evaluated here share one budget, because they block the host together.
     state.condition_budget = MAX_WORK
     for edge in place.outgoing:
         if place.loop_exits and not state.finished_loops.issuperset(place.loop_exits.get(edge.id, ())):
@@ -34,36 +35,37 @@ def settle_node(state: RunState, node_id: str) -> None:
         state.unsettled_in_loop[loop] -= 1
     for loop in place.loops:
         if state.unsettled_in_loop[loop] == 0 and loop not in state.finished_loops and _end_round(state, loop):
-            # This node belongs to a new round now, and so does every loop around it.
+            # A new round started: the node and the outer loops are no longer settled.
             return
 
 
 def schedule_node(state: RunState, node_id: str, runs: bool, fault: tuple[str, str] | None = None) -> None:
-    """A node is decided: it is ready, to be skipped, or to fail."""
+    """Schedules a node whose incoming edges are all settled: it becomes ready, to be skipped, or to fail."""
     place = state.plan.nodes[node_id]
     sources = [state.nodes[edge.source] for edge in place.incoming]
-    known = state.nodes.get(node_id)
+    previous = state.nodes.get(node_id)
     if len(sources) == 1:
-        # Most nodes: a generator each for epoch and view would cost more than the rest of this function.
+        # Most nodes have one source. Generators for epoch and view would cost more than the rest of this function.
         node = NodeState("pending", epoch=sources[0].epoch, view=sources[0].view)
     else:
         epoch = max((source.epoch for source in sources), default=0)
         node = NodeState("pending", epoch=epoch, view=merge_views(source.view for source in sources))
-    if known is not None:
-        node.previous_outputs = known.previous_outputs
-        node.interrupts = known.interrupts
-        node.visits = known.visits
-        node.previous_untrusted = known.previous_untrusted
+    if previous is not None:
+        node.previous_outputs = previous.previous_outputs
+        node.interrupts = previous.interrupts
+        node.visits = previous.visits
+        node.previous_untrusted = previous.previous_untrusted
     state.nodes[node_id] = node
     if fault is not None and not place.node.disabled:
-        node.error = {"code": fault[0], "message": f"A condition before this node cannot be judged: {fault[1]}"}
+        message = f"The condition of an incoming edge cannot be evaluated: {fault[1]}"
+        node.error = {"code": fault[0], "message": message}
         insort(state.to_fail, (place.index, node_id))
     else:
         _enqueue(state, place, runs)
 
 
 def schedule_entry_node(state: RunState, node_id: str, node: NodeState) -> None:
-    """A node with nothing before it is ready, unless it is to be skipped."""
+    """Schedules a node without incoming edges: it becomes ready, or to be skipped if it is disabled."""
     state.nodes[node_id] = node
     _enqueue(state, state.plan.nodes[node_id], True)
 
@@ -78,27 +80,28 @@ def _settle_edge(state: RunState, edge: Edge) -> None:
     tally = state.tallies.get(edge.target)
     if tally is None:
         tally = state.tallies[edge.target] = EdgeTally(len(target.incoming))
-    ended = state.nodes[edge.source].status
-    way: str = ended
+    source_status = state.nodes[edge.source].status
+    outcome: str = source_status
     source = nodes[edge.source].node.declaration
     if source.role and ends_loop(source, target.node.declaration, state.nodes[edge.source].outputs):
-        way = "skipped"
+        outcome = "skipped"
     elif edge.condition is not None or source.branching:
-        way = _edge_outcome(state, edge, tally)
-    if way != ended or target.counted_loop is not None:
-        state.settled_edges[edge.id] = way
-    tally.count(way)
+        outcome = _edge_outcome(state, edge, tally)
+    if outcome != source_status or target.counted_loop is not None:
+        state.settled_edges[edge.id] = outcome
+    tally.count(outcome)
     if tally.open == 0:
         schedule_node(state, edge.target, is_rule_satisfied(target.trigger_rule, tally), tally.fault)
 
 
 def ends_loop(source: NodeDeclaration, target: NodeDeclaration, outputs: dict[str, Any]) -> bool:
-    """orch-05 (readings, Loops): a supervisor that terminates skips its dispatch, and with it ends their loop."""
+    """orch-05 (readings, Loops): whether a supervisor decided to terminate, which skips its dispatch node and ends the
+    loop."""
     return source.role == "supervisor" and target.role == "dispatch" and outputs.get("kind") == "terminate"
 
 
 def _edge_outcome(state: RunState, edge: Edge, tally: EdgeTally) -> EdgeOutcome:
-    """wf-14 (readings, Conditions): an edge that is not taken counts as a skipped node before it."""
+    """wf-14 (readings, Conditions): the outcome of an edge. An edge that is not taken counts as skipped."""
     node = state.nodes[edge.source]
     branching = state.plan.nodes[edge.source].node.declaration.branching
     if node.status == "completed" and branching and edge.source_output not in node.outputs:
@@ -114,17 +117,20 @@ def _edge_outcome(state: RunState, edge: Edge, tally: EdgeTally) -> EdgeOutcome:
 
 
 def _end_round(state: RunState, number: int) -> bool:
-    """wf-15 (readings, Loops): at the end of a round, begin the next one or let the loop end. Whether it goes on."""
+    """wf-15 (readings, Loops): at the end of a round, starts the next one or ends the loop.
+
+    Returns False if the loop has ended, and True if it has a new round or is stuck.
+    """
     loop = state.plan.loops[number]
     state.condition_budget = MAX_WORK
     fired: set[str] = set()
     for edge in loop.back_edges:
-        judged = EdgeTally(0)
-        if _is_back_edge_taken(state, edge, judged):
+        tally = EdgeTally(0)
+        if _is_back_edge_taken(state, edge, tally):
             fired.add(edge.id)
-        if judged.fault is not None:
-            code, message = judged.fault
-            message = f"The condition of edge {edge.id} cannot be judged: {message}"
+        if tally.fault is not None:
+            code, message = tally.fault
+            message = f"The condition of edge {edge.id} cannot be evaluated: {message}"
             return _mark_stuck(state, number, {"code": code, "message": message})
     if fired:
         if state.loop_rounds.get(number, 0) >= state.plan.max_rounds(number):
@@ -132,11 +138,11 @@ def _end_round(state: RunState, number: int) -> bool:
         _start_round(state, number, frozenset(fired))
         return True
     state.finished_loops.add(number)
-    # In the order of the graph: how far the budget reaches must not depend on who was first.
-    held = sorted(state.deferred_edges, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
+    # In the order of the graph, so that the use of the budget does not depend on which node ended first.
+    deferred = sorted(state.deferred_edges, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
     state.deferred_edges = []
     state.condition_budget = MAX_WORK
-    for edge in held:
+    for edge in deferred:
         if state.finished_loops.issuperset(state.plan.nodes[edge.source].loop_exits[edge.id]):
             _settle_edge(state, edge)
         else:
@@ -145,29 +151,29 @@ def _end_round(state: RunState, number: int) -> bool:
 
 
 def _mark_stuck(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
-    """The loop can neither go on nor end, so no round of a loop around it is ever over."""
+    """Marks a loop that can neither continue nor end, so that the rounds of outer loops cannot end either."""
     state.stuck_loops[number] = failure
     for around in state.plan.nodes[state.plan.loops[number].target].loops:
         state.unsettled_in_loop[around] += 1
     return True
 
 
-def _is_back_edge_taken(state: RunState, edge: Edge, judged: EdgeTally) -> bool:
+def _is_back_edge_taken(state: RunState, edge: Edge, tally: EdgeTally) -> bool:
     node = state.nodes[edge.source]
     if node.status == "skipped" or (node.status == "failed" and edge.trigger_rule not in HANDLES_FAILURE):
         return False
     if node.status == "completed" and edge.trigger_rule == "any_failed":
         return False
-    return _edge_outcome(state, edge, judged) == node.status
+    return _edge_outcome(state, edge, tally) == node.status
 
 
 def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
-    """Everything in the loop begins anew; what lies outside stays as it is."""
+    """Resets every node in the body of a loop and schedules its target. Nodes outside the loop do not change."""
     plan = state.plan
     loop = plan.loops[number]
     state.loop_rounds[number] = state.loop_rounds.get(number, 0) + 1
     state.fired_edges[number] = fired
-    # In the order of the graph, so that equal runs are equal to the last bit.
+    # In the order of the graph, so that the result is deterministic.
     body = sorted(loop.body, key=lambda node_id: plan.nodes[node_id].index)
     ends = [state.nodes[node_id] for node_id in body]
     epoch = 1 + max(end.epoch for end in ends)
@@ -199,16 +205,17 @@ def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
             tally = state.tallies[node_id] = EdgeTally(len(place.incoming))
             for edge in place.incoming:
                 if edge.source not in loop.body:
-                    # From outside the loop: it stays settled as it is.
+                    # An edge from outside the loop keeps its outcome in every round.
                     tally.count(state.settled_edges[edge.id])
             if tally.open == 0:
                 schedule_node(state, node_id, is_rule_satisfied(place.trigger_rule, tally))
 
 
 def is_condition_met(state: RunState, edge: Edge) -> bool:
-    """wf-14 (readings, Conditions): whether the condition of an edge holds; one without a condition always does.
+    """wf-14 (readings, Conditions): whether the condition of an edge is true. An edge without a condition is always
+    taken.
 
-    Raises ExpressionFault for an expression that has no truth value.
+    Raises ExpressionFault if the expression fails or its value is not a boolean.
     """
     condition = edge.condition
     if condition is None:
@@ -217,13 +224,14 @@ def is_condition_met(state: RunState, edge: Edge) -> bool:
         names = expression_scope(state, edge.source, condition.expression.references, own=True)
         value, state.condition_budget = condition.expression.evaluate_with_budget(state.condition_budget, names)
         if not isinstance(value, bool):
-            raise ExpressionFault("expression_failed", "the condition gave no true or false")
+            raise ExpressionFault("expression_failed", "The value of the condition is not true or false.")
         return value
     left = _left_value(state, edge, condition.left)
     if condition.type == "regex" and isinstance(left, str):
         state.condition_budget -= match_cost(left, condition.right)
         if state.condition_budget < 0:
-            raise ExpressionFault("expression_limit", "The patterns of these conditions would take too long together.")
+            text = "The regular expressions of the conditions after this node exceed the limit of work."
+            raise ExpressionFault("expression_limit", text)
     return _compare(condition, left)
 
 
@@ -243,14 +251,15 @@ def _compare(condition: Condition, left: Any) -> bool:
 
 
 def _left_value(state: RunState, edge: Edge, path: str) -> Any:
-    """What stands at a dotted path: among the source's outputs, else `status`, how the source ended."""
+    """The value at a dotted path in the outputs of the edge's source, or ABSENT. The path `status` is the status of the
+    source, unless it has an output with that name."""
     node = state.nodes[edge.source]
-    found: Any = node.outputs
+    value: Any = node.outputs
     for step in path.split("."):
-        if is_object(found) and step in found:
-            found = found[step]
-        elif is_array(found) and step.isascii() and step.isdigit() and int(step) < len(found):
-            found = found[int(step)]
+        if is_object(value) and step in value:
+            value = value[step]
+        elif is_array(value) and step.isascii() and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
         else:
             return node.status if path == "status" else ABSENT
-    return found
+    return value

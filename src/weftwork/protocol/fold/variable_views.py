@@ -1,11 +1,13 @@
-"""Variable views: which writes of variables are visible at one place of the graph.
+"""Variable views: the variable writes that are visible to one node.
 
-Theory. A node sees what was written before it on the paths that lead to it. Where paths meet, the greatest stamp wins:
-(epoch, topological index, node id). Epoch and index never decrease along an edge, so a write always wins against those
-before it, and among parallel branches the winner does not depend on their speed. Source: readings (Determinism).
+Theory of operation. A node sees the writes on the paths that lead to it. Where paths join, the write with the greatest
+stamp (epoch, topological index, node id) wins. Epoch and index never decrease along an edge, so a write always wins
+against earlier writes on its path, and among parallel branches the winner does not depend on their speed.
 
-All writes of a run are in one table, and a view is a set of them with one bit each: a long graph with many variables
-costs bits, not copies. A write that is the newest in no view is dropped.
+All writes of a run are in one table, and a view is a bit set of them, so a large graph with many variables needs bits
+instead of copies. A write that is the latest one in no view is dropped.
+
+Source: readings (Determinism).
 """
 
 from bisect import insort
@@ -15,36 +17,36 @@ from typing import Any, Final
 from weftwork.protocol.fold.channel_state import Stamp
 
 INITIAL_STAMP: Final[Stamp] = (-1, -1, "")
-"""The stamp of what a run begins with."""
+"""The stamp of the variables with which a run starts."""
 PRUNE_THRESHOLD: Final = 16
-"""Writes of one variable at which those that nobody sees are looked for."""
+"""Number of writes of one variable at which invisible writes are first dropped."""
 
 StampedValue = tuple[Stamp, Any]
 
 
 class _WriteTable:
-    """All writes of a run, by variable, the one with the greatest stamp last."""
+    """All writes of a run by variable, in ascending order of their stamps."""
 
     __slots__ = ("by_name", "count", "initial", "prune_at")
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.initial: dict[str, StampedValue] = {name: (INITIAL_STAMP, value) for name, value in given.items()}
+    def __init__(self, initial: dict[str, Any]) -> None:
+        self.initial: dict[str, StampedValue] = {name: (INITIAL_STAMP, value) for name, value in initial.items()}
         self.by_name: dict[str, list[tuple[Stamp, int, Any]]] = {}
         self.prune_at: dict[str, int] = {}
         self.count = 0
 
 
 class VariableView:
-    """Variables as one place sees them. Immutable; `with_write` and `merged_with` return new ones."""
+    """The variables that one node sees. Immutable; `with_write` and `merged_with` return new views."""
 
     __slots__ = ("_visible", "_writes")
 
-    def __init__(self, writes: _WriteTable, known: int) -> None:
+    def __init__(self, writes: _WriteTable, visible: int) -> None:
         self._writes = writes
-        self._visible = known
+        self._visible = visible
 
     def get(self, name: str) -> StampedValue | None:
-        """The write that counts here, with its stamp, or None."""
+        """The visible write with the greatest stamp: (stamp, value). None if the variable has no value."""
         for stamp, number, value in reversed(self._writes.by_name.get(name, ())):
             if self._visible >> number & 1:
                 return stamp, value
@@ -60,7 +62,7 @@ class VariableView:
         return entry
 
     def items(self) -> Iterator[tuple[str, StampedValue]]:
-        """Every variable that has a value here."""
+        """Every variable that has a value in this view."""
         for name in {**self._writes.initial, **self._writes.by_name}:
             entry = self.get(name)
             if entry is not None:
@@ -74,8 +76,8 @@ class VariableView:
     def merged_with(self, other: "VariableView") -> "VariableView":
         if self is EMPTY_VIEW:
             return other
-        known = self._visible | other._visible
-        return self if known == self._visible else VariableView(self._writes, known)
+        visible = self._visible | other._visible
+        return self if visible == self._visible else VariableView(self._writes, visible)
 
     def with_write(self, name: str, stamp: Stamp, value: Any) -> "VariableView":
         writes = self._writes if self is not EMPTY_VIEW else _WriteTable({})
@@ -84,18 +86,20 @@ class VariableView:
         return VariableView(writes, self._visible | 1 << number)
 
     def needs_pruning(self, name: str) -> bool:
-        """Whether so many writes of a variable are kept that `prune` is worth its cost."""
+        """Whether a variable has enough writes that `prune` is worth its cost."""
         return len(self._writes.by_name[name]) >= self._writes.prune_at.get(name, PRUNE_THRESHOLD)
 
     def prune(self, name: str, views: Iterable["VariableView"]) -> None:
-        """Forget the writes of a variable that count in none of these views, which must be all there are.
+        """Drops the writes of a variable that are the latest one in none of `views`, which must be all views of the
+        run.
 
-        What counts where views meet counts in one of them, so nothing that is forgotten could be seen again.
+        The latest write of a merged view is the latest one in one of its parts, so a dropped write cannot become
+        visible again.
         """
-        made = self._writes.by_name[name]
-        counting = {next((n for _, n, _ in reversed(made) if view._visible >> n & 1), -1) for view in views}
-        self._writes.by_name[name] = [each for each in made if each[1] in counting]
-        self._writes.prune_at[name] = max(PRUNE_THRESHOLD, 2 * len(counting))
+        writes = self._writes.by_name[name]
+        latest = {next((n for _, n, _ in reversed(writes) if view._visible >> n & 1), -1) for view in views}
+        self._writes.by_name[name] = [each for each in writes if each[1] in latest]
+        self._writes.prune_at[name] = max(PRUNE_THRESHOLD, 2 * len(latest))
 
 
 EMPTY_VIEW: Final = VariableView(_WriteTable({}), 0)
@@ -103,13 +107,13 @@ EMPTY_VIEW: Final = VariableView(_WriteTable({}), 0)
 
 
 def initial_view(variables: dict[str, Any]) -> VariableView:
-    """What the first nodes see."""
+    """The view of the entry nodes."""
     return VariableView(_WriteTable(variables), 0)
 
 
 def merge_views(views: Iterable[VariableView]) -> VariableView:
-    """data-05 (readings, Determinism): the view where several ways meet. Changes none of them."""
-    met: VariableView | None = None
+    """data-05 (readings, Determinism): the view of a node where several paths join. Does not modify `views`."""
+    merged: VariableView | None = None
     for view in views:
-        met = view if met is None else met.merged_with(view)
-    return met if met is not None else EMPTY_VIEW
+        merged = view if merged is None else merged.merged_with(view)
+    return merged if merged is not None else EMPTY_VIEW
