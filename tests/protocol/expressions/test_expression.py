@@ -150,14 +150,14 @@ def test_references(source: str, inputs: set[str] | None, variables: set[str] | 
 def test_only_what_is_referenced_is_looked_at() -> None:
     scope = {"inputs": {"a": {"b": 1, "c": object()}, "d": object()}, "variables": object()}
     assert parse_expression("inputs.a.b").evaluate(scope) == 1
-    assert fault("inputs.a", scope).message == "The expression reads something that is no JSON value."
+    assert fault("inputs.a", scope).message == "The expression reads a value that is not JSON."
 
 
 def test_local_names() -> None:
     expression = parse_expression("ports.x + item.inputs", ("ports", "item"))
     assert expression.evaluate({"ports": {"x": "a"}, "item": {"inputs": "b"}}) == "ab"
     assert expression.references == References()
-    assert fault("item", {}, ("item",)).message == "A name has no value here."
+    assert fault("item", {}, ("item",)).message == "A name in the expression has no value."
     assert "inputs, variables, nodes, configurable, ports" in fault("other", {}, ("ports",)).message
     assert parse_expression("inputs", ("inputs",)).references.inputs is None
 
@@ -189,15 +189,15 @@ INVALID = [
     ("other.member", "no name or function `other.member`"),
     ("inputs.name.lower()", "no name or function `lower`"),
     ("ports.x", "the names are inputs, variables, nodes, configurable"),
-    ("1 + 1.0", "`+` cannot take (int, double); the numbers of a run are doubles, so write 1.0"),
-    ("inputs.n % 2.0", "`%` takes whole numbers"),
-    ("'a' > 1", "`>` cannot take (string, int)"),
-    ("true ? 1 : 'a'", "`? :` cannot take (bool, int, string)"),
+    ("1 + 1.0", "`+` does not accept (int, double); numbers of a run are doubles; write 1.0"),
+    ("inputs.n % 2.0", "`%` requires integers"),
+    ("'a' > 1", "`>` does not accept (string, int)"),
+    ("true ? 1 : 'a'", "`? :` does not accept (bool, int, string)"),
     ("has(inputs)", "not valid at line 1, column 5"),
     ("inputs.?n", "not valid at line 1, column 1"),
-    ("google.protobuf.Struct{}", "Messages cannot be built"),
+    ("google.protobuf.Struct{}", "Protobuf messages are not supported"),
     ("inputs.name.matches('(')", "not a valid regular expression"),
-    ("inputs.name.matches(inputs.name)", "must stand in the expression"),
+    ("inputs.name.matches(inputs.name)", "must be a string literal"),
     ("nodes", "A node must be named"),
     ("nodes == {}", "A node must be named"),
     ("nodes[inputs.name]", "A node must be named"),
@@ -225,14 +225,14 @@ FAILED = [
     ("inputs['other one']", "There is no member `other one`."),
     ("has(inputs.other.more)", "There is no member `other`."),
     ("nodes.other.outputs.x", "There is no member `other`."),
-    ("inputs.n + 1", "`+` cannot take (double, int); the numbers of a run are doubles, so write 1.0"),
-    ("inputs.list.map(i, i + 1)", "write 1.0 and not 1"),
-    ("inputs.n + size(inputs.list)", "use double(...)"),
-    ("inputs.secret + 1", "`+` cannot take (string, int)."),
-    ("inputs.secret.contains(inputs.n)", "`contains` cannot take (string, double)."),
+    ("inputs.n + 1", "`+` does not accept (double, int); numbers of a run are doubles; write 1.0"),
+    ("inputs.list.map(i, i + 1)", "write 1.0 instead of 1"),
+    ("inputs.n + size(inputs.list)", "convert with double(...)"),
+    ("inputs.secret + 1", "`+` does not accept (string, int)."),
+    ("inputs.secret.contains(inputs.n)", "`contains` does not accept (string, double)."),
     ("inputs.none.x", "not an object"),
-    ("inputs.list[7]", "outside its list"),
-    ("inputs.list['a']", "not a whole number"),
+    ("inputs.list[7]", "out of range"),
+    ("inputs.list['a']", "not an integer"),
     ("inputs.name[0]", "neither a list nor an object"),
     ("inputs.secret ? 1 : 2", "`?`"),
     ("!inputs.secret", "`!`"),
@@ -240,17 +240,17 @@ FAILED = [
     ("inputs.secret || false", "`||`"),
     ("1 / 0", "division by zero"),
     ("9223372036854775807 + 1", "64 bits"),
-    ("int(1e30)", "does not fit"),
+    ("int(1e30)", "out of range"),
     ("int(inputs.secret)", "cannot be converted"),
     ("timestamp(inputs.secret)", "cannot be converted"),
     ("duration(inputs.secret)", "cannot be converted"),
     ("double(inputs.secret)", "cannot be converted"),
-    ("inputs.deep[inputs.secret]", "A computed key is not in its object."),
+    ("inputs.deep[inputs.secret]", "An object does not have the computed key."),
     ("{inputs.secret: 1, inputs.secret: 2}", "the same key twice"),
-    ("{1.5: 1}", "a key that is not text"),
-    ("{1: 1}", "a key that is not text"),
-    ("1.0 / 0.0", "not finite"),
-    ("[double('nan')]", "not finite"),
+    ("{1.5: 1}", "a key that is not a string"),
+    ("{1: 1}", "a key that is not a string"),
+    ("1.0 / 0.0", "NaN or an infinity"),
+    ("[double('nan')]", "NaN or an infinity"),
     ("9007199254740992", "beyond 2^53-1"),
     ("b'x'", "bytes"),
     ("[timestamp('2020-01-01T00:00:00Z')]", "a timestamp"),

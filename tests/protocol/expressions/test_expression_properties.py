@@ -162,7 +162,7 @@ def test_every_process_gives_the_same() -> None:
     ],
 )
 def test_no_list_is_gathered_from_an_object(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fault(source).message == "map and filter go over lists; this is an object."
+    assert fault(source).message == "map and filter require a list; this value is an object."
     monkeypatch.setattr(Expression, "_check_iterated", lambda *_: None)
     assert parse_expression(source).evaluate(SCOPE)
 
@@ -227,7 +227,7 @@ def test_every_case_can_fail(number: int, monkeypatch: pytest.MonkeyPatch) -> No
     source, expected = expression.CASES[number]
     other = float(expected) if isinstance(expected, int) else [expected]
     monkeypatch.setattr(expression, "CASES", ((source, other),))
-    assert check_evaluator() == f"`{source}` gives {expected!r} instead of {other!r}"
+    assert check_evaluator() == f"`{source}` returns {expected!r} instead of {other!r}"
 
 
 def test_a_package_that_raises_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_a_package_that_raises_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_host_does_not_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_evaluator(monkeypatch)
-    with pytest.raises(HostFault, match="gives 84 instead of 42"):
+    with pytest.raises(HostFault, match="returns 84 instead of 42"):
         await Host(Settings(data=str(tmp_path / "data"))).open()
     assert not (tmp_path / "data").exists()
     assert check_expressions().status == "fail"
@@ -252,7 +252,7 @@ async def test_serve_says_what_is_installed_and_what_is_tested(
     break_evaluator(monkeypatch)
     assert await run_host(Settings(store="memory", port=0)) == 1
     said = capsys.readouterr().err
-    assert "`inputs.price * 2.0 + 1.0` gives 84 instead of 42" in said
+    assert "`inputs.price * 2.0 + 1.0` returns 84 instead of 42" in said
     assert f"Installed is cel-expr-python {version('cel-expr-python')}; install the tested version" in said
     assert "pip install 'cel-expr-python" in said
 

@@ -1,1 +1,1 @@
-"""CEL expressions and templates: parsing, cost bounds, evaluation."""
+"""CEL expressions and templates: parsing, cost limits, evaluation."""

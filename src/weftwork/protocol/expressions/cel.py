@@ -1,7 +1,7 @@
-"""The only importer of the CEL package. It is loaded when the first expression is parsed, so that commands which are no
-host do not pay for it.
+"""The only module that imports the CEL package, which it loads for the first expression. Commands that evaluate no
+expressions therefore start without it.
 
-Only the standard library of CEL is declared: no clock, no randomness, no I/O and no callbacks.
+Programs have only the standard library of CEL: no clock, no randomness, no I/O and no callbacks.
 """
 
 from functools import lru_cache
@@ -27,7 +27,7 @@ def _environment(names: tuple[str, ...]) -> Any:
 
 
 def compile_program(source: str, names: tuple[str, ...]) -> tuple[Any, bytes]:
-    """A program for `run`, and its serialised syntax tree. Raises ExpressionFault."""
+    """A program for `evaluate_program`, and its serialised syntax tree. Raises ExpressionFault."""
     fault: ExpressionFault
     try:
         program = _environment(names).compile(source)
@@ -42,7 +42,7 @@ def load_part(encoded: bytes, names: tuple[str, ...]) -> Any:
 
 
 def evaluate_program(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
-    """The outcome, or what the package says about its failure: words that are not for others."""
+    """The outcome of an evaluation, or the package's error text, which may contain values of the run."""
     try:
         outcome = program.eval(data=data)
     except Exception as error:
@@ -53,10 +53,10 @@ def evaluate_program(program: Any, data: dict[str, Any]) -> tuple[Any, str | Non
 
 
 def outcome_value(outcome: Any) -> Any:
-    """The value of an outcome, or of an item of one; a list or an object holds items that are to be opened.
+    """The Python value of an outcome. The items of a list or object are outcomes in turn.
 
-    Version 0.1.3 gives a None that it has not counted, and Python 3.11 ends the process when that count is used up.
-    So null is never asked for its value.
+    Version 0.1.3 of the package returns None without taking a reference to it, and Python 3.11 aborts when the
+    reference count of None reaches zero. The value of null is therefore never requested.
     """
     return None if outcome.type() == _package().Type.NULL else outcome.value()
 

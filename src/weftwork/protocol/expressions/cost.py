@@ -1,11 +1,12 @@
-"""Upper bounds for the cost of an expression, as a formula over the size of what it reads.
+"""Upper bounds of the cost of an expression, as a formula over the size of the values that it reads.
 
-Theory. An evaluation cannot be interrupted and blocks the event loop, so it is bounded before it starts. The tree is
-walked once, when the expression is parsed. Every value in it is bounded by a polynomial of four terms, and the work by
-the sum of what each operator touches. The terms are 1, N, W and N*B: N is the number of items that a comprehension
-iterates over, W the weight of everything the expression reads, B the weight of what it reads again for each item.
-Every comprehension that builds a list adds the square of N, because the CEL package copies the list for every item. A
-unit of work is about ten nanoseconds; a value weighs one unit, and so do eight characters of text.
+Theory of operation. An evaluation cannot be interrupted and blocks the event loop, so its cost is bounded before it
+starts. The tree is walked once, when the expression is parsed. The size of every value in it is bounded by a polynomial
+of four terms, and the work by the sum of the sizes of all operands. The terms are 1, N, W and N*B: N is the number of
+items that a comprehension iterates over, W the weight of all values that the expression reads, B the weight of the
+values that it reads again for each item. Every comprehension that builds a list adds N squared, because the CEL package
+copies the list for every item. A unit of work is about ten nanoseconds; a value weighs one unit, and so do eight
+characters of text.
 
 Regular expressions (RE2 syntax) are matched in time proportional to the text, but the factor is the size of the
 program that the pattern compiles to: `(a?){500}a{500}` is fifteen characters and a thousand states, and a Unicode
@@ -21,9 +22,9 @@ from weftwork.protocol.expressions import syntax_tree as syntax
 from weftwork.protocol.expressions.faults import expression_invalid, expression_limit
 
 COMPILE_UNITS_PER_STATE: Final = 28
-"""Units of work for each state, every time the pattern is used: compiled patterns are not cached."""
+"""Units of work per state for compiling a pattern, on every use: the CEL package does not cache compiled patterns."""
 MATCH_UNITS_PER_STATE: Final = 4
-"""Units for each state and each unit of text, where every state is alive all the time."""
+"""Units of work per state and unit of text, in the worst case that all states stay active."""
 
 _UNICODE_CLASS_STATES: Final = 5_000
 # fmt: off
@@ -40,7 +41,7 @@ _PATTERN_TOKEN = re.compile(
 
 
 def count_states(pattern: str) -> int:
-    """About how many states the pattern unfolds to, never far below."""
+    """An estimate of the number of states that a pattern compiles to, never far below the actual number."""
     stack = [0]
     last = 0
     for token in _PATTERN_TOKEN.finditer(pattern):
@@ -76,9 +77,9 @@ def _token_states(token: re.Match[str]) -> int:
 
 MAX_WORK: Final = 20_000_000
 MAX_BUILT_ITEMS: Final = 2_000
-"""The longest list for an expression that gathers a list."""
+"""Maximum length of a list in an expression that builds a list with map or filter."""
 MAX_ITERATED_ITEMS: Final = 10_000
-"""The package walks over no more, in all."""
+"""The CEL package's limit on the items that all comprehensions of an evaluation iterate over."""
 
 # fmt: off
 _FIXED_SIZE_FUNCTIONS: Final = frozenset({
@@ -87,12 +88,13 @@ _FIXED_SIZE_FUNCTIONS: Final = frozenset({
     "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
     "getSeconds", "int", "matches", "size", "startsWith", "timestamp", "type", "uint",
 })
-"""What gives a value of a fixed size, whatever it takes."""
+"""Functions whose result has a fixed size, independent of their arguments."""
 # fmt: on
 
 
 class SizeBound(NamedTuple):
-    """The size of a value: factors of 1, N, W and N*B; `length` bounds its lists, as a factor of the longest seen."""
+    """The bound of a value's size: the factors of 1, N, W and N*B. `length` bounds the length of its lists, as a
+    multiple of the longest list that the expression reads."""
 
     constant: int = 0
     per_item: int = 0
@@ -110,12 +112,12 @@ class SizeBound(NamedTuple):
         return SizeBound(*(part * factor for part in self))
 
     def total(self, items: int, seen: int, read: int) -> int:
-        """The units, given N, W and B."""
+        """The bound in units of work, for given N, W and B."""
         return self.constant + self.per_item * items + self.per_weight * seen + self.per_item_read * items * read
 
 
 class Cost(msgspec.Struct):
-    """The formula, found in one walk over the tree; `longest` is the length of the longest list literal."""
+    """The cost formula of an expression. `longest` is the length of the longest list literal in it."""
 
     work: SizeBound = SizeBound(1)
     result: SizeBound = SizeBound()
@@ -126,17 +128,19 @@ class Cost(msgspec.Struct):
     has_null: bool = False
 
     def estimate(self, longest: int, seen: int, read: int) -> tuple[int, int]:
-        """The most that an evaluation comes to, given the longest list and the weights: its work, and the weight of
-        its result. Raises ExpressionFault for a long gathering."""
+        """Upper bounds of the work and of the weight of the result, for the longest list and the weights W and B of the
+        values read. Raises ExpressionFault if map or filter would build a list that is too long."""
         if self.list_comprehensions and longest * self.growth > MAX_BUILT_ITEMS:
             most = MAX_BUILT_ITEMS // self.growth
-            raise expression_limit(f"An expression with map or filter can see lists of at most {most:,} items here.")
+            raise expression_limit(
+                f"This expression uses map or filter, so it can read lists of at most {most:,} items."
+            )
         items = min(MAX_ITERATED_ITEMS, max(longest, self.longest, 1) * self.growth)
         copying = 2 * self.list_comprehensions * items * items
         return self.work.total(items, seen, read) + copying, self.result.total(items, seen, read)
 
     def size(self, tree: syntax.Tree, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
-        """The bound of a value, having added the work that makes it."""
+        """The bound of a value's size. Adds the work that computes it to `work`."""
         match tree:
             case syntax.Constant():
                 self.has_null |= tree.is_null
@@ -156,7 +160,7 @@ class Cost(msgspec.Struct):
 
     def construction(self, tree: syntax.Construction, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         if tree.message_type:
-            raise expression_invalid("Messages cannot be built; write an object as {...}.")
+            raise expression_invalid("Protobuf messages are not supported; write an object as {...}.")
         self.longest = max(self.longest, len(tree.items))
         total, length = _constant_bound(1 + len(tree.items), walked), 1
         self.work = self.work.plus(total)
@@ -177,7 +181,7 @@ class Cost(msgspec.Struct):
         if tree.function == "matches":
             pattern = tree.arguments[-1]
             if not isinstance(pattern, syntax.Constant) or pattern.text is None:
-                raise expression_invalid("The pattern of `matches` must stand in the expression as text.")
+                raise expression_invalid("The pattern of `matches` must be a string literal.")
             self.patterns.append(pattern.text)
             factor = count_states(pattern.text)
             self.work = self.work.plus(_constant_bound(COMPILE_UNITS_PER_STATE * factor, walked)).plus(
@@ -189,9 +193,9 @@ class Cost(msgspec.Struct):
         return total if tree.function == syntax.PLUS else total._replace(length=max(size.length for size in sizes))
 
     def comprehension(self, tree: syntax.Comprehension, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
-        """The items of a source together are as large as the source, so they count once and not N times."""
+        """The items of the source together are as large as the source, so its size counts once and not N times."""
         if walked:
-            raise expression_limit("Walks (map, filter, all, exists, exists_one) cannot be nested; chain them.")
+            raise expression_limit("map, filter, all, exists and exists_one cannot be nested; chain them instead.")
         source = self.size(tree.source, bound, walked)
         self.list_comprehensions += tree.builds_list
         self.growth = max(self.growth, source.length)
@@ -205,11 +209,12 @@ class Cost(msgspec.Struct):
 
 
 def cost_of(tree: syntax.Tree) -> Cost:
-    """expr-05 (host): the formula of an expression; nested walks and hopeless ones are refused at once."""
+    """expr-05 (host): the cost formula of an expression. Raises ExpressionFault for nested comprehensions, and for
+    expressions that exceed MAX_WORK with any input."""
     cost = Cost()
     cost.result = cost.size(tree, {}, False)
     if max(cost.work[:4]) > MAX_WORK:
-        raise expression_limit("The expression builds values that grow too fast.")
+        raise expression_limit("The expression builds values that grow too fast; simplify it.")
     return cost
 
 

@@ -1,16 +1,15 @@
-"""Expressions over a run, in CEL: parsing and evaluation.
+"""Expressions over the data of a run, in CEL: parsing and evaluation.
 
-Theory. An expression is parsed when its workflow is registered, and evaluated when a node or an edge needs its value.
-It reads JSON and returns JSON, has no access to a clock, randomness or I/O, and returns the same value for the same
-scope in any process. It cannot be interrupted, so everything about it is bounded before it starts: its source and its
-shape here and in `cost`, what it reads and what it returns in `values`. The messages of faults contain no value of the
-run. Patterns in expressions and in conditions of edges have a bounded cost as well.
+Theory of operation. An expression is parsed when its workflow is registered, and evaluated when a node or an edge needs
+its value. It reads JSON and returns JSON, has no access to a clock, randomness or I/O, and returns the same value for
+the same scope in any process. An evaluation cannot be interrupted, so its cost is limited before it starts: source and
+structure here and in `cost`, the values that it reads and returns in `values`. Messages of faults contain no value of
+the run. The cost of patterns in expressions and in conditions of edges is limited as well.
 
-Expressions decide which way a run goes, and their values are recorded. The package underneath is compiled code before
-1.0, so another build of it could return other values without an error; fixed expressions with known results are
-therefore evaluated whenever a host starts. The cases cover what runs rely on: arithmetic, text and patterns, lists and
-objects, null, and the limit of depth, which the package itself keeps. Its other limit, on the items that are walked
-over, takes too long to reach for a start; the tests reach it.
+Expressions control the path of a run, and their values are recorded. The CEL package is compiled code before version
+1.0, and another build of it could silently return other values. The host therefore evaluates fixed expressions with
+known results at every start. They cover arithmetic, strings and patterns, lists and objects, null, and the depth limit,
+which the package enforces. Reaching its other limit, on iterated items, takes too long for a start; the tests cover it.
 """
 
 from collections.abc import Mapping
@@ -52,7 +51,7 @@ from weftwork.protocol.expressions.values import ScopeReader, result_to_json, we
 
 SCOPE_NAMES: Final = ("inputs", "variables", "nodes", "configurable")
 MAX_SOURCE: Final = 2048
-"""Bytes of UTF-8."""
+"""Maximum length of the source in bytes of UTF-8."""
 CACHED_EXPRESSIONS: Final = 512
 
 
@@ -66,43 +65,46 @@ class Expression:
     _reads_per_item: ReadTree = field(repr=False)
     _members: frozenset[str] = field(repr=False)
     _iterated_programs: tuple[Any, ...] = field(repr=False)
-    """Programs for what map and filter go over, where it could be an object."""
+    """Programs that compute the operands of map and filter which could be objects."""
 
     def reads_name(self, name: str) -> bool:
         return name in self.reads
 
     def evaluate(self, scope: Mapping[str, Any]) -> Any:
-        """The JSON value in this scope. Raises ExpressionFault; its message holds no value of the scope."""
+        """The JSON value in this scope. Raises ExpressionFault, whose message contains no value of the scope."""
         return self.evaluate_with_budget(MAX_WORK, scope)[0]
 
     def evaluate_with_budget(self, budget: int, scope: Mapping[str, Any]) -> tuple[Any, int]:
-        """The value, and what is left of a budget of work. expr-06 (host): what could go over it does not start."""
-        intake = ScopeReader()
-        data = intake.read(scope, self.reads)
-        within = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
-        work, most = self._cost.estimate(intake.longest_list, intake.weight, within)
+        """The value, and the rest of the work budget. expr-06 (host): an evaluation whose bound exceeds the budget does
+        not start and raises ExpressionFault."""
+        reader = ScopeReader()
+        data = reader.read(scope, self.reads)
+        per_item = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
+        work, max_weight = self._cost.estimate(reader.longest_list, reader.weight, per_item)
         if work > budget:
-            raise expression_limit("The expression would take too long over values of this size.")
-        for source in self._iterated_programs:
-            self._check_iterated(source, data)
-        outcome, said = cel.evaluate_program(self._program, data)
-        if said is not None:
-            raise evaluation_fault(said, self._members)
-        nulls = intake.has_null or self._cost.has_null
-        return result_to_json(outcome, nulls, most), budget - work
+            raise expression_limit("The expression would take too long with values of this size.")
+        for operand in self._iterated_programs:
+            self._check_iterated(operand, data)
+        outcome, error = cel.evaluate_program(self._program, data)
+        if error is not None:
+            raise evaluation_fault(error, self._members)
+        nulls = reader.has_null or self._cost.has_null
+        return result_to_json(outcome, nulls, max_weight), budget - work
 
-    def _check_iterated(self, source: Any, data: dict[str, Any]) -> None:
-        """expr-11 (host): members have another order in every process, so no list is gathered from them."""
-        outcome, said = cel.evaluate_program(source, data)
-        if said is None and cel.is_map_outcome(outcome):
-            raise expression_failed("map and filter go over lists; this is an object.")
+    def _check_iterated(self, operand: Any, data: dict[str, Any]) -> None:
+        """expr-11 (host): map and filter do not accept objects, because the order of members differs between
+        processes."""
+        outcome, error = cel.evaluate_program(operand, data)
+        if error is None and cel.is_map_outcome(outcome):
+            raise expression_failed("map and filter require a list; this value is an object.")
 
 
 @lru_cache(maxsize=CACHED_EXPRESSIONS)
 def parse_expression(source: str, local_names: tuple[str, ...] = ()) -> Expression:
-    """expr-01 (host): an expression over SCOPE_NAMES and the local names. Raises ExpressionFault, invalid or limit."""
+    """expr-01 (host): an expression over SCOPE_NAMES and `local_names`. Raises ExpressionFault with the code
+    `expression_invalid` or `expression_limit`."""
     if utf8_length(source) > MAX_SOURCE:
-        raise expression_limit(f"An expression is at most {MAX_SOURCE:,} bytes long.")
+        raise expression_limit(f"The expression is longer than the limit of {MAX_SOURCE:,} bytes.")
     names = SCOPE_NAMES + tuple(name for name in local_names if name not in SCOPE_NAMES)
     program, encoded = cel.compile_program(source, names)
     tree = read_tree(encoded)
@@ -118,7 +120,7 @@ def parse_expression(source: str, local_names: tuple[str, ...] = ()) -> Expressi
 
 
 def _possible_map_sources(tree: Tree) -> list[bytes]:
-    """What map and filter go over, unless its form shows that it is a list."""
+    """The serialised operands of map and filter, except those that are lists by their form."""
     found = [each for child in children(tree) for each in _possible_map_sources(child)]
     if (
         isinstance(tree, Comprehension)
@@ -134,28 +136,28 @@ def utf8_length(text: str) -> int:
         return len(text.encode())
     except UnicodeEncodeError:
         pass
-    raise expression_invalid("The text holds a lone surrogate.")
+    raise expression_invalid("The text contains a lone surrogate.")
 
 
 MAX_PATTERN: Final = 1024
-"""Bytes of UTF-8."""
+"""Maximum length of a pattern in bytes of UTF-8."""
 MAX_PATTERN_STATES: Final = 20_000
 
 
 def check_pattern(pattern: str) -> str | None:
-    """What is wrong with a regular expression (RE2 syntax), None if nothing is."""
+    """Why a regular expression (RE2 syntax) is rejected; None if it is accepted."""
     try:
         if len(pattern.encode()) > MAX_PATTERN:
             return f"is longer than {MAX_PATTERN:,} bytes"
     except UnicodeEncodeError:
-        return "holds a lone surrogate"
+        return "contains a lone surrogate"
     if count_states(pattern) > MAX_PATTERN_STATES:
-        return "unfolds to too many states; use fewer repetitions and Unicode classes"
+        return f"compiles to more than {MAX_PATTERN_STATES:,} states; use fewer repetitions and Unicode classes"
     return None if _search_text("", pattern) is not None else "is not a valid regular expression"
 
 
 def matches(text: str, pattern: str) -> bool:
-    """expr-09 (host): whether the pattern is found anywhere in the text, in time linear in the text."""
+    """expr-09 (host): whether the pattern matches anywhere in the text, in time linear in the text's length."""
     problem = check_pattern(pattern)
     if problem is not None:
         raise expression_invalid(f"The pattern {problem}.")
@@ -168,14 +170,14 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def match_cost(text: str, pattern: str) -> int:
-    """What it costs to search a text, in units of MAX_WORK."""
+    """The cost of searching a text, in units of work."""
     return count_states(pattern) * (COMPILE_UNITS_PER_STATE + MATCH_UNITS_PER_STATE * (1 + len(text) // 8))
 
 
 def _search_text(text: str, pattern: str) -> bool | None:
     program, _ = _search_program()
-    outcome, said = cel.evaluate_program(program, {"text": text, "pattern": pattern})
-    return None if said is not None else outcome.value()
+    outcome, error = cel.evaluate_program(program, {"text": text, "pattern": pattern})
+    return None if error is not None else outcome.value()
 
 
 @lru_cache(maxsize=1)
@@ -199,16 +201,19 @@ CASES: Final[tuple[tuple[str, Any], ...]] = (
     ("outputs.price", INVALID),
     ("(" * 40 + "1" + ")" * 40, LIMIT),
 )
-"""Source -> its value, or the code of its fault."""
+"""Expressions with their expected values, or with the expected fault code."""
 
 
 def check_evaluator() -> str | None:
-    """What the evaluator does wrong, None if nothing is. Takes a few milliseconds once the package is loaded."""
+    """The first wrong result of the CEL package as a message; None if all results are right.
+
+    Takes a few milliseconds once the package is loaded.
+    """
     for source, expected in CASES:
         result = _evaluate(source)
-        # Types count as well: 1, 1.0 and True are equal in Python, and differ in a log.
+        # repr also compares types: 1, 1.0 and True are equal in Python but not in a log.
         if repr(result) != repr(expected):
-            return f"`{source}` gives {result!r} instead of {expected!r}"
+            return f"`{source}` returns {result!r} instead of {expected!r}"
     return None
 
 

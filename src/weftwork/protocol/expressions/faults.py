@@ -1,7 +1,7 @@
-"""Faults of expressions, in words of our own.
+"""Faults of expressions: translates the error texts of the CEL package.
 
-The words of the package underneath can hold values of a run, and those can be secret. So its words are only ever
-recognised, never passed on; what is named of an expression stood in its source.
+These texts may contain values of a run, which may be secret. They are therefore only matched and never passed on.
+Messages contain only names that are in the source of the expression.
 """
 
 import re
@@ -21,34 +21,34 @@ _MEMBER_OVERLOAD = re.compile(r"overloads found : \((\w+)\)\.(\w+)\(([\w, ]*)\)$
 _KEY = re.compile(r'Key not found in map : "(.*)"$', re.DOTALL)
 _TYPES = re.compile(r"[a-z0-9_ ,.()]*")
 _NUMBERS: Final = frozenset({"int", "uint", "double"})
-_NUMBER_HINT: Final = "the numbers of a run are doubles, so write 1.0 and not 1, or use double(...) or int(...)"
+_NUMBER_HINT: Final = "numbers of a run are doubles; write 1.0 instead of 1, or convert with double(...) or int(...)"
 
 # fmt: off
 _KNOWN_FAILURES: Final = (
-    ("No value with name", "A name has no value here."),
-    ("Key not found", "A computed key is not in its object."),
-    ("Applying SELECT", "A member is read from something that is not an object."),
-    ("Index error: index=", "An index is outside its list."),
-    ("Index error", "An index into a list is not a whole number."),
-    ("Invalid container type", "Something that is neither a list nor an object is indexed."),
-    ("<jump_condition>", "What stands before `?` is neither true nor false."),
-    ("overloads found : !_", "What stands behind `!` is neither true nor false."),
-    ("overloads found : _&&_", "A side of `&&` is neither true nor false."),
-    ("overloads found : _||_", "A side of `||` is neither true nor false."),
-    ("by zero", "A division by zero."),
-    ("overflow", "A whole number grows beyond 64 bits."),
-    ("out of", "A number does not fit where it is converted to."),
+    ("No value with name", "A name in the expression has no value."),
+    ("Key not found", "An object does not have the computed key."),
+    ("Applying SELECT", "The expression reads a member of a value that is not an object."),
+    ("Index error: index=", "A list index is out of range."),
+    ("Index error", "A list index is not an integer."),
+    ("Invalid container type", "The expression indexes a value that is neither a list nor an object."),
+    ("<jump_condition>", "The operand before `?` is not true or false."),
+    ("overloads found : !_", "The operand of `!` is not true or false."),
+    ("overloads found : _&&_", "An operand of `&&` is not true or false."),
+    ("overloads found : _||_", "An operand of `||` is not true or false."),
+    ("by zero", "The expression has a division by zero."),
+    ("overflow", "An integer exceeds 64 bits."),
+    ("out of", "A number is out of range for its conversion."),
     ("cannot convert", "A value cannot be converted."),
     ("conversion", "A value cannot be converted."),
-    ("duplicate key", "An object is built with the same key twice."),
-    ("Invalid map key", "An object is built with a key that is not text."),
-    ("regular expression", "A pattern cannot be used."),
+    ("duplicate key", "An object literal has the same key twice."),
+    ("Invalid map key", "An object literal has a key that is not a string."),
+    ("regular expression", "A pattern is not a valid regular expression."),
 )
 # fmt: on
 
 
 class ExpressionFault(Exception):
-    """An expression that cannot be used, or that has no value in this scope. `message` never holds a value."""
+    """An expression is invalid or its evaluation failed. `message` never contains a value of the run."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -57,17 +57,18 @@ class ExpressionFault(Exception):
 
 
 expression_invalid: Final = partial(ExpressionFault, INVALID)
-"""The source is no expression that this host takes."""
+"""The source is not a supported expression."""
 expression_failed: Final = partial(ExpressionFault, FAILED)
-"""The expression has no value here."""
+"""The evaluation failed."""
 expression_limit: Final = partial(ExpressionFault, LIMIT)
-"""The expression, what it sees or what it gives is too large."""
+"""The expression, the values that it reads or its result exceed a limit."""
 
 
-def compile_fault(said: str, names: tuple[str, ...]) -> ExpressionFault:
-    if _TOO_DEEP.search(said):
+def compile_fault(error: str, names: tuple[str, ...]) -> ExpressionFault:
+    """The fault for an error text of the compiler. `names`: the names that the expression may use."""
+    if _TOO_DEEP.search(error):
         return expression_limit("The expression is nested deeper than 32 levels.")
-    place = _PLACE.search(said)
+    place = _PLACE.search(error)
     if place is None:
         return expression_invalid("The expression is not valid.")
     where, problem = f"line {place[1]}, column {place[2]}", place[3]
@@ -75,32 +76,33 @@ def compile_fault(said: str, names: tuple[str, ...]) -> ExpressionFault:
         listed = ", ".join(names)
         return expression_invalid(f"There is no name or function `{unknown[1]}` at {where}; the names are {listed}.")
     if "overload" in problem:
-        return expression_invalid(
-            f"At {where}: {_mismatch(problem.partition(' (')[0]) or 'an operator cannot take its values'}."
-        )
+        mismatch = _mismatch(problem.partition(" (")[0]) or "an operator has operands of the wrong types"
+        return expression_invalid(f"At {where}: {mismatch}.")
     if "Syntax error" in problem:
         return expression_invalid(f"There is a syntax error at {where}.")
     return expression_invalid(f"The expression is not valid at {where}.")
 
 
-def evaluation_fault(said: str, members: Set[str]) -> ExpressionFault:
-    """expr-10 (host): why an evaluation ended without a value. `members`: the keys that stand in the source."""
-    if "budget" in said:
-        return expression_limit("The expression goes over more than 9,999 items in all.")
-    if (key := _KEY.search(said)) and key[1] in members:
+def evaluation_fault(error: str, members: Set[str]) -> ExpressionFault:
+    """expr-10 (host): the fault for an error text of an evaluation. `members`: the keys in the source."""
+    if "budget" in error:
+        return expression_limit("The expression iterates over more than 9,999 items in total.")
+    if (key := _KEY.search(error)) and key[1] in members:
         return expression_failed(f"There is no member `{key[1]}`.")
-    if mismatch := _mismatch(said):
+    if mismatch := _mismatch(error):
         return expression_failed(f"{mismatch[0].upper()}{mismatch[1:]}.")
     return expression_failed(
-        next((words for mark, words in _KNOWN_FAILURES if mark in said), "The expression has no value here.")
+        next(
+            (message for mark, message in _KNOWN_FAILURES if mark in error), "The evaluation of the expression failed."
+        )
     )
 
 
-def _mismatch(said: str) -> str | None:
-    """An operator or function with the kinds of values it cannot take."""
-    if member := _MEMBER_OVERLOAD.search(said):
+def _mismatch(error: str) -> str | None:
+    """A message with the operator or function and the types that it does not accept; None for another error."""
+    if member := _MEMBER_OVERLOAD.search(error):
         name, types = member[2], f"{member[1]}, {member[3]}".removesuffix(", ")
-    elif found := _OVERLOAD.search(said):
+    elif found := _OVERLOAD.search(error):
         name, types = found[1] or found[3], found[2] or found[4] or ""
     else:
         return None
@@ -110,6 +112,6 @@ def _mismatch(said: str) -> str | None:
         return None
     kinds = set(types.split(", "))
     if name == "%":
-        return f"`%` takes whole numbers, not {types}; use int(...)"
-    text = f"`{name}` cannot take ({types})"
+        return f"`%` requires integers, not {types}; convert with int(...)"
+    text = f"`{name}` does not accept ({types})"
     return f"{text}; {_NUMBER_HINT}" if len(kinds & _NUMBERS) > 1 else text

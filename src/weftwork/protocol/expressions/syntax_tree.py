@@ -1,8 +1,8 @@
-"""The syntax tree of a compiled expression, read from its published encoding (cel.expr.CheckedExpr, a protobuf).
+"""The syntax tree of a compiled expression, decoded from its published encoding (cel.expr.CheckedExpr, a protobuf).
 
-The tree is what is evaluated, so no string, comment, escape or shadowed name can mislead who looks at it. Macros are
-expanded in it: map, filter, all, exists and exists_one are each a walk over the items of a source. What an expression
-reads is found in it: the members it names, so that nothing else needs to be handed to it.
+CEL evaluates this tree, so strings, comments, escapes and shadowed names cannot mislead an analysis of it. Macros are
+expanded: each map, filter, all, exists and exists_one is a comprehension over the items of a source. The tree also
+shows which members an expression reads, so that the host passes only these to it.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ PLUS: Final = "_+_"
 
 
 class Constant(msgspec.Struct, frozen=True):
-    """A constant; `text` is None unless it is a string."""
+    """A literal. Only a string has a `text`."""
 
     text: str | None
     size: int
@@ -26,7 +26,7 @@ class Constant(msgspec.Struct, frozen=True):
 
 
 class Identifier(msgspec.Struct, frozen=True):
-    """A variable or a type. A leading dot passes by what shadows it."""
+    """A variable or a type. A name with a leading dot is not shadowed by loop variables."""
 
     name: str
 
@@ -39,21 +39,21 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class FunctionCall(msgspec.Struct, frozen=True):
-    """An operator or a function, a receiver being the first argument."""
+    """An operator or a function. The receiver of a method is the first argument."""
 
     function: str
     arguments: "tuple[Tree, ...]"
 
 
 class Construction(msgspec.Struct, frozen=True):
-    """A list or an object that is built from its parts; `message` is a type's name where it is neither."""
+    """A list or object literal, or a protobuf message if `message_type` is not empty."""
 
     items: "tuple[Tree, ...]"
     message_type: str
 
 
 class Comprehension(msgspec.Struct, frozen=True):
-    """A walk over the items of `source`. `builds`: it gathers a list (map, filter), else it answers yes or no."""
+    """An iteration over the items of `source`. `builds_list`: the result is a list (map, filter), else a boolean."""
 
     variable: str
     accumulator: str
@@ -81,7 +81,7 @@ def children(tree: Tree) -> "tuple[Tree, ...]":
 
 
 def as_standalone(tree: bytes) -> bytes:
-    """A part of a serialised expression as an expression of its own."""
+    """A serialised subtree as a complete serialised expression."""
     return _encode_field(1, b"type.googleapis.com/cel.expr.CheckedExpr") + _encode_field(2, _encode_field(4, tree))
 
 
@@ -89,7 +89,7 @@ def _tree(encoded: bytes) -> Tree:
     for number, body in _fields(encoded):
         if number in _KINDS:
             return _KINDS[number](body)
-    raise ValueError("an expression without a kind")
+    raise ValueError("the serialised expression has a node of unknown kind")
 
 
 def _constant(body: bytes) -> Tree:
@@ -137,12 +137,12 @@ _KINDS: Final[dict[int, Callable[[bytes], Tree]]] = {
 }
 
 
-def _first_field(encoded: bytes, wanted: int) -> bytes:
-    return next((value for number, value in _fields(encoded) if number == wanted), b"")
+def _first_field(encoded: bytes, field_number: int) -> bytes:
+    return next((value for number, value in _fields(encoded) if number == field_number), b"")
 
 
 def _fields(encoded: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of one message, with their bytes or their number."""
+    """Number and value of each field of a protobuf message. Values are bytes, or integers for varints."""
     at = 0
     while at < len(encoded):
         key, at = _varint(encoded, at)
@@ -174,11 +174,11 @@ def _encode_field(number: int, value: bytes) -> bytes:
 
 
 ReadTree = dict[str, "ReadTree"]
-"""Members by name, as deep as the source names them; an empty one is read whole."""
+"""The members that an expression reads, nested as in its source. An empty dict means that the whole value is read."""
 
 
 class References(msgspec.Struct, frozen=True):
-    """The members of `inputs` and `variables` that are read, None for any of them, and the nodes."""
+    """The inputs, variables and nodes that an expression reads. None means that it may read any of them."""
 
     inputs: frozenset[str] | None = frozenset()
     variables: frozenset[str] | None = frozenset()
@@ -191,7 +191,8 @@ class References(msgspec.Struct, frozen=True):
 
 
 def find_reads(tree: Tree, names: tuple[str, ...], within: bool = False) -> ReadTree:
-    """The parts of each name that the expression reads; `within`: only what it reads for every item of a walk."""
+    """The members of each name that the expression reads. `within`: only those that it reads for every item of a
+    comprehension."""
     reads: ReadTree = {}
     for path, walked in _paths(tree, names, frozenset(), False):
         if walked or not within:
@@ -200,22 +201,25 @@ def find_reads(tree: Tree, names: tuple[str, ...], within: bool = False) -> Read
 
 
 def references_from(reads: ReadTree) -> References:
-    """expr-03 (host): which values an expression depends on is known before it runs; a node is named literally."""
+    """expr-03 (host): the values that an expression depends on, known before it is evaluated.
+
+    Raises ExpressionFault if a node is not named literally.
+    """
     nodes = reads.get("nodes")
     if nodes == {}:
         raise expression_invalid('A node must be named: `nodes.id.outputs.port` or `nodes["id"].outputs.port`.')
-    wrong = next(
+    unknown = next(
         (f"{name}.{member}" for name, below in (nodes or {}).items() for member in below if member != "outputs"), None
     )
-    if wrong is not None:
+    if unknown is not None:
         raise expression_invalid(
-            f"There is no `nodes.{wrong}`: of a node only its outputs can be read, `nodes.id.outputs.port`."
+            f"There is no `nodes.{unknown}`: only the outputs of a node can be read, as `nodes.id.outputs.port`."
         )
     return References(members_read(reads, "inputs"), members_read(reads, "variables"), frozenset(nodes or ()))
 
 
 def member_names(tree: Tree) -> Iterator[str]:
-    """The literal keys."""
+    """The literal member names in the tree."""
     if isinstance(tree, Member):
         yield tree.name
     for child in children(tree):
@@ -223,7 +227,7 @@ def member_names(tree: Tree) -> Iterator[str]:
 
 
 def members_read(reads: ReadTree, name: str) -> frozenset[str] | None:
-    """What of a name is read: these members of it, or all if None."""
+    """The members of a name that are read; None if the whole value is read."""
     below = reads.get(name)
     return None if below == {} else frozenset(below or ())
 
@@ -231,7 +235,7 @@ def members_read(reads: ReadTree, name: str) -> frozenset[str] | None:
 def _paths(
     tree: Tree, names: tuple[str, ...], hidden: frozenset[str], walked: bool
 ) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Every chain of literal members on a name, and whether a walk reads it for every item."""
+    """Every chain of literal members of a name, and whether a comprehension reads it for every item."""
     path = _path(tree, names, hidden)
     if path is not None:
         yield path, walked

@@ -1,7 +1,7 @@
-"""Templates: texts with expressions in double braces, parsed and rendered.
+"""Templates: strings with expressions in double braces, parsed and rendered.
 
-Where an expression ends is found without parsing it: strings and comments are skipped, and braces are counted. All
-expressions of a template share one budget of work.
+The end of an expression is found without parsing it, by skipping strings and comments and counting braces. All
+expressions of a template share one work budget.
 """
 
 import re
@@ -21,7 +21,7 @@ from weftwork.protocol.expressions.values import MAX_RESULT, result_too_large
 OPEN_BRACES: Final = "{{"
 CLOSE_BRACES: Final = "}}"
 MAX_TEMPLATE: Final = 64 * 1024
-"""Bytes of UTF-8."""
+"""Maximum length of a template in bytes of UTF-8."""
 MAX_TEMPLATE_EXPRESSIONS: Final = 64
 CACHED_TEMPLATES: Final = 64
 
@@ -33,12 +33,13 @@ _SKIPPED = re.compile(
     r"|\w+)",
     re.DOTALL,
 )
-"""Comments, strings and names: braces in them are no braces, and a letter before a quote belongs to it or does not."""
+"""Comments, strings and names, inside which braces do not count. Names are matched as a whole, so that only a letter
+directly before a quote counts as the prefix of a string."""
 # fmt: on
 
 
 def split_template(text: str) -> list[str]:
-    """The text in pieces: plain ones at even places, sources of expressions at odd ones."""
+    """The text split into literal parts (even indexes) and sources of expressions (odd indexes)."""
     pieces: list[str] = []
     at = 0
     while (start := text.find(OPEN_BRACES, at)) >= 0:
@@ -51,9 +52,9 @@ def split_template(text: str) -> list[str]:
 def _expression_end(text: str, at: int) -> int:
     depth, start = 0, at
     while at < len(text):
-        passed = _SKIPPED.match(text, at)
-        if passed is not None:
-            at = passed.end()
+        skipped = _SKIPPED.match(text, at)
+        if skipped is not None:
+            at = skipped.end()
             continue
         if depth == 0 and text.startswith(CLOSE_BRACES, at):
             return at
@@ -71,16 +72,16 @@ class Template:
     _parts: tuple[str | Expression, ...] = field(repr=False)
 
     def render(self, scope: Mapping[str, Any], shown: Callable[[Expression, str], str] | None = None) -> str:
-        """The text with values filled in: strings as they are, others as compact JSON; or as they are `shown`.
+        """The text with the values of its expressions: strings unchanged, other values as compact JSON.
 
-        Raises ExpressionFault.
+        `shown` is applied to each value. Raises ExpressionFault.
         """
-        left = MAX_WORK
+        budget = MAX_WORK
         rendered: list[str] = []
         for at, part in enumerate(self._parts):
             if isinstance(part, Expression):
                 try:
-                    value, left = part.evaluate_with_budget(left, scope)
+                    value, budget = part.evaluate_with_budget(budget, scope)
                 except ExpressionFault as fault:
                     raise _number_fault(at, fault) from None
                 value = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -95,12 +96,12 @@ class Template:
 
 @lru_cache(maxsize=CACHED_TEMPLATES)
 def parse_template(text: str, local_names: tuple[str, ...] = ()) -> Template:
-    """expr-08 (host): a text with expressions in double braces. Raises ExpressionFault."""
+    """expr-08 (host): a string with expressions in double braces. Raises ExpressionFault."""
     if utf8_length(text) > MAX_TEMPLATE:
-        raise expression_limit(f"A template is at most {MAX_TEMPLATE // 1024} KiB long.")
+        raise expression_limit(f"The template is longer than the limit of {MAX_TEMPLATE // 1024} KiB.")
     pieces = split_template(text)
     if len(pieces) // 2 > MAX_TEMPLATE_EXPRESSIONS:
-        raise expression_limit(f"A template holds at most {MAX_TEMPLATE_EXPRESSIONS} expressions.")
+        raise expression_limit(f"The template has more than {MAX_TEMPLATE_EXPRESSIONS} expressions.")
     parts: list[str | Expression] = []
     read = References()
     for at, piece in enumerate(pieces):
@@ -117,5 +118,5 @@ def parse_template(text: str, local_names: tuple[str, ...] = ()) -> Template:
 
 
 def _number_fault(at: int, fault: ExpressionFault) -> ExpressionFault:
-    """Says which expression of a template is at fault; pieces of text stand between them."""
+    """The fault with the number of its expression. `at` is the index of the part in `split_template`."""
     return ExpressionFault(fault.code, f"Expression {at // 2 + 1} of the template: {fault.message}")

@@ -1,4 +1,4 @@
-"""Values on their way into an expression and out of it: JSON numbers become doubles, and come back as integers."""
+"""Conversion of values for expressions: JSON numbers become doubles, and integral results become integers again."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,26 +15,28 @@ from weftwork.protocol.json.values import is_array, is_object
 
 MAX_LIST: Final = 10_000
 MAX_RESULT: Final = 256 * 1024
-"""Bytes of the JSON encoding."""
+"""Maximum size of a result in bytes of JSON."""
 
 _MAX_VALUE_DEPTH: Final = MAX_DEPTH + 8
-"""What a run keeps can be this much deeper than what came in."""
+"""Values of a run can be deeper than the decoded documents that they contain."""
 _MAX_NUMBER_BYTES: Final = 24
 MAX_WEIGHT_AT_ONCE: Final = 500_000
-"""Units of weight, as in `cost`."""
+"""Maximum weight, in the units of `cost`, of a result that is converted in one call of the CEL package."""
 _KINDS: Final = {"bytearray": "bytes", "datetime": "a timestamp", "timedelta": "a duration"}
 
 
 @dataclass(slots=True)
 class ScopeReader:
-    """Takes what an expression reads out of a scope, and weighs it. expr-02 (host): every number becomes a double."""
+    """Copies the values that an expression reads from a scope and weighs them. expr-02 (host): every number becomes a
+    double."""
 
     longest_list: int = 0
     weight: int = 0
     has_null: bool = False
 
     def read(self, scope: Mapping[str, Any], reads: ReadTree) -> dict[str, Any]:
-        """expr-04 (host): the parts that are read, nothing else; a list or object in them has at most 10,000 items."""
+        """expr-04 (host): only the members that are read. Raises ExpressionFault for a list or object with more than
+        10,000 items."""
         return {name: self._read_part(scope[name], below) for name, below in reads.items() if name in scope}
 
     def _read_part(self, value: Any, reads: ReadTree) -> Any:
@@ -53,7 +55,7 @@ class ScopeReader:
             return value
         if isinstance(value, int):
             if not -MAX_INTEGER <= value <= MAX_INTEGER:
-                raise expression_failed("A number that the expression reads is beyond 2^53-1.")
+                raise expression_failed("The expression reads an integer beyond 2^53-1.")
             return float(value)
         if isinstance(value, float):
             return value
@@ -64,18 +66,18 @@ class ScopeReader:
             self._enter_container(len(value), depth)
             self.weight += sum(map(len, value)) >> 3
             return {name: self._read_whole(item, depth + 1) for name, item in value.items()}
-        raise expression_failed("The expression reads something that is no JSON value.")
+        raise expression_failed("The expression reads a value that is not JSON.")
 
     def _enter_container(self, items: int, depth: int) -> None:
         if items > MAX_LIST:
-            raise expression_limit(f"The expression reads a list or object of more than {MAX_LIST:,} items.")
+            raise expression_limit(f"The expression reads a list or object with more than {MAX_LIST:,} items.")
         if depth > _MAX_VALUE_DEPTH:
             raise expression_limit(f"The expression reads a value nested deeper than {_MAX_VALUE_DEPTH} levels.")
         self.longest_list = max(self.longest_list, items)
 
 
 def weigh_value(value: Any) -> int:
-    """What a value weighs that was taken already."""
+    """The weight of a value that `ScopeReader` has copied."""
     if isinstance(value, str):
         return 1 + (len(value) >> 3)
     if is_object(value):
@@ -84,36 +86,39 @@ def weigh_value(value: Any) -> int:
 
 
 def weigh_reads(value: Any, reads: ReadTree) -> int:
-    """The weight of parts of a value that was taken already."""
+    """The weight of members of a value that `ScopeReader` has copied."""
     if not reads or not is_object(value):
         return weigh_value(value)
     return sum(weigh_reads(value[name], below) for name, below in reads.items() if name in value)
 
 
 def result_to_json(outcome: Any, nulls: bool, most: int) -> Any:
-    """expr-07 (host): an outcome as JSON of at most 256 KiB, members sorted; what JSON cannot say is a failure.
+    """expr-07 (host): the outcome as JSON of at most 256 KiB, with sorted members.
 
-    `nulls`: it could hold one; `most`: the most it can weigh. Without nulls a moderate outcome is taken at once.
+    Raises ExpressionFault for a larger result, or for values that JSON cannot express. `nulls`: the outcome may contain
+    null; `most`: an upper bound of its weight. A small outcome without null is converted in one call, which is faster;
+    `cel.outcome_value` explains the exception for null.
     """
     at_once = not nulls and most <= MAX_WEIGHT_AT_ONCE
-    outlet = _ResultWriter((lambda value: value) if at_once else cel.outcome_value)
-    value = outlet.value(outcome.plain_value() if at_once else outcome, 0)
-    if outlet.size * _MAX_NUMBER_BYTES > MAX_RESULT and len(msgspec.json.encode(value)) > MAX_RESULT:
+    writer = _ResultWriter((lambda value: value) if at_once else cel.outcome_value)
+    value = writer.value(outcome.plain_value() if at_once else outcome, 0)
+    if writer.size * _MAX_NUMBER_BYTES > MAX_RESULT and len(msgspec.json.encode(value)) > MAX_RESULT:
         raise result_too_large()
     return value
 
 
 def result_too_large() -> Exception:
-    return expression_limit(f"The result is larger than {MAX_RESULT // 1024} KiB.")
+    return expression_limit(f"The result is larger than the limit of {MAX_RESULT // 1024} KiB.")
 
 
 @dataclass(slots=True)
 class _ResultWriter:
-    """Stops as soon as the result must be too large: a value can be far larger than what it is made of."""
+    """Converts an outcome to JSON. Raises as soon as the result exceeds the limit, because an outcome shares parts and
+    can be far larger as JSON than in memory."""
 
     unwrap: Callable[[Any], Any]
     size: int = 0
-    """Bytes that the encoding has at least."""
+    """A lower bound of the size of the JSON encoding."""
 
     def value(self, outcome: Any, depth: int) -> Any:
         value = self.unwrap(outcome)
@@ -131,13 +136,13 @@ class _ResultWriter:
         if is_object(value):
             return self._object(value, depth)
         raise expression_failed(
-            f"The result holds {_KINDS.get(value.__class__.__name__, 'a type')}, which JSON cannot say."
+            f"The result contains {_KINDS.get(value.__class__.__name__, 'a type')}, which JSON cannot express."
         )
 
     def _object(self, members: dict[Any, Any], depth: int) -> dict[str, Any]:
         if not all(isinstance(name, str) for name in members):
-            raise expression_failed("The result holds an object with a key that is not text.")
-        # The package keeps members in an order that differs from process to process.
+            raise expression_failed("The result contains an object with a key that is not a string.")
+        # The order of members in the CEL package differs between processes.
         names = sorted(members)
         self._count(None, 1 + sum(4 + len(_text(name)) for name in names))
         return {name: self.value(members[name], depth + 1) for name in names}
@@ -151,15 +156,15 @@ class _ResultWriter:
 
 def _text(value: str) -> str:
     if "\0" in value:
-        raise expression_failed("The result holds a text with NUL.")
+        raise expression_failed("The result contains a string with NUL.")
     return value
 
 
 def _number(value: int | float) -> int | float:
     if not math.isfinite(value):
-        raise expression_failed("The result holds a number that is not finite.")
+        raise expression_failed("The result contains NaN or an infinity.")
     if isinstance(value, int):
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise expression_failed("The result holds an integer beyond 2^53-1.")
+            raise expression_failed("The result contains an integer beyond 2^53-1.")
         return value
     return int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value
