@@ -160,7 +160,7 @@ def test_a_value_that_does_not_fit_is_refused_and_can_be_corrected(host: Host) -
 def test_an_event_is_told_of(host: Host) -> None:
     run_id = waiting(host, "paid", "waiting-external")
     assert run_on(host, "answer", run_id, "--value", '{"order": 8}', code=7).stderr.startswith(
-        "Error: The event is not"
+        "Error: The event does not match"
     )
     run_on(host, "answer", run_id, "--set", "amount=5")
     (payload,) = payloads(host, run_id, "interrupt.resolved")

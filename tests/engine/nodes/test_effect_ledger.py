@@ -90,7 +90,7 @@ async def test_an_unknown_outcome_is_a_question_for_a_person() -> None:
     assert (len(world.received_keys), await after.status(key)) == (1, "waiting-input")
     (asked,) = await after.payloads(key, "interrupt.requested")
     assert (asked["kind"], asked["data"]["customKind"]) == ("custom", UNKNOWN_OUTCOME_KIND)
-    with pytest.raises(ClientFault, match="does not fit"):
+    with pytest.raises(ClientFault, match="does not match"):
         await answer(after, key, {"outcome": "maybe"})
     await answer(after, key, {"outcome": "done", "output": {"receipt": 9}})
     await after.run_to_end(key)

@@ -149,7 +149,7 @@ async def test_an_answer_that_names_another_question_is_refused() -> None:
     after = await bench.restart()
     await run_ready_tasks()
     (asked,) = await after.payloads(key, "interrupt.requested")
-    with pytest.raises(ClientFault, match="does not fit"):
+    with pytest.raises(ClientFault, match="does not match"):
         await answer(after, key, {"outcome": "done", "key": f"{asked['key']}0"})
     await answer(after, key, {"outcome": "done", "key": asked["key"]})
     await after.run_to_end(key)
@@ -167,7 +167,7 @@ async def test_an_answer_that_does_not_fit_what_the_node_gives_is_asked_for_agai
     assert await after.settled_status(key) == "waiting-input"
     asked = await after.payloads(key, "interrupt.requested")
     assert len({each["key"] for each in asked}) == 3
-    assert "does not fit" in asked[-1]["data"]["payload"]["message"]
+    assert "does not match" in asked[-1]["data"]["payload"]["message"]
     await answer(after, key, {"outcome": "done", "output": {"receipt": 7}})
     await after.run_to_end(key)
     assert (await after.payloads(key, "node.completed"))[0]["outputs"] == {"receipt": 7}

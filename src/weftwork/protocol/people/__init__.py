@@ -1,1 +1,1 @@
-"""What people are asked and may answer: interrupts, approvals, conversations, tokens."""
+"""Interaction with people: validation of interrupts and answers, approvals, conversations, tokens."""

@@ -1,4 +1,4 @@
-"""Approvals: what an approver may answer, who counts as one (Answerer), and when the votes decide.
+"""Approvals: the form of answers, who may give them, and when the votes decide.
 
 Sources: OpenWOP interrupt (ApprovalResume), interrupt-profiles (quorum, auth-required), RFC 0051, RFC 0093 D.
 """
@@ -15,11 +15,11 @@ from weftwork.protocol.run.events import Trust
 
 ACTIONS: Final = ("accept", "reject", "refine", "edit-accept", "ask")
 RESOLVING_ACTIONS: Final = frozenset(ACTIONS) - {"ask"}
-"""appr-01 (OpenWOP interrupt): the actions that end the wait; `ask` leaves it open."""
+"""appr-01 (OpenWOP interrupt): the actions that resolve an approval. After `ask` it stays open."""
 GRANTING_ACTIONS: Final = frozenset({"accept", "edit-accept"})
 OUTCOMES: Final = {"accept": "accepted", "edit-accept": "accepted", "reject": "rejected", "refine": "refined"}
 APPROVAL_KINDS: Final = frozenset({"approval", "low-confidence"})
-"""appr-05 (RFC 0021, trust): the kinds of questions that only a person decides."""
+"""appr-05 (RFC 0021, trust): the interrupt kinds that only a trusted answer can resolve."""
 AUTH_REQUIRED: Final = "openwop-interrupt-auth-required"
 MAX_TEXT: Final = 10_000
 MAX_NAME: Final = 256
@@ -32,7 +32,8 @@ _PERSON_SCHEMA: Final = {
     "pattern": r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+$",
     "not": {"pattern": "^(quorum|link):"},
 }
-"""A name that says who somebody is and nothing else: the host has names of its own for links and quorums."""
+"""The name of a person, without control characters and without the prefixes that the host uses for links and
+quorums."""
 _ANSWER_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["action"],
@@ -59,26 +60,26 @@ _REQUIRED_MEMBERS: Final = {"refine": "refineFeedback", "edit-accept": "editedAr
 
 
 class Answerer(msgspec.Struct, frozen=True):
-    """Who answers an interrupt: the holder of a key, or of a link to one interrupt."""
+    """The sender of an answer: the holder of an API key, or of a link to one interrupt."""
 
     principal: str
-    """The id of the key, or `link:` and the id of the link."""
+    """The id of the API key, or `link:` and the id of the link."""
     aliases: frozenset[str] = frozenset()
-    """Other names that are surely theirs: the label of the key, the person a link was made for."""
+    """Further verified names of the sender: the label of the key, the person for whom a link was created."""
     bound_person: str | None = None
-    """The one person whose link this is: what the answer says about who gives it is not looked at."""
+    """The person for whom the link was created. If set, `voter` and `decidedBy` in the answer are ignored."""
     may_delegate: bool = False
-    """May answer in the name of approvers that a gate names (scope approvals:delegate)."""
+    """Whether the sender may answer for the approvers that a gate names (scope approvals:delegate)."""
     may_override: bool = False
-    """May override a gate (scope approvals:override)."""
+    """Whether the sender may override a gate (scope approvals:override)."""
     has_key: bool = True
-    """Came with a key; a link alone is not enough for some gates."""
+    """Whether the request had an API key. Some gates do not accept answers by link."""
     trust: Trust = "trusted"
-    """`untrusted` if what is said comes from a model or a tool."""
+    """`untrusted` if the answer comes from a model or a tool."""
 
 
 class VoteTally(msgspec.Struct, frozen=True):
-    """How the votes stand. `action` is None while more are needed."""
+    """The result of counting votes. There is no `action` while more votes are needed."""
 
     granted: int
     required: int
@@ -87,63 +88,67 @@ class VoteTally(msgspec.Struct, frozen=True):
 
 
 def normalize_approval(data: dict[str, Any], value: Any) -> dict[str, Any]:
-    """appr-02 (OpenWOP interrupt, ApprovalResume): the answer in its one form. Raises ClientFault.
+    """appr-02 (OpenWOP interrupt, ApprovalResume): the answer in canonical form. Raises ClientFault.
 
-    The gate's own list of actions is enforced. `decision`, which older clients send, becomes an action.
+    Only the actions that the gate lists are accepted. `decision`, which older clients send, becomes an action.
     """
     answer = _upgrade_legacy_answer(value, data["actions"]) if is_object(value) else value
     if is_object(answer) and isinstance(answer.get("action"), str) and answer["action"] not in data["actions"]:
         raise invalid(
-            f"This gate takes {', '.join(data['actions'])}.", "/resumeValue/action", supported=data["actions"]
+            f"This gate accepts only the actions {', '.join(data['actions'])}.",
+            "/resumeValue/action",
+            supported=data["actions"],
         )
     if wrong := check_inline(_ANSWER_SCHEMA, answer, "/resumeValue"):
-        raise invalid(f"The answer to an approval: the value at the pointer {wrong[0].message}.", wrong[0].pointer)
+        raise invalid(f"The answer is invalid: the value at the pointer {wrong[0].message}.", wrong[0].pointer)
     action = answer["action"]
     for each, member in _REQUIRED_MEMBERS.items():
         if (each == action) is not (member in answer):
-            word = "needs" if each == action else "takes no"
-            raise invalid(f"{action} {word} {member}.", f"/resumeValue/{member}")
+            verb = "requires" if each == action else "does not allow"
+            raise invalid(f"The action {action} {verb} the member {member}.", f"/resumeValue/{member}")
     if action == "ask" and not answer.get("question", answer.get("feedback")):
-        raise invalid("ask needs a question.", "/resumeValue/question")
+        raise invalid("The action ask requires the member question.", "/resumeValue/question")
     return answer
 
 
 def resolve_actor(data: dict[str, Any], answer: dict[str, Any], by: Answerer) -> str:
-    """appr-03 (interrupt-profiles, quorum): whose answer it is. Raises ClientFault for one who may not give it.
+    """appr-03 (interrupt-profiles, quorum): the person to whom the answer is attributed. Raises ClientFault if the
+    sender may not answer.
 
-    The answer may say so itself. Where a gate names its approvers, only their own word counts, or that of
-    somebody who may speak for them; a link that was made for one person speaks for nobody else.
+    The answer itself may name the person. If a gate names its approvers, the sender must be one of them or have the
+    scope approvals:delegate. An answer by a link for one person is always attributed to that person.
     """
     _check_profile(data, by)
     approvers: list[str] = data.get("approversList", [])
-    mine = {by.principal, *by.aliases}
+    own_names = {by.principal, *by.aliases}
     claimed: str | None = None if by.bound_person is not None else answer.get("voter", answer.get("decidedBy"))
-    if claimed is not None and approvers and claimed not in mine and not by.may_delegate:
+    if claimed is not None and approvers and claimed not in own_names and not by.may_delegate:
         details = {"scopeRequired": "approvals:delegate"}
-        raise ClientFault(
-            "forbidden", "This key may not answer for others at a gate that names its approvers.", details
+        text = (
+            "This gate names its approvers; to answer for another person, the key needs the scope approvals:delegate."
         )
-    actor = by.bound_person or claimed or next((name for name in approvers if name in mine), by.principal)
+        raise ClientFault("forbidden", text, details)
+    actor = by.bound_person or claimed or next((name for name in approvers if name in own_names), by.principal)
     if answer.get("override"):
         _check_override(data, answer, by)
     elif approvers and actor not in approvers:
-        raise ClientFault("forbidden", "This gate names its approvers, and you are none of them.")
+        raise ClientFault("forbidden", "This gate accepts answers only from the approvers that it names.")
     return actor
 
 
 def tally_votes(data: dict[str, Any], votes: Mapping[str, str], last: str) -> VoteTally:
-    """appr-04 (interrupt-profiles, quorum): whether these votes decide, the last of which is `last`.
+    """appr-04 (interrupt-profiles, quorum): whether the votes decide the approval. `last` is the latest action.
 
-    One rejection is enough, or with the policy `majority` more than half of the approvals that are required.
+    One rejection decides; with the policy `majority`, more rejections than half of the required approvals.
     """
     required: int = data.get("requiredApprovals", 1)
     granted = sum(action in GRANTING_ACTIONS for action in votes.values())
     against = len(votes) - granted
-    enough = required // 2 if data.get("rejectionPolicy") == "majority" else 0
+    tolerated = required // 2 if data.get("rejectionPolicy") == "majority" else 0
     if granted >= required:
         return VoteTally(granted, required, last if last in GRANTING_ACTIONS else "accept")
-    if against > enough:
-        # Who wants it done better alone sends it back; with others against it, it is refused.
+    if against > tolerated:
+        # A single `refine` sends the artifact back; together with other votes against it, the approval is rejected.
         return VoteTally(granted, required, last if against == 1 and last not in GRANTING_ACTIONS else "reject")
     approvers = data.get("approversList", [])
     if approvers and all(name in votes for name in approvers):
@@ -152,31 +157,35 @@ def tally_votes(data: dict[str, Any], votes: Mapping[str, str], last: str) -> Vo
 
 
 def check_answer_trust(kind: str, by: Answerer) -> None:
-    """appr-05 (RFC 0021, trust): nothing that an untrusted source says advances an approval. Raises ClientFault."""
+    """appr-05 (RFC 0021, trust): raises ClientFault for an untrusted answer to an approval."""
     if kind in APPROVAL_KINDS and by.trust != "trusted":
-        raise ClientFault("untrusted_content_blocks_approval", "An approval takes no answer from an untrusted source.")
+        text = "An approval cannot be answered with content from an untrusted source."
+        raise ClientFault("untrusted_content_blocks_approval", text)
 
 
 def _check_profile(data: dict[str, Any], by: Answerer) -> None:
-    """appr-06 (interrupt-profiles, auth-required): such a gate takes no answer by a link."""
+    """appr-06 (interrupt-profiles, auth-required): raises ClientFault for an answer by link to a gate that requires a
+    key."""
     if data.get("profile") == AUTH_REQUIRED and not by.has_key:
-        raise ClientFault("forbidden", "This gate takes answers with a key only, not by a link.")
+        raise ClientFault("forbidden", "This gate does not accept answers by link; answer it with an API key.")
 
 
 def _check_override(data: dict[str, Any], answer: dict[str, Any], by: Answerer) -> None:
-    """appr-07 (RFC 0051): an override is allowed by the gate, done by somebody who may, and says why."""
+    """appr-07 (RFC 0051): raises ClientFault unless the gate allows overrides, the sender may override, and the answer
+    has a reason."""
     if not data.get("override"):
         raise invalid("This gate cannot be overridden.", "/resumeValue/override")
     if not by.may_override:
-        raise ClientFault("forbidden", "This key may not override a gate.", {"scopeRequired": "approvals:override"})
+        text = "To override a gate, the key needs the scope approvals:override."
+        raise ClientFault("forbidden", text, {"scopeRequired": "approvals:override"})
     if not answer.get("reason", "").strip():
-        raise invalid("An override needs a reason.", "/resumeValue/reason")
+        raise invalid("An override requires the member reason.", "/resumeValue/reason")
 
 
 def _upgrade_legacy_answer(value: dict[str, Any], actions: list[str]) -> dict[str, Any]:
-    """appr-08 (OpenWOP interrupt): `decision` without an action, as older clients send it."""
+    """appr-08 (OpenWOP interrupt): replaces `decision`, which older clients send, by an action."""
     if "action" in value and "decision" in value:
-        raise invalid("An answer has an action or a decision, not both.", "/resumeValue/decision")
+        raise invalid("An answer may have an action or a decision, not both.", "/resumeValue/decision")
     if "action" in value or value.get("decision") not in ("approved", "rejected"):
         return value
     rest = {name: each for name, each in value.items() if name != "decision"}

@@ -1,10 +1,11 @@
-"""Tokens of interrupt links: what a link to one interrupt says, and its form in a path. Signing is the engine's.
+"""Tokens of interrupt links: their content and their encoding. The engine signs them.
 
     base64url(JSON) "." base64url(signature)
 
-Each token has exactly one text: a text that decodes but is not what this host would have written is no token. A text
-that was changed anywhere, even in bits that mean nothing, is therefore refused. Sources: OpenWOP interrupt (signed
-tokens), RFC 0093.
+Each token has exactly one valid text. A text that decodes but differs from the encoding of its content is rejected, so
+a change of any character is detected, even in the unused bits of base64.
+
+Sources: OpenWOP interrupt (signed tokens), RFC 0093.
 """
 
 import binascii
@@ -21,13 +22,13 @@ Intent = Literal["resolve", "inspect"]
 
 PURPOSE: Final = "interrupt"
 MAX_TOKEN: Final = 2048
-"""Characters. The longest names of nodes and people that are allowed fit."""
+"""Maximum length of a token, enough for node ids and names of people of the maximum length."""
 MAX_PERSON_NAME: Final = 100
-"""Characters of the name of somebody a link is made for."""
+"""Maximum length of the name of the person for whom a link is created."""
 READ_TOKEN_MS: Final = 30 * 60_000
-"""tok-03 (readings, Interrupt tokens): how long a token lasts that came with a read."""
+"""tok-03 (readings, Interrupt tokens): how long the tokens in responses to reads are valid."""
 LEEWAY_MS: Final = 5_000
-"""How far the clock may have been set back or forth between making a token and seeing it."""
+"""Tolerance for clock changes between the creation and the check of a token."""
 SIGNATURE_BYTES: Final = 32
 
 TOKEN_PATTERN: Final = "^([A-Za-z0-9_-]{4,2004})[.]([A-Za-z0-9_-]{43})$"
@@ -38,9 +39,9 @@ _PERSON_NAME: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,100}")
 
 
 class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """tok-01: one interrupt of one run, what may be done with it, and until when.
+    """tok-01: the content of a token: one interrupt of one run, the permitted operation, and the expiry time.
 
-    The node is not named beside the interrupt, whose id begins with it (int-02).
+    There is no member for the node, because the id of the interrupt starts with the node's id (int-02).
     """
 
     kid: str
@@ -52,14 +53,14 @@ class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     expires_at: int
     jti: str
     person: str | None = msgspec.field(name="for", default=None)
-    """Who it was made for, if for somebody."""
+    """The person for whom the link was created, if any."""
 
     @property
     def node_id(self) -> str:
         return self.interrupt_id.rpartition(".")[0]
 
     def is_expired(self, now: int) -> bool:
-        """tok-03: the clocks of making and checking may differ a little."""
+        """tok-03: whether the token has expired, with a tolerance of LEEWAY_MS."""
         return now >= self.expires_at + LEEWAY_MS
 
 
@@ -80,9 +81,9 @@ def encode_token(payload: bytes, signature: bytes) -> str:
 
 
 def decode_token(text: str) -> tuple[InterruptToken, bytes, bytes] | None:
-    """tok-01: what a text says, the bytes that were signed and the signature; None if it is no text of a token.
+    """tok-01: the content of a token, the signed bytes and the signature; None if the text is not a token.
 
-    Nothing in it may be believed before the signature is checked.
+    The content must not be trusted before the signature is verified.
     """
     if len(text) > MAX_TOKEN or (found := _TOKEN.fullmatch(text)) is None:
         return None
@@ -94,20 +95,21 @@ def decode_token(text: str) -> tuple[InterruptToken, bytes, bytes] | None:
     return (token, payload, signature) if encode_token(signed_bytes(token), signature) == text else None
 
 
-def token_expiry(now: int, lasts: int, due: int | None) -> int:
-    """tok-03 (readings, Interrupt tokens): when a token ends; never after the interrupt itself."""
-    return now + lasts if due is None else min(now + lasts, due)
+def token_expiry(now: int, lifetime_ms: int, due: int | None) -> int:
+    """tok-03 (readings, Interrupt tokens): the expiry time of a token, at most the timeout `due` of the interrupt."""
+    return now + lifetime_ms if due is None else min(now + lifetime_ms, due)
 
 
 def unknown_token_fault() -> ClientFault:
-    """tok-04 (readings, Answering an interrupt): the one answer to a token that leads nowhere, for whatever reason."""
-    return ClientFault("interrupt_not_found", "This link leads to no question. Was it copied whole?")
+    """tok-04 (readings, Answering an interrupt): the same error for every token that is not valid, so that callers
+    cannot tell why."""
+    return ClientFault("interrupt_not_found", "This link is not valid. Check that it was copied completely.")
 
 
 def expired_token_fault() -> ClientFault:
-    return ClientFault("interrupt_expired", "This link has expired. Ask for a new one.")
+    return ClientFault("interrupt_expired", "This link has expired. Ask for a new link.")
 
 
 def mask_tokens(text: str) -> str:
-    """tok-07 (readings, Interrupt tokens): a text for the log, with nothing in it that opens anything."""
+    """tok-07 (readings, Interrupt tokens): the text with every token replaced by `(token)`, for logs."""
     return _TOKEN_IN_TEXT.sub("(token)", text)

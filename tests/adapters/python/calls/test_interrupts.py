@@ -307,7 +307,7 @@ def test_both_contexts_ask_alike() -> None:
     (interrupt("custom", timeout=timedelta(days=9999)), "up to 3,660 days"),
     (interrupt("custom", remind_after=[-1]), "remind_after of the question k takes seconds"),
     (interrupt("custom", remind_after=None), "remind_after of the question k takes numbers of seconds"),
-    (interrupt("custom", remind_after=range(1, 100)), "/remindAfterMs takes up to 16 numbers"),
+    (interrupt("custom", remind_after=range(1, 100)), "/remindAfterMs must be a list of at most 16 times"),
     (interrupt("custom", resume_schema=object()), "The schema of the question k is not JSON"),
     (interrupt("custom", resume_schema={"$ref": "https://example.com/x"}), "/resumeSchema/$ref"),
     (interrupt("custom", resume_schema={"type": "wrong"}), "/resumeSchema/type"),
@@ -327,7 +327,7 @@ def test_both_contexts_ask_alike() -> None:
     (lambda ctx: ctx.interrupt("k", {}, kind="low-confidence"), "kind, low-confidence: /data"),
     (lambda ctx: ctx.interrupt("k", {"conversationId": ""}, kind="conversation.start"), "/data/conversationId"),
     (approve(actions=["agree"]), "/data/actions/0 must be one of"),
-    (approve(actions=["ask"]), "/data/actions needs an action that ends the wait"),
+    (approve(actions=["ask"]), "/data/actions must contain at least one of accept"),
     (approve(approvers="ann"), "/data/approversList must be of type array"),
     (approve(approvers=["ann"], required=2), "/data/requiredApprovals must be 1 or less"),
     (approve(required=0), "/data/requiredApprovals"),
@@ -338,7 +338,7 @@ def test_both_contexts_ask_alike() -> None:
     (lambda ctx: ctx.clarify("k", {}), "/data/questions"),
     (lambda ctx: ctx.clarify("k", "What?"), "/data/questions must be of type array"),
     (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?", "schema": {"type": 1}}]), "/data/questions/0/schema"),
-    (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?"}] * 2), "must not repeat an id"),
+    (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?"}] * 2), "must not contain an id twice"),
     (lambda ctx: ctx.wait_for_event("k", "paid", 7), "/data/correlation must be of type object"),
 )
 def test_what_cannot_be_asked_is_refused_before_anybody_sees_it(ask: InterruptCall, why: str, plain: bool) -> None:
