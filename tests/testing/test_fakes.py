@@ -208,7 +208,7 @@ def test_a_fault_is_one_of_the_node() -> None:
 
 
 def test_an_answer_that_is_none_is_refused() -> None:
-    with pytest.raises(Refused, match="no model can answer this"):
+    with pytest.raises(Refused, match="is not a valid model answer"):
         run_workflow(FLOW, model=[{"contnet": "a"}])
 
 

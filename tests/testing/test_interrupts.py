@@ -192,7 +192,7 @@ def test_a_question_without_a_timeout_cannot_run_out() -> None:
     async def ever(ctx: weftwork.Context) -> None:
         await ctx.interrupt("more")
 
-    with pytest.raises(Unmet, match="the question node:0:more has no timeout"):
+    with pytest.raises(Unmet, match="the interrupt node:0:more has no timeout"):
         run_node(ever, answers={"more": TIMEOUT})
 
 

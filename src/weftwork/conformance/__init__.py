@@ -1,5 +1,5 @@
-"""Everything that exists only for conformance tests. A host imports it only if a switch asks for it.
+"""Everything that exists only for conformance tests. A host imports it only if an option enables it.
 
-`--conformance` brings `workflows`: workflows, prompts and node types. `--test-seams` brings `test_endpoints`. Nothing
-is imported here, so that each switch loads its own part alone.
+`--conformance` loads `workflows`: workflows, prompts and node types. `--test-seams` loads `test_endpoints`. This module
+imports nothing, so that each option loads only its own part.
 """

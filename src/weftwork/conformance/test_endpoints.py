@@ -1,4 +1,4 @@
-"""What `--test-seams` adds to a host: the handlers of the test endpoints."""
+"""The handlers of the test endpoints, which `--test-seams` adds to a host."""
 
 from functools import partial
 
@@ -36,11 +36,11 @@ def endpoint_handlers(
     bundles: Bundles,
     outbound: GuardedClient,
 ) -> dict[str, Handler]:
-    """The handlers of all routes that are `test_only`, by operation; the arguments are parts of the host.
+    """The handlers of all `test_only` routes, by operation. The arguments are components of the host.
 
-    What they remember is in memory, by partition, and gone after a reset.
+    The handlers keep their state in memory by partition. `resetSeams` deletes the state of the caller's partition.
     """
-    assert isinstance(player, ScriptedPrograms), "a host with test endpoints has a provider that they program"
+    assert isinstance(player, ScriptedPrograms), "the test endpoints need a provider that can be programmed"
     test_log = TestLog(clock, ids)
     overlay = envelopes.CapabilityOverlay()
     gate = envelopes.EnvelopeAcceptEndpoint(kinds, test_log, EnvelopeRecords(log), overlay)

@@ -1,6 +1,6 @@
-"""What `--conformance` adds to a host: our own conformance workflows, the prompts they refer to, and their node types.
+"""The conformance workflows, their prompts and their node types, which `--conformance` adds to a host.
 
-Ids, nodes and settings of the workflows are as published, words our own.
+Ids, nodes and settings of the workflows are as published by OpenWOP. Names and descriptions are the project's own.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemp
 
 
 def conformance_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
-    """The node types that only these workflows use; `templates`: what their references to prompts find."""
+    """The node types that only these workflows use. `templates` holds the templates for their prompt references."""
     return (mock_agent, *mock_ai_nodes(templates), sample_media_emit)
 
 
@@ -25,7 +25,7 @@ def conformance_prompts() -> Iterator[PromptTemplate]:
 
 
 def conformance_workflows() -> Iterator[dict[str, Any]]:
-    """The definitions, by the names of their files."""
+    """The definitions, sorted by file name."""
     return _documents("fixtures")
 
 

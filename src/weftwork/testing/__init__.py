@@ -1,4 +1,4 @@
-"""The test kit: nodes and workflows in process, on a clock of their own, with faults; fakes and suites for adapters."""
+"""The test kit: runs nodes and workflows in process, with a manual clock and faults; fakes and suites for adapters."""
 
 from typing import TYPE_CHECKING
 

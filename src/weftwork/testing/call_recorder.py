@@ -1,4 +1,4 @@
-"""Nodes as the kit sees them: what they really did, over all the processes that a run lives through."""
+"""Records the calls of nodes and steps that really happened, across all simulated processes of a run."""
 
 import asyncio
 import inspect
@@ -14,37 +14,37 @@ from weftwork.protocol.workflow.node_types import Effect
 
 
 class Performed(msgspec.Struct):
-    """A call of a node, or of the function of a step, that really happened."""
+    """A call of a node or of a step function that really happened."""
 
     node_id: str
     step: str
-    """Empty for the node itself."""
+    """Name of the step; empty for the node itself."""
     key: str
-    """Its idempotency key."""
+    """Idempotency key of the call."""
     life: int
-    """Which process it happened in; 1 is the first."""
+    """Number of the process that made the call, starting at 1."""
     came_to: Literal["under way", "done", "failed", "not done"] = "under way"
     output: Any = None
     raised: BaseException | None = None
 
 
 class PerformedCalls:
-    """Everything that was performed, in order; `life` is the process that runs now."""
+    """All recorded calls in order. `process_number` is the number of the current process."""
 
     def __init__(self) -> None:
         self.performed: list[Performed] = []
         self.process_number = 0
 
     def latest(self, key: str) -> Performed | None:
-        found = [each for each in self.performed if each.key == key]
-        return found[-1] if found else None
+        calls = [each for each in self.performed if each.key == key]
+        return calls[-1] if calls else None
 
 
 class ProcessGuard:
-    """A process under test. Once it is over, nothing in it gets anywhere."""
+    """The liveness of one simulated process. After its death, all its calls are cancelled."""
 
-    def __init__(self, seen: PerformedCalls) -> None:
-        self.calls = seen
+    def __init__(self, calls: PerformedCalls) -> None:
+        self.calls = calls
         self.is_dead = False
 
     def check_alive(self) -> None:
@@ -53,89 +53,92 @@ class ProcessGuard:
 
     def record_call(self, node_id: str, step: str, key: str) -> Performed:
         self.check_alive()
-        begun = Performed(node_id, step, key, self.calls.process_number)
-        self.calls.performed.append(begun)
-        return begun
+        performed = Performed(node_id, step, key, self.calls.process_number)
+        self.calls.performed.append(performed)
+        return performed
 
 
-def record_calls(node: NodeType, living: ProcessGuard, first_attempt: int = 1) -> NodeType:
-    """The same node type, with what it does written down. Attempts before the first one fail by themselves."""
+def record_calls(node: NodeType, process: ProcessGuard, first_attempt: int = 1) -> NodeType:
+    """Wrap a node type so that its calls are recorded. Attempts before `first_attempt` fail without calling the
+    node."""
     if not isinstance(node, WaitingNode):
         return node
-    work = node.run
+    call_node = node.run
 
     async def run(call: NodeCall, host: NodeContext) -> NodeOutcome:
         if call.attempt < first_attempt:
-            return Failed("earlier_attempt", "The test begins with a later attempt.")
-        begun = living.record_call(call.node_id, "", host.effect_key())
+            return Failed("earlier_attempt", f"The test starts with attempt {first_attempt}.")
+        performed = process.record_call(call.node_id, "", host.effect_key())
         try:
-            outcome = await work(call, cast("NodeContext", _RecordingContext(call, host, living)))
+            outcome = await call_node(call, cast("NodeContext", _RecordingContext(call, host, process)))
         except asyncio.CancelledError:
-            if not living.is_dead:
+            if not process.is_dead:
                 raise
-            # Nobody hears of it any more, and to whoever looks at the log it is no error of the node.
+            # The dead process cannot record this outcome. Returning it avoids a traceback that looks like an error of
+            # the node.
             return Failed("process_over", "The process of the node has ended.")
         except InterruptPending:
             raise
         except BaseException as error:
-            begun.came_to, begun.raised = "failed", _author_error(error)
+            performed.came_to, performed.raised = "failed", _author_error(error)
             raise
         if isinstance(outcome, Completed):
-            begun.came_to, begun.output = "done", outcome.outputs
+            performed.came_to, performed.output = "done", outcome.outputs
         elif isinstance(outcome, Failed):
-            begun.came_to = "failed"
+            performed.came_to = "failed"
         return outcome
 
     return WaitingNode(node.declaration, run)
 
 
 def _author_error(error: BaseException) -> BaseException:
-    """What the author's code raised, where something else stands for it."""
+    """The exception that the author's code raised, if the error is a wrapper around it."""
     return error.__cause__ or error if isinstance(error, StepFailed | NodeExited) else error
 
 
 _HARMLESS: Final = ("effect_key", "envelope_kind", "check_envelope", "new_event_id")
-"""Methods of a context that change nothing outside of it."""
+"""Methods of a context that have no effect outside of it."""
 
 
 class _RecordingContext:
-    """Implements ports.nodes.NodeContext around that of the host: for a process that is over, no call does anything."""
+    """Implements ports.nodes.NodeContext by delegation to the host's context. In a dead process, every call with an
+    effect is cancelled."""
 
-    def __init__(self, call: NodeCall, host: NodeContext, living: ProcessGuard) -> None:
+    def __init__(self, call: NodeCall, host: NodeContext, process: ProcessGuard) -> None:
         self._call = call
         self._host = host
-        self._process = living
+        self._process = process
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._host, name)
-        if name in _HARMLESS or not callable(found):
-            return found
+        member = getattr(self._host, name)
+        if name in _HARMLESS or not callable(member):
+            return member
 
         def checked(*arguments: Any, **named: Any) -> Any:
             self._process.check_alive()
-            return found(*arguments, **named)
+            return member(*arguments, **named)
 
         async def checked_when_awaited(*arguments: Any, **named: Any) -> Any:
             return await checked(*arguments, **named)
 
-        return checked_when_awaited if inspect.iscoroutinefunction(found) else checked
+        return checked_when_awaited if inspect.iscoroutinefunction(member) else checked
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]], plain: bool = False) -> Any:
         self._process.check_alive()
 
-        async def performed() -> Any:
-            begun = self._process.record_call(self._call.node_id, name, self._host.effect_key(name))
+        async def recorded_run() -> Any:
+            performed = self._process.record_call(self._call.node_id, name, self._host.effect_key(name))
             try:
-                begun.output = await run()
+                performed.output = await run()
             except NotDone:
-                begun.came_to = "not done"
+                performed.came_to = "not done"
                 raise
             except (asyncio.CancelledError, InterruptPending):
                 raise
             except BaseException as error:
-                begun.came_to, begun.raised = "failed", _author_error(error)
+                performed.came_to, performed.raised = "failed", _author_error(error)
                 raise
-            begun.came_to = "done"
-            return begun.output
+            performed.came_to = "done"
+            return performed.output
 
-        return await self._host.step(name, effect, performed, plain)
+        return await self._host.step(name, effect, recorded_run, plain)

@@ -1,8 +1,9 @@
-"""A clock that moves only when a test moves it, an event loop on that clock, and ids that every run of a test repeats.
+"""A manual clock, an event loop that runs on it, and deterministic ids.
 
-Theory. An event loop asks its selector to wait once nothing is ready to run. That is the moment at which everything
-has happened that could happen at this instant: whoever waits for it by `idle` is told, and decides. Only work that
-goes on outside of the loop, in threads and behind sockets, is waited for in real time.
+Theory of operation. An event loop asks its selector to wait when no callback is ready. At this moment, everything has
+happened that can happen at the current time. The loop then completes the future that `idle` returned, and its caller
+decides how to continue, for example by advancing the clock. Only work outside the loop, in threads and behind sockets,
+is waited for in real time.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ START: Final = 1_767_225_600_000
 
 
 class ManualClock:
-    """Implements ports.clock.Clock. Sleepers wake in the order of their instants, and only by `advance`."""
+    """Implements ports.clock.Clock. Time moves only by `advance`. Sleepers wake in the order of their due times."""
 
     def __init__(self, now: int = START) -> None:
         self._now = now
@@ -40,11 +41,11 @@ class ManualClock:
 
     @property
     def next_wake(self) -> int | None:
-        """The earliest instant that somebody sleeps for."""
+        """The earliest time that a task sleeps until, in milliseconds; None if no task sleeps."""
         return min(self._sleepers.values(), default=None)
 
     def advance(self, milliseconds: int) -> None:
-        """Let so much time pass. Whoever is due goes on when the event loop next runs."""
+        """Move the clock. Tasks whose time has come continue at the next iteration of the event loop."""
         self._now += milliseconds
         for sleeper in sorted(self._sleepers, key=self._sleepers.__getitem__):
             if self._sleepers[sleeper] <= self._now and not sleeper.done():
@@ -52,7 +53,7 @@ class ManualClock:
 
 
 class SequentialIds:
-    """Implements ports.ids.Ids in shape; nothing here is hard to guess."""
+    """Implements ports.ids.Ids with counters, so that ids are the same in every run of a test. They are guessable."""
 
     def __init__(self) -> None:
         self._runs = count(1)
@@ -83,20 +84,23 @@ class SequentialIds:
 T = TypeVar("T")
 
 WORK_POLL_SECONDS: Final = 0.05
-"""How often the time is looked at while a thread works."""
+"""Interval at which the deadline is checked while a thread is busy."""
 SOCKET_IDLE_SECONDS: Final = 0.1
-"""How long open sockets and pipes have to be silent before the clock moves."""
+"""How long open sockets and pipes must be idle before the clock is moved."""
 SHUTDOWN_SECONDS: Final = 5.0
 
 
 class ManualTimeLoop(asyncio.SelectorEventLoop):
-    """Runs one piece of work, with a bound in real seconds. `outside` says how many threads are at work."""
+    """An event loop whose time is that of the manual clock. It raises Unending after `seconds` of real time.
 
-    def __init__(self, clock: ManualClock, seconds: float, outside: Callable[[], int]) -> None:
+    `busy_threads` returns the number of threads that are working.
+    """
+
+    def __init__(self, clock: ManualClock, seconds: float, busy_threads: Callable[[], int]) -> None:
         self._manual_clock = clock
         self._began = clock.now()
         self._executing = 0
-        self._busy_threads = outside
+        self._busy_threads = busy_threads
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._waiter: asyncio.Future[None] | None = None
@@ -109,12 +113,12 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         return (self._manual_clock.now() - self._began) / 1000
 
     def idle(self) -> "asyncio.Future[None]":
-        """Done when nothing more can happen without time, an answer or a fault. For one caller at a time."""
+        """A future that completes when nothing more can happen at the current time. Only one caller may wait for it."""
         self._waiter = self.create_future()
         return self._waiter
 
     def advance_to_next(self) -> bool:
-        """Move the clock to the next timer; False if there is none."""
+        """Move the clock to the next timer; False if no timer is set."""
         due = [when for when in (self._manual_clock.next_wake, self._timer) if when is not None]
         if not due:
             return False
@@ -129,11 +133,11 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         return future
 
     def extend_deadline(self) -> None:
-        """Some real seconds more, for what has to be done at the end."""
+        """Allow SHUTDOWN_SECONDS of real time from now, for cleanup."""
         self._deadline = time.monotonic() + SHUTDOWN_SECONDS
 
     def shut_down(self) -> None:
-        """Stop what still runs, and close."""
+        """Cancel all tasks and close the loop."""
         self.extend_deadline()
         try:
             for _ in range(3):
@@ -144,7 +148,7 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
                     self.run_until_complete(asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS))
             self.run_until_complete(self.shutdown_asyncgens())
         except Unending:
-            # What does not heed its end is left behind with the loop.
+            # Tasks that ignore their cancellation are abandoned with the loop.
             pass
         finally:
             self.close()
@@ -153,26 +157,26 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         self._executing -= 1
 
     def _wait(self, timeout: float | None) -> list[Any]:
-        """Stands for the wait of the selector. A timeout of 0: something is ready; None: no timer is set."""
+        """Replaces the wait of the selector. `timeout` is 0 if a callback is ready, and None if no timer is set."""
         if time.monotonic() > self._deadline:
             raise Unending(f"it did not end within {self._seconds:g} real seconds")
-        found = self._files.select_really(0)
-        if found or timeout == 0:
-            return found
+        ready = self._files.select_really(0)
+        if ready or timeout == 0:
+            return ready
         if self._executing or self._busy_threads() > 0:
             return self._files.select_really(WORK_POLL_SECONDS)
-        if len(self._files.get_map()) > self._own_files and (found := self._files.select_really(SOCKET_IDLE_SECONDS)):
-            return found
+        if len(self._files.get_map()) > self._own_files and (ready := self._files.select_really(SOCKET_IDLE_SECONDS)):
+            return ready
         self._timer = None if timeout is None else self._manual_clock.now() + int(timeout * 1000) + 1
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
         elif not self.advance_to_next():
-            raise Unending("nothing can happen any more")
+            raise Unending("nothing is left to run, and no timer is set")
         return []
 
 
 class _HookedSelector(selectors.DefaultSelector):
-    """The selector of the system, with another idea of waiting."""
+    """The system's selector with a replaced wait. `select_really` is the original one."""
 
     def __init__(self, wait: Callable[[float | None], list[Any]]) -> None:
         super().__init__()

@@ -1,21 +1,21 @@
-"""What a test meant and did not get. All are assertion errors: a test that meets one fails."""
+"""Errors of the test kit. They are assertion errors, so a test that raises one fails instead of erroring."""
 
 
 class Unmet(AssertionError):
-    """A run under test did not go as the test set it up."""
+    """The run did not match the setup of the test."""
 
 
 class Unending(Unmet):
-    """The run does not end: nothing can happen any more, or too much did."""
+    """The run did not end: it is stuck, or it exceeded a limit of time or steps."""
 
 
 class Unreached(Unmet):
-    """A fault was asked for at a place that the run never came to."""
+    """The run ended without reaching the commit of a requested fault."""
 
 
 class Refused(Unmet):
-    """The host would refuse the workflow, the inputs or the answer."""
+    """A host would refuse the workflow, the inputs or the answer."""
 
 
 class UnexpectedRequest(Unmet):
-    """A node sent a request that the test has no answer for."""
+    """A node sent a request that the test has no response for."""

@@ -1,4 +1,4 @@
-"""What `import weftwork.testing` exports, by the module that defines it. Looked up on first use."""
+"""The exports of `weftwork.testing`, by the module that defines them. Modules are imported on first use."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A model for tests: requests are recorded, and answered by the test."""
+"""A fake model for tests. It records requests and returns the answers of the test."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
@@ -16,11 +16,12 @@ ModelAnswers = Mapping[str, Iterable[Any]] | Iterable[Any] | Callable[[ModelRequ
 
 
 class FakeModel:
-    """Answers whoever asks by a list, the nodes by a list for each id, or by a function of the request.
+    """A fake model. `answers` is a list for all nodes, a mapping from node id to list, or a function of the request.
 
-    An answer is a text, or an object with the members that an entry of a script has: `stopReason`, `fault` and others.
-    Without any answers it says what it was told, and fills in the schemas that it is given. `modalities` is what it
-    takes beside text. What it was shown is in `requests`: `message.media`, with `await part.read()` for the bytes.
+    An answer is a string, or an object with the members of a script entry, such as `stopReason` or `fault`. Without
+    `answers`, the model echoes the prompt and fills in requested schemas. `modalities` lists the media that it accepts
+    in addition to text. `requests` holds all requests; `message.media` lists the media of a message, and
+    `await part.read()` returns the bytes.
     """
 
     def __init__(self, answers: ModelAnswers | None = None, modalities: Iterable[Modality] = MODALITIES) -> None:
@@ -30,7 +31,7 @@ class FakeModel:
         self._by_node: dict[str, Iterator[Any]] | None = None
         if isinstance(answers, Mapping):
             table = cast("Mapping[str, Iterable[Any]]", answers)
-            self._by_node = {node_id: iter(listed) for node_id, listed in table.items()}
+            self._by_node = {node_id: iter(node_answers) for node_id, node_answers in table.items()}
         elif answers is not None and self._function is None:
             self._shared_answers = iter(cast("Iterable[Any]", answers))
         self.requests: list[ModelRequest] = []
@@ -46,7 +47,7 @@ class FakeModel:
         try:
             return self._next_entry(request)
         except Unmet as error:
-            # Kept, because the host takes it for a fault of the provider.
+            # The runner raises it later: the host treats an exception here as a fault of the provider.
             self.unexpected = self.unexpected or error
             raise
 
@@ -56,14 +57,14 @@ class FakeModel:
         if self._shared_answers is None and self._by_node is None:
             return echo_entry(request)
         answers = self._shared_answers if self._by_node is None else self._by_node.get(request.node_id)
-        found = _NO_MORE if answers is None else next(answers, _NO_MORE)
-        if found is _NO_MORE:
-            raise UnexpectedRequest(f"the test has no further answer of a model for the node {request.node_id}")
-        return _entry(found)
+        answer = _NO_MORE if answers is None else next(answers, _NO_MORE)
+        if answer is _NO_MORE:
+            raise UnexpectedRequest(f"the test has no further model answer for the node {request.node_id}")
+        return _entry(answer)
 
 
 class FakeModels:
-    """Implements ports.models.Models: every provider that anybody names is the same fake."""
+    """Implements ports.models.Models. Every provider name resolves to the same fake model."""
 
     names = (SCRIPTED,)
 
@@ -86,4 +87,4 @@ def _entry(answer: Any) -> ScriptEntry:
     try:
         return parse_entry(answer)
     except msgspec.ValidationError as error:
-        raise Refused(f"no model can answer this: {error}") from None
+        raise Refused(f"the answer of the test is not a valid model answer: {error}") from None

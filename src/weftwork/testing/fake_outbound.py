@@ -1,4 +1,4 @@
-"""A way out that leads nowhere: requests are recorded, and answered by the test."""
+"""A fake outbound client for tests. It records requests and returns the responses of the test; nothing is sent."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -22,21 +22,21 @@ Answers = Mapping[str, Any] | Callable[[OutboundRequest], Any]
 def respond(
     status: int = 200, *, json: Any = None, content: bytes | str = b"", headers: Mapping[str, str] | None = None
 ) -> OutboundResponse:
-    """An answer, written out."""
-    named = {name.lower(): value for name, value in (headers or {}).items()}
+    """A response for FakeOutbound. `json` sets the body and its content type."""
+    lower_case = {name.lower(): value for name, value in (headers or {}).items()}
     body = content.encode() if isinstance(content, str) else content
     if json is not None:
-        named.setdefault("content-type", "application/json")
+        lower_case.setdefault("content-type", "application/json")
         body = msgspec.json.encode(as_json(json))
-    return OutboundResponse(status, tuple(named.items()), body, "")
+    return OutboundResponse(status, tuple(lower_case.items()), body, "")
 
 
 class FakeOutbound:
-    """Answers by a function of the request, or by a table of `URL` or `METHOD URL`.
+    """Answers requests from a mapping with the keys `URL` or `METHOD URL`, or by a function of the request.
 
-    An answer is a Response (see `respond`), a number for a status, text or bytes for a content, an exception to be
-    raised, an iterator of answers, or anything else as JSON. What the guard of the host refuses by its URL, method or
-    headers is refused here too; names are not resolved. Redirects are followed as the host does.
+    An answer is a response (see `respond`), an integer (the status), a string or bytes (the body), an exception to
+    raise, an iterator of answers, or any other value, which is sent as JSON. Requests that a host would refuse because
+    of their URL, method or headers are refused here too. Names are not resolved. Redirects are followed as by a host.
     """
 
     def __init__(self, answers: Answers | None = None, *, http: bool = False, ports: tuple[int, ...] = (443,)) -> None:
@@ -67,10 +67,10 @@ class FakeOutbound:
         request = OutboundRequest(sent.target.url, sent.method, sent.headers, sent.content)
         self.requests.append(request)
         try:
-            found = self._answers(request) if callable(self._answers) else self._look_up(request)
-            return _response(await found if inspect.isawaitable(found) else found, request)
+            answer = self._answers(request) if callable(self._answers) else self._look_up(request)
+            return _response(await answer if inspect.isawaitable(answer) else answer, request)
         except UnexpectedRequest as error:
-            # Kept, because a node that catches everything would hide it.
+            # The runner raises it later, because a node that catches all exceptions would hide it.
             self.unexpected = self.unexpected or error
             raise
 
@@ -79,11 +79,11 @@ class FakeOutbound:
         for name in (f"{request.method} {request.url}", request.url):
             if name in table:
                 return table[name]
-        raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}")
+        raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}; add it to fetch=")
 
 
 def _check_address(sent: CheckedRequest) -> None:
-    """Refuse an address that is not a public one. Names are taken for public."""
+    """Refuse an IP address that is not public. Host names count as public."""
     try:
         ip_address(sent.target.host)
     except ValueError:

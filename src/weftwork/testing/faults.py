@@ -1,6 +1,6 @@
-"""Faults that a test asks for, and the event log of a host under test, where they happen.
+"""Faults for tests, and the event log that injects them.
 
-A fault happens at a commit. After a crash the log of that process refuses every call.
+A fault happens at a commit. After a crash, no call to the store returns in the dead process.
 """
 
 import asyncio
@@ -20,8 +20,11 @@ T = TypeVar("T")
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The commit at which it happens: the one of that number, or the first one that records that step or holds an
-    event of that type. `node` narrows the last two down, `nth` takes a later one."""
+    """A fault and the commit at which it happens.
+
+    The commit is given by its number `at` (1 is the first), by the `step` whose result it records, or by the type of an
+    `event` that it contains. `node` restricts the last two to one node. `nth` selects a later matching commit.
+    """
 
     at: int = 0
     step: str = ""
@@ -31,10 +34,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     def __post_init__(self) -> None:
         if bool(self.at) + bool(self.step) + bool(self.event) != 1 or self.at < 0 or self.nth < 1:
-            raise ValueError("a fault is at a commit (1 is the first), at a step or at an event, and at one of them")
+            raise ValueError(
+                "a fault needs exactly one of at= (1 is the first commit), step= and event=; nth= starts at 1"
+            )
 
     def matches(self, number: int, events: Iterable[Event]) -> bool:
-        """Whether this commit is such a one."""
         return number == self.at or any(self._matches_event(event) for event in events)
 
     def _matches_event(self, event: Event) -> bool:
@@ -45,17 +49,18 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 class Crash(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The process dies at this commit: before it is written, or with `written` after, and before anybody knows."""
+    """The process dies at this commit: before it is written, or, if `written`, after it is written and before the host
+    receives the confirmation."""
 
     written: bool = False
 
 
 class LostAnswer(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The commit is written, and the host hears that the store is not there."""
+    """The commit is written, but the host receives StoreUnavailable."""
 
 
 class Outage(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The store refuses this commit and those after it, `times` in all."""
+    """The store refuses this commit and the following ones, `times` commits in total."""
 
     times: int = 1
 
@@ -63,20 +68,20 @@ class Outage(Fault, frozen=True, kw_only=True, repr_omit_defaults=True):
 class FaultPlan:
     """The faults of one run, and which of them have happened."""
 
-    def __init__(self, asked: Iterable[Fault]) -> None:
-        self._faults = [*asked]
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self._faults = [*faults]
         self._match_counts = [0] * len(self._faults)
         self._fired: set[int] = set()
         self._refusing = 0
         self.commits = 0
 
     def on_commit(self, events: Iterable[Event]) -> Fault | None:
-        """The host is about to commit: what goes wrong."""
+        """Count a commit, and return the fault that happens at it, if any."""
         self.commits += 1
-        listed = [*events]
+        committed = [*events]
         due: Fault | None = None
         for index, fault in enumerate(self._faults):
-            if not fault.matches(self.commits, listed):
+            if not fault.matches(self.commits, committed):
                 continue
             self._match_counts[index] += 1
             if due is None and index not in self._fired and self._match_counts[index] >= fault.nth:
@@ -99,15 +104,15 @@ class FaultPlan:
 
 
 class ProcessPort:
-    """A storage port as one process sees it: no call returns once the process is dead."""
+    """A storage port of one simulated process. After the death of the process, no call returns."""
 
-    def __init__(self, port: Any, living: ProcessGuard) -> None:
+    def __init__(self, port: Any, process: ProcessGuard) -> None:
         self._port = port
-        self._process = living
+        self._process = process
 
     @classmethod
-    def wrap(cls, port: T, living: ProcessGuard, *arguments: Any) -> T:
-        return cast("T", cls(port, living, *arguments))
+    def wrap(cls, port: T, process: ProcessGuard, *arguments: Any) -> T:
+        return cast("T", cls(port, process, *arguments))
 
     def __getattr__(self, name: str) -> Any:
         async def call(*arguments: Any) -> Any:
@@ -117,27 +122,27 @@ class ProcessPort:
         return call
 
     async def _require_alive(self) -> None:
-        """Returns while the process lives, and never after."""
+        """Return at once while the process is alive; never return after its death."""
         if self._process.is_dead:
             await asyncio.get_running_loop().create_future()
 
 
 class FaultyLog(ProcessPort):
-    """Implements ports.storage.event_log.EventLog. When the process is to end, in the middle of a commit, `rest` is
-    awaited and `die` is called."""
+    """Implements ports.storage.event_log.EventLog with injected faults. At a crash, it awaits `settle` before the
+    commit and calls `kill` after it."""
 
     def __init__(
         self,
         log: EventLog,
-        living: ProcessGuard,
+        process: ProcessGuard,
         faults: FaultPlan,
-        rest: Callable[[], Awaitable[None]],
-        die: Callable[[], None],
+        settle: Callable[[], Awaitable[None]],
+        kill: Callable[[], None],
     ) -> None:
-        super().__init__(log, living)
+        super().__init__(log, process)
         self._faults = faults
-        self._settle = rest
-        self._kill = die
+        self._settle = settle
+        self._kill = kill
 
     async def create(
         self,
@@ -165,4 +170,4 @@ class FaultyLog(ProcessPort):
             return await self._require_alive()
         if isinstance(fault, LostAnswer):
             await write()
-        raise StoreUnavailable("the test says so")
+        raise StoreUnavailable("injected by the test")

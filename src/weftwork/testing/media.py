@@ -1,4 +1,4 @@
-"""Media in tests: assets that a run is given, and what it shows."""
+"""Media in tests: assets for the inputs of a run, and the media that a run emits."""
 
 import binascii
 import hashlib
@@ -14,18 +14,18 @@ from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type,
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
 
 MEDIA_BASE: Final = "https://media.test"
-"""Where assets would be served from."""
+"""Base URL of assets in tests. Nothing is served there."""
 MEDIA_EVENT_PREFIX: Final = "media."
 
 
 class Asset(Mapping[str, Any]):
-    """An upload of the run's tenant: stands in the inputs of a run as {mediaRef, mimeType, bytes}."""
+    """An upload of the run's tenant, for the inputs of a run. A mapping with `mediaRef`, `mimeType` and `bytes`."""
 
     def __init__(self, data: bytes | Path, mime_type: str = "") -> None:
         self.data = data if isinstance(data, bytes) else data.read_bytes()
         sha256 = hashlib.sha256(self.data).hexdigest()
-        looks = resolve_media_type(mime_type, sniff_media_type(self.data[:SNIFF_BYTES]))
-        self._members: dict[str, Any] = {"mediaRef": media_ref(sha256), "mimeType": looks, "bytes": len(self.data)}
+        media_type = resolve_media_type(mime_type, sniff_media_type(self.data[:SNIFF_BYTES]))
+        self._members: dict[str, Any] = {"mediaRef": media_ref(sha256), "mimeType": media_type, "bytes": len(self.data)}
 
     def __getitem__(self, name: str) -> Any:
         return self._members[name]
@@ -47,14 +47,14 @@ class Shown(msgspec.Struct, frozen=True):
     kind: str
     """image, audio or file."""
     payload: dict[str, Any]
-    """As those see it who follow the run: `url` or `base64`, `bytes`, `mimeType`, `alt` and so on."""
+    """The payload of the event: `url` or `base64`, `bytes`, `mimeType`, `alt` and others."""
     data: bytes
-    """Empty if the log hides where they are."""
+    """The bytes of the media; empty if the log hides its source."""
     node_id: str | None
 
 
 def assets_in(value: object) -> Iterator[Asset]:
-    """Every asset that stands in the value."""
+    """Every Asset in the value, at any depth."""
     if isinstance(value, Asset):
         yield value
     elif isinstance(value, Mapping):
@@ -66,13 +66,13 @@ def assets_in(value: object) -> Iterator[Asset]:
 
 
 def shown_digest(payload: dict[str, Any]) -> str | None:
-    """The sha256 of the asset that the URL of a payload opens."""
-    opened = decode_asset_token(str(payload.get("url", "")).removeprefix(MEDIA_BASE + ASSET_PREFIX))
-    return opened[0].sha256.hex() if opened is not None else None
+    """The SHA-256 of the asset that the URL of a payload refers to; None if there is no such URL."""
+    decoded = decode_asset_token(str(payload.get("url", "")).removeprefix(MEDIA_BASE + ASSET_PREFIX))
+    return decoded[0].sha256.hex() if decoded is not None else None
 
 
 def inline_data(payload: dict[str, Any]) -> bytes | None:
-    """The bytes that stand in a payload themselves."""
+    """The inline bytes of a payload; None if it has none."""
     try:
         return b64decode(payload["base64"], validate=True)
     except (KeyError, binascii.Error):

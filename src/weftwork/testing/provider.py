@@ -1,7 +1,7 @@
-"""The conformance suite of model providers: what every one of them keeps to, whoever answers behind it.
+"""The conformance suite for model providers.
 
-A check is an async function whose docstring is the promise it proves. It takes a provider and a request that the
-provider answers or fails, and fails with an exception. With pytest:
+A check is an async function. Its docstring states the guarantee that it verifies. It takes a provider and a request,
+which may end with an answer or a fault, and raises an exception if the guarantee is broken. With pytest:
 
     from weftwork.testing import provider
 
@@ -9,7 +9,7 @@ provider answers or fails, and fails with an exception. With pytest:
     def test_the_provider_keeps_its_promises(check):
         provider.prove(MyProvider(), provider.question("my-model"), check)
 
-Give it a request for each way in which an answer can end: a text, a refusal, one that is cut short, a fault.
+Run the suite with one request for each way in which an answer can end: text, a refusal, a truncated answer, a fault.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from weftwork.protocol.media.message_parts import MODALITIES, Modality
 from weftwork.protocol.models.answers import StopReason
 
 CANARY: Final = "Kanarienvogel-4711"
-"""Stands in the question, and in no fault."""
+"""A text in the prompt that must not appear in any fault."""
 DEADLINE: Final = 60.0
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*")
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
@@ -47,14 +47,14 @@ Check = Callable[[ModelProvider, ModelRequest], Awaitable[None]]
 
 
 def question(model: str = "", provider: str = "", **more: Any) -> ModelRequest:
-    """A request that any provider can answer; `more` are members of ModelRequest."""
+    """A request that any provider can answer. `more` sets further members of ModelRequest."""
     messages = (Message("user", f"Say hello to {CANARY}."),)
-    wanted = ModelRequest(provider, model, messages, f"Be brief. {CANARY}", max_tokens=256, node_id="asks", run_id="r")
-    return msgspec.structs.replace(wanted, **more)
+    request = ModelRequest(provider, model, messages, f"Be brief. {CANARY}", max_tokens=256, node_id="asks", run_id="r")
+    return msgspec.structs.replace(request, **more)
 
 
 def prove(provider: ModelProvider, request: ModelRequest, check: Check) -> None:
-    """Run one check, in a loop of its own and within a minute."""
+    """Run one check in a new event loop, with a timeout of DEADLINE seconds."""
 
     async def bounded() -> None:
         async with asyncio.timeout(DEADLINE):
@@ -76,20 +76,20 @@ async def _collect(
 
 
 async def it_has_a_name_and_a_model(provider: ModelProvider, request: ModelRequest) -> None:
-    """The name is one that discovery can show and an option can name, and there is a model for those who name none."""
-    assert _NAME.fullmatch(provider.name), "a name is in small letters and digits, with dots or hyphens between"
+    """The provider has a valid name, and a default model for requests that name none."""
+    assert _NAME.fullmatch(provider.name), "a name has lower-case letters and digits, separated by '.', '_' or '-'"
     assert provider.default_model
 
 
 async def an_answer_ends_with_one_stop(provider: ModelProvider, request: ModelRequest) -> None:
-    """Pieces of text, then one Stop and nothing after it; or a fault, and then no Stop at all."""
+    """An answer ends with exactly one AnswerEnd as its last item. An answer that fails has no AnswerEnd."""
     items, fault = await _collect(provider, request)
     stops = [place for place, item in enumerate(items) if isinstance(item, AnswerEnd)]
     assert stops == ([] if fault else [len(items) - 1])
 
 
 async def pieces_are_texts(provider: ModelProvider, request: ModelRequest) -> None:
-    """Each piece is a text, and none but the last is marked as the last."""
+    """Every Delta has a string, and only the last Delta may be marked as the last."""
     items, _ = await _collect(provider, request)
     deltas = [item for item in items if isinstance(item, Delta)]
     assert all(type(delta.text) is str for delta in deltas)
@@ -97,7 +97,7 @@ async def pieces_are_texts(provider: ModelProvider, request: ModelRequest) -> No
 
 
 async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRequest) -> None:
-    """The reason is of the common vocabulary, and counts of tokens are whole numbers from 0."""
+    """The stop reason is a StopReason, and token counts are non-negative integers."""
     items, fault = await _collect(provider, request)
     if fault is not None:
         return
@@ -109,7 +109,7 @@ async def a_stop_says_why_and_how_much(provider: ModelProvider, request: ModelRe
 
 
 async def tool_calls_have_their_members(provider: ModelProvider, request: ModelRequest) -> None:
-    """A tool call has an id, a name and arguments, which are a text."""
+    """A tool call has exactly the members id, name and arguments, all of them strings."""
     items, _ = await _collect(provider, request)
     calls = [call for item in items if isinstance(item, AnswerEnd) for call in item.tool_calls]
     assert all(set(call) == {"id", "name", "arguments"} for call in calls)
@@ -117,47 +117,48 @@ async def tool_calls_have_their_members(provider: ModelProvider, request: ModelR
 
 
 async def the_model_is_the_same_throughout(provider: ModelProvider, request: ModelRequest) -> None:
-    """Whoever names the model with each piece names the one that the Stop names."""
+    """All items of an answer that name a model name the same one."""
     items, _ = await _collect(provider, request)
-    said = [item for item in items if not isinstance(item, GeneratedMedia)]
-    assert len({item.model for item in said if item.model}) <= 1
+    text_items = [item for item in items if not isinstance(item, GeneratedMedia)]
+    assert len({item.model for item in text_items if item.model}) <= 1
 
 
 async def it_can_be_closed_early(provider: ModelProvider, request: ModelRequest) -> None:
-    """`aclose` after the first item, or before it, ends the answer; another one can be had after that."""
-    for wanted in (0, 1):
+    """`aclose` before or after the first item ends the answer. The provider can answer again afterwards."""
+    for item_count in (0, 1):
         answer = provider.generate(request)
-        assert hasattr(answer, "aclose"), "an answer is closed by aclose, which async generators have"
+        assert hasattr(answer, "aclose"), "the answer must have aclose, as async generators do"
         async with aclosing(cast("Any", answer)) as open_answer:
-            for _ in range(wanted):
+            for _ in range(item_count):
                 try:
                     await anext(open_answer)
                 except ProviderFault:
                     break
-        left = [item async for item in answer]
-        assert left == [], "something came after the end"
+        late_items = [item async for item in answer]
+        assert late_items == [], "the answer returned items after aclose"
     await an_answer_ends_with_one_stop(provider, request)
 
 
 async def it_ends_when_it_is_cancelled(provider: ModelProvider, request: ModelRequest) -> None:
-    """A cancelled caller is told so, and soon: the cancellation is neither swallowed nor turned into a fault."""
+    """A cancellation is passed on promptly. It is neither swallowed nor turned into a fault."""
     task = asyncio.create_task(_collect(provider, request))
     await asyncio.sleep(0)
-    # One that waits for nothing is done before it can be told.
+    # A provider that never waits has already finished and cannot be cancelled.
     if task.cancel():
         await asyncio.wait([task])
-        assert task.cancelled(), "a cancellation was swallowed, or turned into something else"
+        assert task.cancelled(), "the cancellation was swallowed or turned into another exception"
     await an_answer_ends_with_one_stop(provider, request)
 
 
 async def answers_do_not_mix(provider: ModelProvider, request: ModelRequest) -> None:
-    """Several answers at the same time are each whole."""
+    """Concurrent requests each get a complete answer."""
     for items, fault in await asyncio.gather(*(_collect(provider, request) for _ in range(4))):
         assert [isinstance(item, AnswerEnd) for item in items].count(True) == (0 if fault else 1)
 
 
 async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: ModelRequest) -> None:
-    """Code and message of a fault go on the wire: the code is a name, and neither holds what was asked."""
+    """The code of a fault is a valid name, and neither code nor message contains text of the request, because both are
+    sent to clients."""
     _, fault = await _collect(provider, request)
     if fault is not None:
         assert _CODE.fullmatch(fault.code)
@@ -166,15 +167,15 @@ async def a_fault_says_nothing_of_the_request(provider: ModelProvider, request: 
 
 
 async def what_it_takes_it_answers(provider: ModelProvider, request: ModelRequest) -> None:
-    """What a model is said to take beside text is of the common vocabulary, and a request with it is answered like any
-    other. The bytes may be anything: a fault is an answer too, and none repeats them."""
-    taken = input_modalities(provider, request.model)
-    assert taken <= set(MODALITIES), "modalities are image, audio and document"
-    for modality in sorted(taken):
-        shown = Message("user", (ModelTextPart("What is it?"), _part(modality)))
-        asked = msgspec.structs.replace(request, messages=(shown,))
-        await an_answer_ends_with_one_stop(provider, asked)
-        await a_fault_says_nothing_of_the_request(provider, asked)
+    """The modalities of a model are valid, and a request with media of each of them ends like any other. The bytes are
+    not real media, so it may end with a fault, which must not contain the bytes."""
+    accepted = input_modalities(provider, request.model)
+    assert accepted <= set(MODALITIES), "modalities are image, audio and document"
+    for modality in sorted(accepted):
+        message = Message("user", (ModelTextPart("What is it?"), _part(modality)))
+        media_request = msgspec.structs.replace(request, messages=(message,))
+        await an_answer_ends_with_one_stop(provider, media_request)
+        await a_fault_says_nothing_of_the_request(provider, media_request)
 
 
 def _part(modality: Modality) -> ModelMediaPart:

@@ -1,4 +1,4 @@
-"""What a run under test came to."""
+"""The results of a run under test."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +18,7 @@ from weftwork.testing.simulated_host import Scenario
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """How something failed, as those see it who look at the run."""
+    """The error of a run, node or step, as clients of the host see it."""
 
     code: str
     message: str
@@ -26,7 +26,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """What is recorded of a step."""
+    """The recorded result of a step."""
 
     output: Any = None
     error: Failure | None = None
@@ -39,7 +39,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Emitted(msgspec.Struct, frozen=True):
-    """An event of the author's own type."""
+    """An event with a type of the workflow's author."""
 
     type: str
     payload: dict[str, Any]
@@ -55,70 +55,72 @@ class RunEvent(msgspec.Struct, frozen=True):
 
 
 class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node came to: `status` is completed, failed, suspended, skipped or cancelled."""
+    """The result of a node. `status` is completed, failed, suspended, skipped or cancelled."""
 
     status: str
     outputs: dict[str, Any] = {}
     error: Failure | None = None
     attempts: int = 0
     steps: dict[str, StepResult] = {}
-    """By name; those of items of a map as `name[index]`."""
+    """Results by step name; a step for an item of a map is `name[index]`."""
     logs: list[LogLine] = []
     emitted: list[Emitted] = []
     media: list[Shown] = []
     events: list[RunEvent] = []
     question: Question | None = None
-    """What it asks, if it waits for an answer."""
+    """The open interrupt, if the node waits for an answer."""
     asked: list[Question] = []
-    """All that it has asked, in this order."""
+    """All interrupts of the node, in order."""
     performed: list[Performed] = []
-    """Each call of the node and of its steps that really happened, in order."""
+    """All calls of the node and of its steps that really happened, in order."""
     requests: list[OutboundRequest] = []
-    """All that left through `ctx.fetch`."""
+    """All requests that the run sent through `ctx.fetch`."""
 
     def times(self, step: str = "") -> int:
-        """How often the function of a step really ran; without a name, the node itself."""
+        """The number of calls of a step function that really happened; without a name, of the node itself."""
         return sum(each.step == step for each in self.performed)
 
     @property
     def raised(self) -> BaseException | None:
-        """What the node or a step raised last. Nobody but the log of the host and a test gets to see it."""
-        found = [each.raised for each in self.performed if each.raised is not None]
-        return found[-1] if found else None
+        """The last exception of the node or a step. A host shows it only in its own log."""
+        exceptions = [each.raised for each in self.performed if each.raised is not None]
+        return exceptions[-1] if exceptions else None
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to: `status` is completed, failed or cancelled, or one of waiting- if it waits for an answer."""
+    """The result of a run. `status` is completed, failed or cancelled, or begins with `waiting-` if the run waits for
+    an answer."""
 
     status: str
     outputs: dict[str, Any]
-    """By node and port."""
+    """Outputs by node and port."""
     error: Failure | None
     variables: dict[str, Any]
     nodes: dict[str, NodeResult]
     events: list[RunEvent]
     media: list[Shown]
-    """All that it has shown, in this order."""
+    """All media that the run emitted, in order."""
     questions: list[Question]
-    """What nobody answered."""
+    """The open interrupts."""
     asked: list[Question]
-    """All that it has asked, in this order."""
+    """All interrupts of the run, in order."""
     requests: list[OutboundRequest]
     performed: list[Performed]
     lives: int
-    """Processes that the run lived through: one more than there were crashes."""
+    """The number of processes: one more than the number of crashes."""
     commits: int
     elapsed_ms: int
-    """From its creation to its last event, by the manual clock."""
+    """Time from the creation to the last event, by the manual clock."""
     faults: tuple[Fault, ...] = ()
-    """Those that happened."""
+    """The faults that happened."""
 
     @property
     def kinds(self) -> list[str]:
         return [event.type for event in self.events]
 
     def times(self, node_id: str, step: str = "") -> int:
-        """How often the function of a step of this node really ran; without a name, the node itself."""
+        """The number of calls of a step function of this node that really happened; without a name, of the node
+        itself."""
         return sum((each.node_id, each.step) == (node_id, step) for each in self.performed)
 
 
@@ -135,15 +137,15 @@ def node_result(
     requests: list[OutboundRequest],
     media: Iterable[Shown] = (),
 ) -> NodeResult:
-    """One node of a run, from its entry in the snapshot and the events of the log."""
-    mine = [event for event in events if event.node_id == node_id]
-    ended = [event.payload for event in mine if event.type == "node.completed"]
-    recorded = [event.payload for event in mine if event.type == EFFECT_RECORDED]
+    """The result of one node, from its entry in the snapshot and the events of the log."""
+    node_events = [event for event in events if event.node_id == node_id]
+    completions = [event.payload for event in node_events if event.type == "node.completed"]
+    recorded = [event.payload for event in node_events if event.type == EFFECT_RECORDED]
     questions = [each for each in asked if each.node_id == node_id]
-    said = [event.payload for event in mine if event.type == "log.appended"]
+    log_lines = [event.payload for event in node_events if event.type == "log.appended"]
     return NodeResult(
         status=state["status"],
-        outputs=ended[-1]["outputs"] if ended and state["status"] == "completed" else {},
+        outputs=completions[-1]["outputs"] if completions and state["status"] == "completed" else {},
         error=failure(state.get("error")),
         attempts=state.get("attempt", 0),
         steps={
@@ -151,10 +153,10 @@ def node_result(
             for each in recorded
             if "step" in each and ("output" in each or "error" in each)
         },
-        logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in said],
-        emitted=[Emitted(event.type, event.payload) for event in mine if is_author_event_type(event.type)],
+        logs=[LogLine(each["level"], each["message"], each.get("fields", {})) for each in log_lines],
+        emitted=[Emitted(event.type, event.payload) for event in node_events if is_author_event_type(event.type)],
         media=[each for each in media if each.node_id == node_id],
-        events=mine,
+        events=node_events,
         question=next((each for each in questions if each.status == "open"), None),
         asked=questions,
         performed=[each for each in performed if f"{each.node_id}[".startswith(f"{node_id}[")],
@@ -166,46 +168,46 @@ def _step_name(recorded: dict[str, Any]) -> str:
     return f"{recorded['step']}[{recorded['item']}]" if "item" in recorded else recorded["step"]
 
 
-async def _shown_media(story: Scenario, event: RunEvent) -> Shown:
+async def _shown_media(scenario: Scenario, event: RunEvent) -> Shown:
     payload = event.payload
     digest = shown_digest(payload)
-    data = inline_data(payload) if digest is None else await story.read(digest)
+    data = inline_data(payload) if digest is None else await scenario.read(digest)
     return Shown(event.type.removeprefix(MEDIA_EVENT_PREFIX), payload, data or b"", event.node_id)
 
 
-async def run_result(story: Scenario) -> RunResult:
-    stored = await story.stored()
-    assert stored is not None, "a story ends with a run"
-    world = story.host
-    # Decoded, because a snapshot holds parts as the store has them.
-    shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
-    logged = await story.events()
+async def run_result(scenario: Scenario) -> RunResult:
+    stored = await scenario.stored()
+    assert stored is not None, "the scenario must have created a run"
+    host = scenario.host
+    # A snapshot contains raw JSON from the store; encoding and decoding it gives plain values.
+    snapshot: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run_snapshot(stored)))
+    logged = await scenario.events()
     events = [
         RunEvent(event.type, msgspec.json.decode(event.payload), event.node_id, iso(event.timestamp))
         for event in logged
     ]
-    media = [await _shown_media(story, event) for event in events if event.type in MEDIA_KINDS]
-    asked = all_questions(logged, stored.rows, world.calls, stored.header)
-    ended = [event.payload for event in events if event.type == "run.completed"]
-    performed, requests = world.calls.performed, world.outbound.requests
-    states: dict[str, Any] = shown.get("nodeStates", {})
+    media = [await _shown_media(scenario, event) for event in events if event.type in MEDIA_KINDS]
+    asked = all_questions(logged, stored.rows, host.calls, stored.header)
+    completions = [event.payload for event in events if event.type == "run.completed"]
+    performed, requests = host.calls.performed, host.outbound.requests
+    states: dict[str, Any] = snapshot.get("nodeStates", {})
     return RunResult(
-        status=shown["status"],
-        outputs=ended[0]["outputs"] if ended else {},
-        error=failure(shown.get("error")),
-        variables=shown.get("variables", {}),
+        status=snapshot["status"],
+        outputs=completions[0]["outputs"] if completions else {},
+        error=failure(snapshot.get("error")),
+        variables=snapshot.get("variables", {}),
         nodes={
             node_id: node_result(node_id, state, events, asked, performed, requests, media)
             for node_id, state in states.items()
         },
         events=events,
         media=media,
-        questions=story.questions,
+        questions=scenario.questions,
         asked=asked,
         requests=requests,
         performed=performed,
-        lives=world.calls.process_number,
-        commits=world.faults.commits,
+        lives=host.calls.process_number,
+        commits=host.faults.commits,
         elapsed_ms=logged[-1].timestamp - stored.header.created_at if logged else 0,
-        faults=world.faults.fired,
+        faults=host.faults.fired,
     )

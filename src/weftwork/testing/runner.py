@@ -1,6 +1,6 @@
-"""Runs a node or a workflow in a test: on the real engine, without a host and without waiting.
+"""Runs a node or a workflow in a test: on the real engine, without a server and without waiting in real time.
 
-A setup collects what the test gives for one run; the runner starts a simulated host with it and returns the result.
+A RunSetup holds the arguments of one run. The runner starts a simulated host with them and returns the result.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from weftwork.testing.result import NodeResult, RunResult, run_result
 from weftwork.testing.simulated_host import Scenario, SimulatedHost
 
 DEFAULT_SECONDS: Final = 30.0
-"""How long a run may take in real time."""
+"""Time limit of a run in real seconds."""
 MAX_CRASHES: Final = 500
 NODE_ID: Final = "node"
 """The id of the node that `run_node` runs."""
@@ -62,10 +62,10 @@ class RunSetup(msgspec.Struct, kw_only=True):
     seconds: float = DEFAULT_SECONDS
     first_attempt: int = 1
     assets: Iterable[Asset] = ()
-    """Beside those that stand in the inputs."""
+    """Assets to upload in addition to those in the inputs and the document."""
 
     def run(self) -> tuple[RunResult, list[Fault]]:
-        """The result, and the faults that never happened."""
+        """Run it. Returns the result and the faults that did not happen."""
         _check_no_loop()
         clock = self.clock or ManualClock()
         faults = FaultPlan(self.faults)
@@ -73,38 +73,38 @@ class RunSetup(msgspec.Struct, kw_only=True):
         model = self.model if isinstance(self.model, FakeModel) else FakeModel(self.model)
         limits, nodes = self.limits or Limits(), load_nodes(self.nodes)
         kinds = [each.kind for each in (*envelope_kinds_near(nodes), *self.kinds)]
-        world = SimulatedHost(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
+        host = SimulatedHost(nodes, clock, outbound, faults, limits, model, self.first_attempt, kinds)
         request = {
             "inputs": to_json_object("inputs", self.inputs),
             "configurable": to_json_object("configurable", self.configurable),
         }
         assets = (*self.assets, *assets_in([self.inputs, self.document]))
-        story = Scenario(world, _read_document(self.document), request, self.answers or {}, assets)
-        loop = ManualTimeLoop(clock, self.seconds, lambda: story.busy)
+        scenario = Scenario(host, _read_document(self.document), request, self.answers or {}, assets)
+        loop = ManualTimeLoop(clock, self.seconds, lambda: scenario.busy)
         try:
-            result = _play_scenario(loop, story)
+            result = _play_scenario(loop, scenario)
         finally:
             loop.shut_down()
-            story.close()
+            scenario.close()
         unexpected = outbound.unexpected or model.unexpected
         if unexpected is not None:
             raise unexpected
         return result, faults.unreached
 
 
-def _play_scenario(loop: ManualTimeLoop, story: Scenario) -> RunResult:
+def _play_scenario(loop: ManualTimeLoop, scenario: Scenario) -> RunResult:
     try:
-        loop.run_until_complete(story.play(loop))
+        loop.run_until_complete(scenario.play(loop))
     except Unending as error:
         loop.extend_deadline()
-        kinds = [event.type for event in loop.run_until_complete(story.events())]
+        kinds = [event.type for event in loop.run_until_complete(scenario.events())]
         raise Unending(f"the run does not end: {error}; its events are {kinds}") from None
     loop.extend_deadline()
-    return loop.run_until_complete(run_result(story))
+    return loop.run_until_complete(run_result(scenario))
 
 
 def load_nodes(functions: Functions) -> list[NodeFunction]:
-    """The nodes that these functions are. Raises Refused."""
+    """The nodes that the functions declare. Raises Refused for a function that is not a valid node."""
     try:
         return nodes_from_functions(functions)
     except NodeLoadError as error:
@@ -112,7 +112,7 @@ def load_nodes(functions: Functions) -> list[NodeFunction]:
 
 
 def to_json_object(what: str, value: Any) -> dict[str, Any]:
-    """An object as it comes out of a request. Raises Refused for what no request can hold."""
+    """The value as a host would decode it from a request. Raises Refused for a value that is not JSON."""
     try:
         return decode(msgspec.json.encode(as_json(value or {})))
     except NotJson as error:
@@ -125,7 +125,7 @@ def _read_document(document: Document) -> dict[str, Any]:
     try:
         return decode(Path(document).read_bytes())
     except ClientFault as fault:
-        raise Refused(f"{document} is no definition: {fault.message}") from None
+        raise Refused(f"{document} is not a workflow definition: {fault.message}") from None
 
 
 def _check_no_loop() -> None:
@@ -133,7 +133,7 @@ def _check_no_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError("the kit runs an event loop of its own: in an async test, await arun_node or arun_workflow")
+    raise RuntimeError("the test kit needs its own event loop: in an async test, await arun_node or arun_workflow")
 
 
 def run_node(
@@ -150,14 +150,14 @@ def run_node(
     kinds: Kinds = (),
     seconds: float = DEFAULT_SECONDS,
 ) -> NodeResult:
-    """Run one decorated function as the only node of a workflow. Its id is `node`.
+    """Run one decorated function as the only node of a workflow. The id of the node is `node`.
 
-    What it is called with and what it gives is converted and checked as a host does. `attempt` is the number of the
-    attempt, as after failures before it. The rest is as for `run_workflow`.
+    Inputs, config and outputs are converted and validated as on a host. `attempt` is the number of the attempt, as if
+    the earlier ones had failed. The other arguments are those of `run_workflow`.
     """
     (node,) = load_nodes([function])
     ports = to_json_object("inputs", inputs)
-    only = {
+    definition = {
         "id": NODE_ID,
         "typeId": node.declaration.type_id,
         "name": NODE_ID,
@@ -167,7 +167,7 @@ def run_node(
         "settings": {"maxRetries": attempt - 1, "retryDelayMs": 0},
     }
     empty: dict[str, Any] = {"edges": [], "triggers": [], "variables": [], "metadata": {}, "settings": {}}
-    document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [only], **empty}
+    document = {"id": "one-node", "name": "One node", "version": "1", "nodes": [definition], **empty}
     setup = RunSetup(
         document=document,
         nodes=[function],
@@ -199,14 +199,16 @@ def run_workflow(
     limits: Limits | None = None,
     seconds: float = DEFAULT_SECONDS,
 ) -> RunResult:
-    """Run a whole workflow: a definition, or the path of a file that holds one.
+    """Run a workflow, given as a definition or as the path of a file.
 
-    `nodes` are the decorated functions that it uses. An Asset in the inputs is uploaded first. `answers` are found by
-    the key, name or kind of a question, or by its node; a function is called with the Question. `model` answers for
-    models, and `kinds` are envelope kinds that the host knows beside those of the protocol and of the modules of the
-    nodes. `faults` are what goes wrong; one that never happens raises Unreached. Delays, retries and time limits pass
-    on the clock, which is moved whenever nothing else can happen. Raises Refused, Unending or UnexpectedRequest; no
-    run takes longer than `seconds`.
+    `nodes` lists the decorated functions that the workflow uses. An Asset in the inputs is uploaded first. `answers`
+    maps the key, name or kind of an interrupt, or its node id, to an answer; a function is called with the Question.
+    `model` provides the answers of models. `kinds` adds envelope kinds to those of the protocol and of the modules of
+    the nodes. `faults` lists the faults to inject. Delays, retries and timeouts use `clock`, which advances whenever
+    nothing else can happen. `seconds` limits the run in real time.
+
+    Raises Refused if a host would refuse the workflow, the inputs or an answer, Unending if the run does not end,
+    UnexpectedRequest for a request without an answer, and Unreached for a fault that did not happen.
     """
     return _run_checked(
         RunSetup(
@@ -240,54 +242,55 @@ def crash_everywhere(
     limits: Limits | None = None,
     seconds: float = DEFAULT_SECONDS,
 ) -> Iterator[RunResult]:
-    """Run a workflow as it is, and then once for each of its commits with a crash before it and one after it.
+    """Run a workflow without faults, and then twice for each of its commits: with a crash before it and after it.
 
-    Each result comes when it is there, so that the test can look at its own world; `fresh` is called before every
-    run, `fetch` makes its way out and `model` its model. Questions about effects of unknown outcome are answered by
-    what really happened, unless `answers` has something for them. The faults of a result say where it crashed.
+    Each result is yielded before the next run starts, so that the test can check the state of its fakes. `fresh` is
+    called before every run; `fetch` and `model` create the fakes of each run. Interrupts about effects of unknown
+    outcome are answered by `find_out`, unless `answers` has an entry for them. `faults` of a result shows where it
+    crashed.
     """
-    listed, known = [*nodes], [*kinds]
-    replies = {UNKNOWN_OUTCOME_KIND: find_out, **(answers or {})}
+    node_list, kind_list = [*nodes], [*kinds]
+    all_answers = {UNKNOWN_OUTCOME_KIND: find_out, **(answers or {})}
 
     def once(faults: list[Fault]) -> tuple[RunResult, list[Fault]]:
         if fresh is not None:
             fresh()
         setup = RunSetup(
             document=document,
-            nodes=listed,
+            nodes=node_list,
             inputs=inputs,
             configurable=configurable,
-            answers=replies,
+            answers=all_answers,
             faults=faults,
             fetch=fetch() if fetch is not None else None,
             model=model() if model is not None else None,
-            kinds=known,
+            kinds=kind_list,
             limits=limits,
             seconds=seconds,
         )
         return setup.run()
 
-    whole, _ = once([])
-    yield whole
+    undisturbed, _ = once([])
+    yield undisturbed
     for at in range(1, MAX_CRASHES + 1):
         for written in (False, True):
             result, unreached = once([Crash(at=at, written=written)])
             if not unreached:
                 yield result
-            elif at > whole.commits:
+            elif at > undisturbed.commits:
                 return
-    raise Unmet(f"the workflow makes more than {MAX_CRASHES} commits; try parts of it")
+    raise Unmet(f"the workflow makes more than {MAX_CRASHES} commits; test a smaller workflow")
 
 
 def _run_checked(setup: RunSetup) -> RunResult:
     result, unreached = setup.run()
     if unreached:
-        raise Unreached(f"{unreached[0]} never happened; the run made {result.commits} commits: {result.kinds}")
+        raise Unreached(f"{unreached[0]} did not happen; the run made {result.commits} commits: {result.kinds}")
     return result
 
 
 def _in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The same for async tests: it runs in a thread, with an event loop of its own."""
+    """The function for async tests. It runs in a thread, where the kit can start its own event loop."""
 
     @wraps(function)
     async def run(*arguments: P.args, **named: P.kwargs) -> T:

@@ -1,7 +1,7 @@
-"""A host without edges, and the story of one run on it.
+"""A simulated host without HTTP, and the scenario of one run on it.
 
-The host is the real engine on a store that outlives its processes. The story goes from the creation of a run to its
-end, through as many processes as it takes.
+The host is the real engine with an in-memory store that survives simulated crashes. A scenario covers one run from its
+creation to its end, across as many processes as the faults require.
 """
 
 import asyncio
@@ -51,13 +51,13 @@ from weftwork.wiring.node_types import builtin_node_types
 T = TypeVar("T")
 
 THREAD_POLL_SECONDS: Final = 0.002
-"""Real seconds between two looks at threads that are at work."""
+"""Real seconds between two checks of busy threads."""
 SETTLE_SLICES: Final = 16
-"""Turns of the loop in which an async function that waits for nothing comes to its end."""
+"""Iterations of the event loop after which an async function that does not wait has finished."""
 
 
 class SimulatedHost:
-    """What outlives a process: the store, the time, the other side of requests, and what was seen."""
+    """The parts that survive a process: the store, the clock, the fakes and the recorded calls."""
 
     def __init__(
         self,
@@ -85,73 +85,72 @@ class SimulatedHost:
 
 
 class HostProcess:
-    """From the start of a process to its end."""
+    """One simulated process of the host."""
 
-    def __init__(self, world: SimulatedHost) -> None:
-        world.calls.process_number += 1
+    def __init__(self, host: SimulatedHost) -> None:
+        host.calls.process_number += 1
         guard_tasks(asyncio.get_running_loop())
         self._exempt_tasks: set[asyncio.Task[Any]] = set()
-        self.guard = ProcessGuard(world.calls)
+        self.guard = ProcessGuard(host.calls)
         self.threads = CountedThreads()
-        outbound = _ProcessOutbound(self.guard, world.outbound)
-        library = PythonNodes(world.nodes, self.threads, outbound)
+        outbound = _ProcessOutbound(self.guard, host.outbound)
+        library = PythonNodes(host.nodes, self.threads, outbound)
         types = {**builtin_node_types(outbound), **library.types}
-        types = {name: record_calls(node, self.guard, world.first_attempt) for name, node in types.items()}
-        log = FaultyLog.wrap(world.store.log, self.guard, world.faults, self.settle, self.kill)
-        # With ids of its own: those of a run do not depend on what is signed beside it.
-        self.signer = Signer(world.store.signing, world.clock, SequentialIds())
+        types = {name: record_calls(node, self.guard, host.first_attempt) for name, node in types.items()}
+        log = FaultyLog.wrap(host.store.log, self.guard, host.faults, self.settle, self.kill)
+        # A separate id source, so that signing does not change the ids of the run.
+        self.signer = Signer(host.store.signing, host.clock, SequentialIds())
         self.assets = Assets(
-            world.store.assets, world.blobs, self.signer, world.clock, world.limits, MEDIA_BASE, prefixes=ASSET_PREFIXES
+            host.store.assets, host.blobs, self.signer, host.clock, host.limits, MEDIA_BASE, prefixes=ASSET_PREFIXES
         )
         runtime = Runtime(
             log,
-            ProcessPort.wrap(world.store.queries, self.guard),
-            ProcessPort.wrap(world.store.child_runs, self.guard),
-            ProcessPort.wrap(world.store.records, self.guard),
+            ProcessPort.wrap(host.store.queries, self.guard),
+            ProcessPort.wrap(host.store.child_runs, self.guard),
+            ProcessPort.wrap(host.store.records, self.guard),
             Feeds(log),
-            world.clock,
-            world.ids,
+            host.clock,
+            host.ids,
             types,
-            world.limits,
-            models=world.models,
-            kinds=world.kinds,
+            host.limits,
+            models=host.models,
+            kinds=host.kinds,
             assets=self.assets,
             outbound=outbound,
         )
-        self.catalog = WorkflowCatalog(
-            world.store.definitions, {name: node.declaration for name, node in types.items()}
-        )
+        self.catalog = WorkflowCatalog(host.store.definitions, {name: node.declaration for name, node in types.items()})
         self.executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self.executor)
-        links = InterruptLinks(self.signer, world.clock, world.ids, "")
+        links = InterruptLinks(self.signer, host.clock, host.ids, "")
         self.interrupts = Interrupts(runtime, self.executor, links)
 
     def exempt(self, task: "asyncio.Task[Any] | None") -> None:
-        """This task does not belong to the process."""
+        """Exclude a task of the test kit from `kill`."""
         if task is not None:
             self._exempt_tasks.add(task)
 
     async def settle(self) -> None:
-        """Wait until no function is in the middle of its work, unless it waits: where it was could not be told."""
-        turns = 0
-        while turns < SETTLE_SLICES:
+        """Wait until every running function has finished or waits. Otherwise, how far a function gets before a crash
+        would depend on thread timing."""
+        slices = 0
+        while slices < SETTLE_SLICES:
             if self.threads.busy > 0:
                 await asyncio.to_thread(time.sleep, THREAD_POLL_SECONDS)
-                # What ended may be followed by another one.
-                turns = 0
+                # The end of one function may start another.
+                slices = 0
             else:
                 await asyncio.sleep(0)
-                turns += 1
+                slices += 1
 
     def kill(self) -> None:
-        """The process ends where it stands: nothing of it gets any further than to its next wait."""
+        """Kill the process: cancel all its tasks, and let no call of it have an effect any more."""
         self.guard.is_dead = True
         for task in asyncio.all_tasks() - self._exempt_tasks:
             task.cancel()
 
 
 class CountedThreads(ThreadPool):
-    """Knows how many functions somebody waits for."""
+    """A thread pool that counts the functions whose result is awaited."""
 
     def __init__(self) -> None:
         super().__init__(32, 32)
@@ -159,7 +158,7 @@ class CountedThreads(ThreadPool):
 
     @property
     def busy(self) -> int:
-        """Functions that are at work, and do not wait for the event loop themselves."""
+        """The number of awaited functions that are not blocked on the event loop."""
         return self.awaited - self.waiting_on_loop
 
     async def run(self, call: Callable[[], T], label: str) -> T:
@@ -171,10 +170,10 @@ class CountedThreads(ThreadPool):
 
 
 class _ProcessOutbound:
-    """The way out of one process."""
+    """The outbound client of one process."""
 
-    def __init__(self, living: ProcessGuard, outbound: FakeOutbound) -> None:
-        self._process = living
+    def __init__(self, process: ProcessGuard, outbound: FakeOutbound) -> None:
+        self._process = process
         self._outbound = outbound
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
@@ -187,24 +186,24 @@ class _ProcessOutbound:
 CALLER: Final = Principal.of("key_test", "test", "live", frozenset(SCOPES))
 MAX_CLOCK_MOVES: Final = 100_000
 RETRY_MS: Final = 1_000
-"""How long a caller waits whom the host could not serve."""
+"""Delay before the simulated caller retries a request that failed with StoreUnavailable."""
 _MAX_KILL_ROUNDS: Final = 5
 
 
 class Scenario:
-    """Plays the host, its callers and the person who answers questions."""
+    """Runs the host, and plays its callers and the people who answer interrupts."""
 
     def __init__(
         self,
-        world: SimulatedHost,
+        host: SimulatedHost,
         document: dict[str, Any],
         request: dict[str, Any],
         answers: Mapping[str, Any],
         assets: Iterable[Asset] = (),
     ) -> None:
-        self.host = world
+        self.host = host
         self._assets = [*assets]
-        """Uploaded before the run starts."""
+        """Assets that are uploaded before the run starts."""
         self._document = document
         self._request = {"workflowId": document.get("id"), **request}
         self._answers = answers
@@ -212,15 +211,15 @@ class Scenario:
         self._run: RunKey | None = None
         self._request_task: asyncio.Task[Any] | None = None
         self._answer_counts: Counter[str] = Counter()
-        """How many answers were given to each question, by key."""
+        """Number of answers sent to each interrupt, by key."""
         self._unanswered_keys: set[str] = set()
-        """Keys of interrupts that stay unanswered."""
+        """Keys of interrupts that are left to time out."""
         self.questions: list[Question] = []
-        """Those that are open."""
+        """The open interrupts."""
 
     @property
     def busy(self) -> int:
-        """Threads that are at work."""
+        """The number of threads that are working."""
         return self._current_process.threads.busy if self._current_process is not None else 0
 
     def close(self) -> None:
@@ -229,15 +228,16 @@ class Scenario:
             self._current_process.threads.close()
 
     async def play(self, loop: ManualTimeLoop) -> None:
-        """Go on until the run has ended, or waits for an answer that the test does not have."""
+        """Continue until the run has ended, or waits for an answer that the test does not have. Raises Unending if
+        nothing can happen any more, and Refused if the host refuses the workflow or a request."""
         await self.host.store.open()
         await self.host.blobs.open()
         await self._start()
         for _ in range(MAX_CLOCK_MOVES):
             await loop.idle()
-            life = self._process()
-            if life.guard.is_dead:
-                await self._await_death(loop, life)
+            process = self._process()
+            if process.guard.is_dead:
+                await self._await_death(loop, process)
                 await self._start()
             elif self._request_task is not None and self._request_task.done():
                 await self._finish_request(self._request_task)
@@ -246,26 +246,26 @@ class Scenario:
             elif self._request_task is None and self._answer_next():
                 continue
             elif not loop.advance_to_next():
-                raise Unending("nothing can happen any more")
-        raise Unending(f"the clock was moved {MAX_CLOCK_MOVES:,} times")
+                raise Unending("nothing is left to run, and no timer is set")
+        raise Unending(f"the clock was advanced {MAX_CLOCK_MOVES:,} times")
 
     async def _start(self) -> None:
-        life = self._current_process = HostProcess(self.host)
-        life.exempt(asyncio.current_task())
-        await life.signer.load()
+        process = self._current_process = HostProcess(self.host)
+        process.exempt(asyncio.current_task())
+        await process.signer.load()
         for each in self._assets:
-            await life.assets.put(CALLER.partition, each.data, self.host.limits.upload_days * DAY_MS)
-        violations = await life.catalog.register(self._document)
+            await process.assets.put(CALLER.partition, each.data, self.host.limits.upload_days * DAY_MS)
+        violations = await process.catalog.register(self._document)
         if violations:
-            listed = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
-            raise Refused(f"the workflow cannot be registered:\n{listed}")
-        self._request_task = asyncio.create_task(self._recover(life))
+            lines = "\n".join(f"  {each.pointer or '/'}: {each.message}" for each in violations)
+            raise Refused(f"the workflow cannot be registered:\n{lines}")
+        self._request_task = asyncio.create_task(self._recover(process))
 
-    async def _recover(self, life: HostProcess) -> None:
-        await life.executor.recover()
+    async def _recover(self, process: HostProcess) -> None:
+        await process.executor.recover()
         if self._run is None:
-            # A caller who was not told sends the same again, under the same key.
-            outcome = await life.service.create_run(CALLER, self._request, "start")
+            # A caller without a response repeats the request with the same idempotency key.
+            outcome = await process.service.create_run(CALLER, self._request, "start")
             self._run = CALLER.run(outcome.run_id)
 
     async def _finish_request(self, done: "asyncio.Task[Any]") -> None:
@@ -285,7 +285,7 @@ class Scenario:
             await self._recover(self._process())
 
     async def _is_settled(self) -> bool:
-        """Whether the run has ended, or goes no further without an answer that the test does not have."""
+        """Whether the run has ended, or waits for an answer that the test does not have."""
         stored = await self.stored()
         if stored is None or self._run is None:
             return False
@@ -300,7 +300,7 @@ class Scenario:
         return has_answer(question, self._answers, self._answer_counts[question.key])
 
     def _answer_next(self) -> bool:
-        """Whether one of the questions is being answered."""
+        """Start to answer one of the open interrupts. Returns False if the test has no answer for any of them."""
         for question in self.questions:
             if question.key in self._unanswered_keys or not self._has_answer(question):
                 continue
@@ -314,26 +314,26 @@ class Scenario:
     async def _resolve(self, question: Question, value: Any) -> None:
         assert self._run is not None
         document = {"resumeValue": value}
-        # Somebody who was not told sends the same again, under the same key.
+        # A caller without a response repeats the request with the same idempotency key.
         key = f"answer:{question.key}:{self._answer_counts[question.key]}"
         interrupts = self._process().interrupts
         await interrupts.resolve(CALLER, self._run.run_id, question.node_id, document, key, question.interrupt_id)
         self._answer_counts[question.key] += 1
 
-    async def _await_death(self, loop: ManualTimeLoop, life: HostProcess) -> None:
-        """See to it that nothing of the process is left, threads included."""
+    async def _await_death(self, loop: ManualTimeLoop, process: HostProcess) -> None:
+        """Wait until all tasks and threads of the dead process have ended."""
         self._request_task = None
         for _ in range(_MAX_KILL_ROUNDS):
             await loop.idle()
             if len(asyncio.all_tasks()) == 1:
                 break
-            life.kill()
+            process.kill()
         else:
-            left = [repr(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            raise Unending(f"something goes on although its process died: {left}")
-        while life.threads.abandoned:
+            running = [repr(task.get_coro()) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            raise Unending(f"tasks keep running after their process was killed; they swallow CancelledError: {running}")
+        while process.threads.abandoned:
             await asyncio.to_thread(time.sleep, THREAD_POLL_SECONDS)
-        life.threads.close()
+        process.threads.close()
 
     def _process(self) -> HostProcess:
         assert self._current_process is not None
@@ -343,14 +343,14 @@ class Scenario:
         return await self.host.store.log.read_run(self._run) if self._run is not None else None
 
     async def read(self, sha256: str) -> bytes | None:
-        """The bytes of an asset of the run's tenant."""
+        """The bytes of an asset of the run's tenant; None if there is no such asset."""
         assets = self._process().assets
         asset = await assets.find(CALLER.partition, media_ref(sha256))
         return await assets.read(asset) if asset is not None else None
 
     async def events(self) -> list[Event]:
         if self._run is None:
-            # It may be there all the same, and its caller not know.
-            found = await self.host.store.queries.unfinished_runs(None, 1)
-            return await self.host.store.log.read(found[0], -1, 10**6) if found else []
+            # The run may have been created although its caller received no response.
+            runs = await self.host.store.queries.unfinished_runs(None, 1)
+            return await self.host.store.log.read(runs[0], -1, 10**6) if runs else []
         return await self.host.store.log.read(self._run, -1, 10**6)

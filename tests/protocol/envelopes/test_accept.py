@@ -76,7 +76,7 @@ def test_a_kind_that_the_host_does_not_take() -> None:
     outcome = accept_outcome(envelope("vendor.other", {}), rules(supported=frozenset({PLAN})))
     assert outcome == Gated(
         "unknown_envelope_kind",
-        "unknown_envelope_kind: this host does not take envelopes of this kind",
+        "unknown_envelope_kind: this host does not accept envelopes of this kind",
         "vendor.other",
         (*UNIVERSAL_KINDS, PLAN),
         correlation_id=ID,
@@ -266,10 +266,10 @@ def test_what_is_explained_is_what_is_judged() -> None:
     assert "older" in explain(envelope(schemaVersion=0), rules())[1][3].note
     assert "1" in explain(*cases[2])[1][6].note
     assert explain(*cases[1])[1][-1] == GateStep(
-        "dedup", True, "The outcome was recorded before; nothing more is done."
+        "dedup", True, "The outcome was recorded earlier and is returned unchanged."
     )
-    assert explain(*cases[0])[1][2].note == "The host takes any kind."
-    assert explain(envelope(), rules(supported=frozenset()))[1][2].note == "The host takes this kind."
+    assert explain(*cases[0])[1][2].note == "The host accepts any kind."
+    assert explain(envelope(), rules(supported=frozenset()))[1][2].note == "The host accepts this kind."
 
 
 def without(name: str) -> tuple[tuple[str, Callable[[GateContext], Any]], ...]:

@@ -74,8 +74,8 @@ def test_a_version_has_one_schema() -> None:
     )
     said = refusal(KindDefinition(NAME, 1, SCHEMA), KindDefinition(NAME, 1, {**SCHEMA, "required": []}))
     assert said == (
-        "place 1: version 1 of the kind 'vendor.acme.plan' is registered with another schema by place 0; "
-        "a schema that changes gets a higher version"
+        "place 1: place 0 already registers version 1 of the kind 'vendor.acme.plan' with another schema; "
+        "give the changed schema a higher version"
     )
     # Also behind a higher one.
     assert "version 1" in refusal(

@@ -129,7 +129,7 @@ def test_a_kind_with_a_broken_schema_takes_nothing() -> None:
     for own in (True, False):
         broken = rules().kinds.with_kinds([KindDefinition("vendor.broken", 1, {"type": "nothing"}, own)])
         outcome = refusal_of(envelope("vendor.broken", {}), rules(kinds=broken))
-        assert outcome.reason == "envelope_invalid: /payload does not fit its schema"
+        assert outcome.reason == "envelope_invalid: /payload does not match its schema"
 
 
 @pytest.mark.rule("env-06")

@@ -224,7 +224,7 @@ def test_the_highest_version_is_found() -> None:
         prompt_templates.PromptRef("t", library_id="pack"),
     ):
         assert templates.find(missing) is None
-    with pytest.raises(ValueError, match=r"version 1\.0\.0 of the prompt template t is there twice"):
+    with pytest.raises(ValueError, match=r"the prompt template t is defined twice in version 1\.0\.0"):
         prompt_templates.PromptTemplates([version("1.0.0"), prompt_templates.PromptTemplate("t", "1.0.0", "user", "y")])
 
 
@@ -274,7 +274,7 @@ def test_templates_from_a_folder(tmp_path: Path) -> None:
     found = load_templates(Settings(prompts=(str(tmp_path),))).find(prompt_templates.PromptRef("acme.letter"))
     assert found == prompt_templates.parse_template(WHOLE)
     (tmp_path / "twice.json").write_text(json.dumps({**WHOLE, "text": "other"}))
-    with pytest.raises(SettingsError, match="is there twice"):
+    with pytest.raises(SettingsError, match="is defined twice"):
         load_templates(Settings(prompts=(str(tmp_path),)))
     (tmp_path / "twice.json").write_text("{")
     with pytest.raises(SettingsError, match=re.escape(str(tmp_path / "twice.json"))):

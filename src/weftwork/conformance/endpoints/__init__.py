@@ -1,1 +1,1 @@
-"""Handlers of the test endpoints, and what they remember. The conformance suite calls these endpoints seams."""
+"""Handlers of the test endpoints, and their state. The conformance suite calls these endpoints seams."""

@@ -1,12 +1,11 @@
 """Test endpoints about envelopes: acceptance, capabilities, reliability events, prompt wrapping.
 
-acceptEnvelope: an envelope and the rules for it come in, the verdict of the gate goes out. The endpoint adds no rules
-of its own: the envelope is judged by the function that judges the output of models, and its events are made by the
-functions that make them in a run. It remembers the envelopes it was shown, within bounds (EnvelopeMemory), and can be
-told to see a capability as present or missing (CapabilityOverlay). Source: RFC 0021 (conformance), readings (Seam of
-the gate).
+acceptEnvelope receives an envelope with gate rules and returns the verdict of the gate. It uses the same functions as a
+run, both to judge the envelope and to create its events. It remembers a bounded number of envelopes (EnvelopeMemory),
+and the caller can make a capability appear present or missing (CapabilityOverlay). Source: RFC 0021 (conformance),
+readings (Seam of the gate).
 
-A reliability event is written only if the live path could have written it.
+emitEnvelopeReliability writes an event only if a run could have written it.
 """
 
 from collections import OrderedDict
@@ -43,20 +42,20 @@ from weftwork.protocol.run.header import RunKey
 
 MAX_ENTRIES: Final = 10_000
 MAX_PAYLOAD_BYTES: Final = 16 * 2**20
-"""Of payloads in recorded outcomes; the oldest go first."""
+"""Total size of the payloads in recorded outcomes. The oldest are evicted first."""
 MAX_PARTIAL_ENVELOPES: Final = 32
-"""Envelopes that are not whole yet."""
+"""Incomplete envelopes."""
 T = TypeVar("T")
 MAX_OVERLAY_NAMES: Final = 256
-"""Of one partition; the oldest go first."""
+"""Names in the overlay of one partition. The oldest are evicted first."""
 RECOVERY_EVENT: Final = "envelope.recovery.applied"
 _RECOVERY_MEMBERS: Final = frozenset({"nodeId", "path", "byteOffset"})
 _CREDENTIAL: Final = "credentialRef"
 _CANARY: Final = "secret-canary-"
 _PLANTED_OUTCOME: Final = Gated("planted", "", "", ())
-"""Stands in the rules for an outcome that only its planter knows."""
+"""Placeholder in the gate for an outcome in `priorCorrelations`. The response is the caller's document."""
 _SEEN_OUTCOME: Final = Gated("seen", "", "", ())
-"""Stands for one that was seen here, and is not kept."""
+"""Placeholder in the gate for an envelope that this endpoint has seen, but whose outcome is not stored."""
 
 
 class FirstEnvelope(msgspec.Struct, frozen=True):
@@ -67,7 +66,7 @@ class FirstEnvelope(msgspec.Struct, frozen=True):
 
 
 class BoundedMap(Generic[T]):
-    """Values by partition, run and correlation id. The first one under a key stays, the oldest keys go."""
+    """Values by partition, run and correlation id. The first value of a key is kept. The oldest keys are evicted."""
 
     def __init__(self, max_entries: int) -> None:
         self._max_entries = max_entries
@@ -78,14 +77,14 @@ class BoundedMap(Generic[T]):
         return len(self._values)
 
     def get(self, key: tuple[str, str, str]) -> T | None:
-        found = self._values.get(key)
-        return None if found is None else found[0]
+        entry = self._values.get(key)
+        return None if entry is None else entry[0]
 
-    def put(self, key: tuple[str, str, str], value: T, weight: int = 0) -> None:
+    def put(self, key: tuple[str, str, str], value: T, size: int = 0) -> None:
         if key in self._values:
             return
-        self._values[key] = value, weight
-        self._size += weight
+        self._values[key] = value, size
+        self._size += size
         while len(self._values) > self._max_entries or (self._size > MAX_PAYLOAD_BYTES and len(self._values) > 1):
             self._size -= self._values.popitem(last=False)[1][1]
 
@@ -95,22 +94,22 @@ class BoundedMap(Generic[T]):
 
 
 class EnvelopeMemory:
-    """What acceptEnvelope remembers, by partition."""
+    """The state of acceptEnvelope, by partition."""
 
     def __init__(self) -> None:
         self.first_envelopes = BoundedMap[FirstEnvelope](MAX_ENTRIES)
-        """Seen in any call."""
+        """The first envelope under each correlation id, in any call."""
         self.known_outcomes = BoundedMap[RecordedOutcome](MAX_ENTRIES)
-        """Recorded for a named run."""
+        """Outcomes recorded for the run of a `persistedDedup`."""
         self.event_ids = BoundedMap[tuple[str, ...]](MAX_ENTRIES)
-        """Events that were written for an envelope in a named run."""
+        """Ids of the events that were written for an envelope, for the run of a `projectTo`."""
         self._partial_envelopes = BoundedMap[PartialEnvelopes](MAX_PARTIAL_ENVELOPES)
 
-    def record(self, key: tuple[str, str, str], known: RecordedOutcome) -> None:
-        self.known_outcomes.put(key, known, len(encode_stored(getattr(known.outcome, "payload", None))))
+    def record(self, key: tuple[str, str, str], recorded: RecordedOutcome) -> None:
+        self.known_outcomes.put(key, recorded, len(encode_stored(getattr(recorded.outcome, "payload", None))))
 
     def partial_envelope(self, partition: str, envelope: Any) -> PartialEnvelopes | None:
-        """What has come of the envelope that this is a piece of; None if it is none."""
+        """The buffer for the envelope that this piece belongs to; None if the envelope is not a piece."""
         if not is_object(envelope) or "partial" not in envelope:
             return None
         key = (partition, "", str(envelope.get("correlationId")))
@@ -118,28 +117,27 @@ class EnvelopeMemory:
         return self._partial_envelopes.get(key)
 
     def clear(self, partition: str) -> None:
-        """Forget everything of a partition."""
         for each in (self.first_envelopes, self.known_outcomes, self.event_ids, self._partial_envelopes):
             each.clear(partition)
 
 
 class CapabilityOverlay:
-    """toggleCapability. Only seams look here; every partition has its own."""
+    """toggleCapability: capabilities that appear present or missing. Only test endpoints use it. Kept by partition."""
 
     def __init__(self) -> None:
         self._values: dict[str, OrderedDict[str, bool]] = {}
 
     def get(self, partition: str, name: str) -> bool | None:
-        """What is to be seen; None: what is there."""
+        """The overridden value of a capability; None if it is not overridden."""
         values = self._values.get(partition)
         return None if values is None else values.get(name)
 
     def reset(self, partition: str) -> None:
-        """Forget everything of a partition."""
         self._values.pop(partition, None)
 
     async def toggle(self, request: Request) -> Response:
-        """env-34 (RFC 0021, conformance): null takes a name out, and reset all of them; the answer is what is left."""
+        """env-34 (RFC 0021, conformance): set or remove an override. The value null removes a name, `reset` removes all
+        names. The response is the resulting overlay."""
         body = await request.json()
         schema.require("capability-toggle", body)
         values = self._values.setdefault(request.caller.partition, OrderedDict())
@@ -155,12 +153,13 @@ class CapabilityOverlay:
 
 
 def nested_error_response(code: str, message: str) -> Response:
-    """env-35 (readings, Errors of seams): what checks of hosts read. Never repeats what was sent."""
+    """env-35 (readings, Errors of seams): an error in the nested form that the conformance suite reads. Callers must
+    not pass parts of the request as the message."""
     return json_response(400, {"error": {"code": code, "message": message}})
 
 
 class EnvelopeAcceptEndpoint:
-    """acceptEnvelope. Every partition has a memory of its own."""
+    """acceptEnvelope. State is kept by partition."""
 
     def __init__(self, kinds: KindSet, log: TestLog, records: EnvelopeRecords, overlay: CapabilityOverlay) -> None:
         self._kinds = kinds
@@ -170,112 +169,119 @@ class EnvelopeAcceptEndpoint:
         self._memory = EnvelopeMemory()
 
     def reset(self, partition: str) -> None:
-        """Forget everything of a partition."""
         self._memory.clear(partition)
 
     async def accept(self, request: Request) -> Response:
         body = await request.json()
         if is_object(body) and "envelope" not in body:
-            return nested_error_response("invalid_argument", "The body needs an envelope.")
+            return nested_error_response("invalid_argument", "The body needs the member envelope.")
         schema.require("envelope-accept", body)
         partition = request.caller.partition
-        given = parse_accept_request(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
-        return json_response(200, await self._evaluate(partition, body["envelope"], given))
+        accept_request = parse_accept_request(body, self._kinds, self._overlay.get(partition, CAPABILITY) is not False)
+        return json_response(200, await self._evaluate(partition, body["envelope"], accept_request))
 
-    async def _evaluate(self, partition: str, envelope: Any, given: AcceptRequest) -> Any:
-        """env-36 (readings, Seam of the gate): what is recorded for a run counts before what the caller plants, and
-        that before what was seen here, which tells a conflict and else lets the envelope be judged anew."""
+    async def _evaluate(self, partition: str, envelope: Any, request: AcceptRequest) -> Any:
+        """env-36 (readings, Seam of the gate): judge an envelope.
+
+        Earlier outcomes under its correlation id take precedence in this order: recorded for the run, stated by the
+        caller in `priorCorrelations`, seen by this endpoint. An envelope that was only seen can cause a conflict;
+        otherwise the envelope is judged again.
+        """
         if (
-            given.rules.envelopes_supported
-            and (piece := self._memory.partial_envelope(partition, envelope)) is not None
+            request.rules.envelopes_supported
+            and (pieces := self._memory.partial_envelope(partition, envelope)) is not None
         ):
-            whole = piece.add(envelope)
+            whole = pieces.add(envelope)
             if whole is None:
-                return outcome_response(accept(envelope, partial_rules(given.rules)), given)
+                return outcome_response(accept(envelope, partial_rules(request.rules)), request)
             if isinstance(whole, Invalid):
-                return outcome_response(GateVerdict(whole), given)
+                return outcome_response(GateVerdict(whole), request)
             envelope = whole
-        recorded = await self._find_recorded(partition, envelope, given)
+        recorded = await self._find_recorded(partition, envelope, request)
 
-        def known(correlation_id: str) -> RecordedOutcome | None:
+        def find_recorded(correlation_id: str) -> RecordedOutcome | None:
             if recorded is not None:
                 return recorded
-            if planted := given.prior_outcomes.get(correlation_id):
+            if planted := request.prior_outcomes.get(correlation_id):
                 return RecordedOutcome(planted.type, _PLANTED_OUTCOME)
             seen = self._memory.first_envelopes.get((partition, "", correlation_id))
             return None if seen is None else RecordedOutcome(seen.type, _SEEN_OUTCOME)
 
-        verdict = accept(envelope, msgspec.structs.replace(given.rules, find_recorded=known))
+        verdict = accept(envelope, msgspec.structs.replace(request.rules, find_recorded=find_recorded))
         if verdict.outcome is _SEEN_OUTCOME:
-            verdict = accept(envelope, given.rules)
+            verdict = accept(envelope, request.rules)
         outcome = verdict.outcome
         if outcome is _PLANTED_OUTCOME:
-            return given.prior_outcomes[verdict.correlation_id].document
+            return request.prior_outcomes[verdict.correlation_id].document
         if not isinstance(outcome, Invalid) and not verdict.repeated:
-            verdict = GateVerdict(self._remember(partition, given, verdict, outcome))
-        return outcome_response(verdict, given)
+            verdict = GateVerdict(self._remember(partition, request, verdict, outcome))
+        return outcome_response(verdict, request)
 
     def _remember(
-        self, partition: str, given: AcceptRequest, verdict: GateVerdict, outcome: RecordableOutcome
+        self, partition: str, request: AcceptRequest, verdict: GateVerdict, outcome: RecordableOutcome
     ) -> RecordableOutcome:
-        """The outcome with what was kept of it: for the next call, for the named run, and in the test log."""
+        """Store the outcome for later calls and for the named run, and write its events to the test log. Returns the
+        outcome with the id of the first envelope and the ids of the events."""
         seen = self._memory.first_envelopes.get((partition, "", verdict.correlation_id))
         if isinstance(outcome, Accepted) and seen is not None:
             outcome = msgspec.structs.replace(outcome, envelope_id=seen.envelope_id)
-        if given.projection is not None:
+        if request.projection is not None:
             names = verdict.type, verdict.correlation_id, verdict.envelope_id
-            version, advertised = verdict.schema_version, given.rules.advertised(verdict.type)
-            judged = JudgedEnvelope(given.projection.node_id, *names, outcome, version, advertised)
-            ids = self._write_events(partition, given, given.projection, judged)
+            version, advertised = verdict.schema_version, request.rules.advertised(verdict.type)
+            judged = JudgedEnvelope(request.projection.node_id, *names, outcome, version, advertised)
+            ids = self._write_events(partition, request, request.projection, judged)
             if isinstance(outcome, Accepted):
                 outcome = msgspec.structs.replace(outcome, event_ids=ids)
         self._memory.first_envelopes.put(
             (partition, "", verdict.correlation_id), FirstEnvelope(verdict.type, verdict.envelope_id)
         )
-        if given.dedup_run_id is not None:
-            key = (partition, given.dedup_run_id, verdict.correlation_id)
+        if request.dedup_run_id is not None:
+            key = (partition, request.dedup_run_id, verdict.correlation_id)
             self._memory.record(key, RecordedOutcome(verdict.type, outcome))
         return outcome
 
-    async def _find_recorded(self, partition: str, envelope: Any, given: AcceptRequest) -> RecordedOutcome | None:
-        """In the log of the run, if there is one; else what was recorded here for that id."""
-        named: Any = envelope.get("correlationId") if is_object(envelope) else None
-        run_id = given.dedup_run_id
-        if run_id is None or not isinstance(named, str):
+    async def _find_recorded(self, partition: str, envelope: Any, request: AcceptRequest) -> RecordedOutcome | None:
+        """The outcome recorded in the log of the run, or by this endpoint for the id of the run."""
+        correlation_id: Any = envelope.get("correlationId") if is_object(envelope) else None
+        run_id = request.dedup_run_id
+        if run_id is None or not isinstance(correlation_id, str):
             return None
-        identity = mask_name(named, given.rules)
-        found = await self._records.find(RunKey(partition, run_id), identity)
-        return found or self._memory.known_outcomes.get((partition, run_id, identity))
+        masked_id = mask_name(correlation_id, request.rules)
+        recorded = await self._records.find(RunKey(partition, run_id), masked_id)
+        return recorded or self._memory.known_outcomes.get((partition, run_id, masked_id))
 
     def _write_events(
-        self, partition: str, given: AcceptRequest, target: ProjectionTarget, judged: JudgedEnvelope
+        self, partition: str, request: AcceptRequest, target: ProjectionTarget, judged: JudgedEnvelope
     ) -> tuple[str, ...]:
-        """Ids of the events; a run has those of an envelope once."""
+        """Write the events of an envelope, unless they exist already for the run. Returns their ids."""
         key = (partition, target.run_id, judged.correlation_id)
-        written = self._memory.event_ids.get(key)
-        if written is None:
-            before = EventQuery(type="interrupt.requested", node_id=judged.node_id)
-            asked_before = len(self._log.events(partition, target.run_id, before))
-            drafts = self._records.project(judged, given.rules.contract, asked_before)
-            written = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
-            self._memory.event_ids.put(key, written)
-        return written
+        event_ids = self._memory.event_ids.get(key)
+        if event_ids is None:
+            interrupts = EventQuery(type="interrupt.requested", node_id=judged.node_id)
+            interrupt_count = len(self._log.events(partition, target.run_id, interrupts))
+            drafts = self._records.project(judged, request.rules.contract, interrupt_count)
+            event_ids = tuple(event["eventId"] for event in self._log.append(partition, target.run_id, drafts))
+            self._memory.event_ids.put(key, event_ids)
+        return event_ids
 
 
 async def emit_reliability_event(log: TestLog, request: Request) -> Response:
-    """env-33 (RFC 0032): only payloads that fit their closed schemas are written, and nothing that leaks."""
+    """env-33 (RFC 0032): write a reliability event. Payloads that violate their schema, or that contain a credential or
+    content, are refused."""
     body = await request.json()
-    wrong = schema.check("emit-envelope-reliability", body)
-    if wrong and is_object(body):
-        return _violation_response(wrong[0], "")
+    violations = schema.check("emit-envelope-reliability", body)
+    if violations and is_object(body):
+        return _violation_response(violations[0], "")
     schema.require("emit-envelope-reliability", body)
     kind, payload = body["type"], body["payload"]
     if _has_credential(payload):
-        return nested_error_response("envelope_reliability_credential_leak", "The payload holds a credential.")
+        return nested_error_response("envelope_reliability_credential_leak", "The payload contains a credential.")
     if kind == RECOVERY_EVENT and not payload.keys() <= _RECOVERY_MEMBERS:
-        return nested_error_response("envelope_recovery_content_leak", "The payload holds more than where and how.")
-    if found := schema.check_payload(kind, payload):
-        return _violation_response(found[0], "/payload")
+        return nested_error_response(
+            "envelope_recovery_content_leak", "The payload may only have nodeId, path and byteOffset."
+        )
+    if violations := schema.check_payload(kind, payload):
+        return _violation_response(violations[0], "/payload")
     node_id: str = body.get("nodeId", payload["nodeId"])
     draft = Draft(kind, payload, node_id if is_node_id(node_id) else None, body.get("correlationId"))
     written = log.append(request.caller.partition, body["runId"], (draft,))
@@ -305,7 +311,7 @@ def _has_credential(payload: dict[str, Any]) -> bool:
 
 
 async def wrap_prompt(request: Request) -> Response:
-    """wrapPrompt: the very text that a prompt of a later node would hold."""
+    """wrapPrompt: the content as the prompt of a later node would contain it."""
     body = await request.json()
     schema.require("prompt-wrap", body)
     prompt = render_for_model(

@@ -1,7 +1,7 @@
-"""Test endpoints that act on the host: ask a model, program the mock provider, store media, send a guarded request,
-register a workflow, set variables of a run.
+"""Test endpoints that use services of the host: call a model, program the mock provider, store media, send an outbound
+request, register a workflow, set variables of a run.
 
-Each uses the same checks and clients as nodes and other routes do, on behalf of the caller's partition.
+Each uses the same checks and clients as nodes and other routes, in the caller's partition.
 """
 
 from base64 import b64decode
@@ -31,20 +31,20 @@ DEFAULT_TTL_SECONDS: Final = 3_600
 
 
 async def call_ai(model_input: ModelInput, request: Request) -> Response:
-    """media-51 (RFC 0091): what a model would take, and why it does not take the rest. The checks, the guard and the
-    assets are those of nodes."""
+    """media-51 (RFC 0091): the modalities that a model would receive, or the error of the first part that it does not
+    accept. Checks, outbound guard and assets are those of nodes."""
     document = await request.json()
     schema.require("ai-call", document)
     messages = tuple(make_message(each["role"], each["content"]) for each in document["messages"])
-    wanted = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
+    model_request = ModelRequest(document.get("provider", ""), document.get("model", ""), messages)
     try:
-        seen = await model_input.resolve(request.caller, wanted)
+        resolved = await model_input.resolve(request.caller, model_request)
     except ProviderFault as fault:
         raise invalid(fault.message, "/provider", code=fault.code) from None
-    shown = {part.modality for message in seen.messages for part in message.media}
-    spoken = any(isinstance(each.content, str) or _has_text(each.content) for each in seen.messages)
-    found = [*(["text"] if spoken else []), *(each for each in MODALITIES if each in shown)]
-    return json_response(200, {"ok": True, "accepted": True, "modalities": found})
+    media = {part.modality for message in resolved.messages for part in message.media}
+    has_text = any(isinstance(each.content, str) or _has_text(each.content) for each in resolved.messages)
+    modalities = [*(["text"] if has_text else []), *(each for each in MODALITIES if each in media)]
+    return json_response(200, {"ok": True, "accepted": True, "modalities": modalities})
 
 
 def _has_text(content: tuple[object, ...]) -> bool:
@@ -52,7 +52,7 @@ def _has_text(content: tuple[object, ...]) -> bool:
 
 
 async def program_mock_ai(programs: ScriptedPrograms, request: Request) -> Response:
-    """model-19 (host): replaces what is left of the node's program. A tenant programs its own runs."""
+    """model-19 (host): replace the rest of a node's program. It applies only to runs of the caller's tenant."""
     document = await request.json()
     schema.require("mock-ai-program", document)
     members = schema.document("mock-ai-program")["$defs"]["Entry"]["properties"]
@@ -60,36 +60,37 @@ async def program_mock_ai(programs: ScriptedPrograms, request: Request) -> Respo
     try:
         count = programs.program(request.caller.partition, document["nodeId"], program)
     except msgspec.ValidationError:
-        raise invalid("An entry does not say one thing.", "/program") from None
+        raise invalid("An entry of the program is not a valid model answer.", "/program") from None
     return json_response(200, {"ok": True, "count": count})
 
 
 async def mock_ai_budget(programs: ScriptedPrograms, request: Request) -> Response:
     node_id = request.query("nodeId")
     if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
-        raise invalid(f"nodeId names the node, in {MAX_NODE_ID} or fewer characters.", parameter="nodeId")
+        raise invalid(f"nodeId must have 1 to {MAX_NODE_ID} characters.", parameter="nodeId")
     return json_response(200, {"maxTokens": programs.last_budget(request.caller.partition, node_id)})
 
 
 async def put_media(assets: TenantAssets, request: Request) -> Response:
-    """media-38 (conformance seam): the URL has the path that the suite looks for, and ends with the time given."""
+    """media-38 (conformance seam): store media. The URL has the path that the suite expects, and expires after
+    `ttlSeconds`."""
     document = await request.json()
     schema.require("media-put", document)
     try:
         data = b64decode(document["contentBase64"], validate=True)
     except ValueError:
-        raise invalid("contentBase64 is no base64.", "/contentBase64") from None
-    # A whole number may be written with a fraction of zero.
+        raise invalid("contentBase64 must be base64.", "/contentBase64") from None
+    # JSON Schema accepts 60.0 as an integer.
     held_ms = int(document.get("ttlSeconds", DEFAULT_TTL_SECONDS)) * 1000
     declared = document["contentType"].split(";")[0].strip().lower()
-    kept = await assets.put(request.caller, data, declared, held_ms)
-    url = assets.base + SAMPLE_ASSET_PREFIX + kept.token
-    answer = {"url": url, "bytes": kept.size, "token": kept.token, "expiresAt": iso(kept.expires_at)}
+    asset = await assets.put(request.caller, data, declared, held_ms)
+    url = assets.base + SAMPLE_ASSET_PREFIX + asset.token
+    answer = {"url": url, "bytes": asset.size, "token": asset.token, "expiresAt": iso(asset.expires_at)}
     return json_response(201, answer, [(b"location", url.encode())])
 
 
 class FixedResolver:
-    """Every name is at one address by the time of the connection, whatever it was before."""
+    """Resolves every name to one address. Simulates a DNS answer that changed between the check and the connection."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -104,15 +105,15 @@ async def safe_fetch(client: GuardedClient, request: Request) -> Response:
     document = await request.json()
     schema.require("safe-fetch", document)
     address = document.get("simulateRebindTo")
-    used = client if address is None else client.with_resolver(FixedResolver(address))
-    return json_response(200, await _fetch_outcome(used, document["url"], document.get("init", {})))
+    fetch_client = client if address is None else client.with_resolver(FixedResolver(address))
+    return json_response(200, await _fetch_outcome(fetch_client, document["url"], document.get("init", {})))
 
 
 async def _fetch_outcome(client: outbound.Outbound, url: str, init: dict[str, Any]) -> dict[str, Any]:
     headers = tuple(init.get("headers", {}).items())
-    wanted = outbound.OutboundRequest(url, init.get("method", "GET"), headers, init.get("body", "").encode())
+    request = outbound.OutboundRequest(url, init.get("method", "GET"), headers, init.get("body", "").encode())
     try:
-        return {"outcome": "fetched", "status": (await client.fetch(wanted)).status}
+        return {"outcome": "fetched", "status": (await client.fetch(request)).status}
     except outbound.FetchRefused as refused:
         return {"outcome": "blocked", "blocked": refused.blocked}
     except outbound.FetchFailed:

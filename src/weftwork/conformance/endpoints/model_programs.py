@@ -1,4 +1,4 @@
-"""Programs of the scripted provider: the answers for single nodes, call by call, and the budgets that they state."""
+"""Programs of the scripted provider: the answers for individual nodes, call by call, and the observed token budgets."""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from weftwork.ports.models import ModelMediaPart, ModelRequest
 from weftwork.protocol.media.message_parts import Modality
 
 MAX_PROGRAM_BYTES: Final = 16 * 2**20
-"""Of programs, as they were when they were written; the one that was longest out of use goes first."""
+"""Total size of all programs, measured when they are set. The least recently used program is evicted first."""
 
 _NodeKey = tuple[str, str]
 """Partition and node id."""
 
 
 class SeenMedia(msgspec.Struct, frozen=True):
-    """What a node has shown; not its bytes."""
+    """The description of a media part that a node sent to a model, without its bytes."""
 
     modality: Modality
     media_type: str
@@ -29,7 +29,8 @@ class SeenMedia(msgspec.Struct, frozen=True):
 
 
 class ScriptedPrograms(ScriptPlayer):
-    """Plays programs, and the script where a node has none. Keeps nothing of a prompt but what its media are."""
+    """Plays the program of a node, or the script if the node has none. Stores nothing of a prompt except the
+    descriptions of its media."""
 
     def __init__(self, script: Script | None = None) -> None:
         super().__init__(script)
@@ -39,20 +40,21 @@ class ScriptedPrograms(ScriptPlayer):
         self._last_media: OrderedDict[_NodeKey, tuple[SeenMedia, ...]] = OrderedDict()
 
     def program(self, partition: str, node_id: str, entries: Iterable[Any]) -> int:
-        """model-12 (host): what the node is told from now on, one entry per call; replaces what was left over.
+        """model-12 (host): set the answers for the next calls of a node, one entry per call. Replaces the rest of its
+        earlier program.
 
-        Returns how many there are. Raises msgspec.ValidationError, and then nothing has changed.
+        Returns the number of entries. Raises msgspec.ValidationError for an invalid entry and then changes nothing.
         """
         queue = deque(map(parse_entry, entries))
         put_recent(self._queues, (partition, node_id), queue)
         self._sizes[(partition, node_id)] = len(msgspec.json.encode(list(queue)))
-        self._sizes = {place: self._sizes[place] for place in self._queues}
+        self._sizes = {node: self._sizes[node] for node in self._queues}
         while sum(self._sizes.values()) > MAX_PROGRAM_BYTES and len(self._queues) > 1:
             del self._sizes[self._queues.popitem(last=False)[0]]
         return len(queue)
 
     def take(self, request: ModelRequest) -> ScriptEntry:
-        """What is said in this call: the next entry of the node's program, which is gone with it, or of the script."""
+        """The answer to this call: the next entry of the node's program, which is removed, or of the script."""
         node = (request.partition, request.node_id)
         put_recent(self._budgets, node, request.max_tokens)
         put_recent(
@@ -64,15 +66,15 @@ class ScriptedPrograms(ScriptPlayer):
         return super().take(request)
 
     def last_media(self, partition: str, node_id: str) -> tuple[SeenMedia, ...]:
-        """media-48 (host): the media of the node's last call, in their order."""
+        """media-48 (host): the media of the node's last call, in order."""
         return self._last_media.get((partition, node_id), ())
 
     def last_budget(self, partition: str, node_id: str) -> int | None:
-        """maxTokens of the node's last call; None if it had no limit, or there was none."""
+        """The maxTokens of the node's last call; None if it had none, or if there was no call."""
         return self._budgets.get((partition, node_id))
 
     def reset(self, partition: str | None = None) -> None:
-        """Forget programs, turns, budgets and what was shown: of one partition, or all."""
+        """Delete programs, call counts, budgets and media of one partition, or of all partitions."""
         _delete_partition(self._last_media, partition)
         _delete_partition(self._queues, partition)
         _delete_partition(self._call_counts, partition)
@@ -83,7 +85,7 @@ def _seen_media(part: ModelMediaPart) -> SeenMedia:
     return SeenMedia(part.modality, part.media_type, part.size, part.sha256, part.media_ref)
 
 
-def _delete_partition(kept: OrderedDict[Any, Any], partition: str | None) -> None:
-    for place in list(kept):
-        if partition is None or place[0] == partition:
-            del kept[place]
+def _delete_partition(values: OrderedDict[Any, Any], partition: str | None) -> None:
+    for key in list(values):
+        if partition is None or key[0] == partition:
+            del values[key]

@@ -1,4 +1,5 @@
-"""Events that a test projects for the id of a run, whether or not it exists. In memory only; touches no run."""
+"""The test log: events that test endpoints write under a run id, in memory. The run need not exist and is not
+changed."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -15,17 +16,17 @@ from weftwork.protocol.run.header import RunKey
 
 MAX_RUNS: Final = 256
 MAX_EVENTS_PER_RUN: Final = 1000
-"""Of one run; the oldest go first."""
+"""Events per run. The oldest are evicted first."""
 MAX_BYTES: Final = 8 * 2**20
-"""Of all runs together; the run that was written to least recently goes first."""
+"""Total size of all events. The run that was written least recently is evicted first."""
 
 
 class EventQuery(msgspec.Struct, frozen=True):
-    """Which events are wanted; what is None is not looked at."""
+    """A filter of events. A member without a value matches every event."""
 
     type: str | None = None
     correlation_id: str | None = None
-    """Of the envelope that an event comes from: it stands there as the cause."""
+    """Correlation id of the envelope that caused the event; matches the causation id."""
     causation_id: str | None = None
     node_id: str | None = None
 
@@ -36,14 +37,14 @@ class EventQuery(msgspec.Struct, frozen=True):
             (self.causation_id, event.causation_id),
             (self.node_id, event.node_id),
         )
-        return all(wanted is None or wanted == given for wanted, given in pairs)
+        return all(expected is None or expected == actual for expected, actual in pairs)
 
 
 ANY_EVENT: Final = EventQuery()
 
 
 class TestLog:
-    """Events by partition and run. Bounded in every direction; nothing here raises for an id that is not there."""
+    """Events by partition and run, bounded in number and size. An unknown run id gives empty results."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
@@ -53,13 +54,13 @@ class TestLog:
         self._size = 0
 
     def append(self, partition: str, run_id: str, drafts: Iterable[Draft]) -> list[dict[str, Any]]:
-        """The events as documents, numbered behind those of the same run."""
+        """Append events with the next sequences of the run, and return them as documents."""
         key = RunKey(partition, run_id)
-        wanted = list(drafts)
-        kept = self._runs.setdefault(key, [])
+        new_drafts = list(drafts)
+        log = self._runs.setdefault(key, [])
         self._runs.move_to_end(key)
         first, now = self._next.get(key, 0), self._clock.now()
-        ids = self._ids.event_ids(len(wanted))
+        ids = self._ids.event_ids(len(new_drafts))
         events = [
             Event(
                 run_id,
@@ -73,35 +74,34 @@ class TestLog:
                 interrupt_id=draft.interrupt_id,
                 content_trust=draft.content_trust,
             )
-            for offset, draft in enumerate(wanted)
+            for offset, draft in enumerate(new_drafts)
         ]
         self._next[key] = first + len(events)
-        kept += events
+        log += events
         self._size += sum([event.size for event in events])
         self._evict(key)
         return [event_document(event) for event in events]
 
     def events(self, partition: str, run_id: str, query: EventQuery = ANY_EVENT) -> list[dict[str, Any]]:
-        """Those of a run that are wanted, in order."""
+        """The matching events of a run, in order."""
         return [
             event_document(event) for event in self._runs.get(RunKey(partition, run_id), ()) if query.matches(event)
         ]
 
     def spans(self, partition: str, run_id: str | None = None) -> list[dict[str, Any]]:
-        """The spans of the envelopes that a run has recorded here, or those of all runs of the partition."""
-        wanted = [key for key in self._runs if key.partition == partition and run_id in (None, key.run_id)]
-        return [span for key in wanted for span in envelope_spans(key.run_id, self._runs[key])]
+        """The envelope spans of one run, or of all runs of the partition."""
+        runs = [key for key in self._runs if key.partition == partition and run_id in (None, key.run_id)]
+        return [span for key in runs for span in envelope_spans(key.run_id, self._runs[key])]
 
     def reset(self, partition: str) -> None:
-        """Forget everything of a partition."""
         for key in [each for each in self._runs if each.partition == partition]:
             self._size -= sum([event.size for event in self._runs.pop(key)])
             del self._next[key]
 
     def _evict(self, newest: RunKey) -> None:
-        kept = self._runs[newest]
-        while len(kept) > MAX_EVENTS_PER_RUN or (self._size > MAX_BYTES and len(self._runs) == 1 and len(kept) > 1):
-            self._size -= kept.pop(0).size
+        log = self._runs[newest]
+        while len(log) > MAX_EVENTS_PER_RUN or (self._size > MAX_BYTES and len(self._runs) == 1 and len(log) > 1):
+            self._size -= log.pop(0).size
         while len(self._runs) > MAX_RUNS or (self._size > MAX_BYTES and len(self._runs) > 1):
             key, events = self._runs.popitem(last=False)
             self._size -= sum([event.size for event in events])
@@ -109,5 +109,5 @@ class TestLog:
 
 
 def event_document(event: Event) -> dict[str, Any]:
-    """evt-03: the RunEventDoc as a document."""
+    """evt-03: the event as a decoded RunEventDoc."""
     return msgspec.json.decode(event.document)

@@ -1,1 +1,1 @@
-"""Node types of hosts with `--conformance`."""
+"""Node types that a host has with `--conformance`."""

@@ -1,4 +1,4 @@
-"""The node type conformance.media.emit: emits sample media of a kind and size. For tests of hosts."""
+"""The node type conformance.media.emit: emits sample media of a given kind and size. For conformance tests."""
 
 from typing import Final, cast
 
@@ -14,43 +14,45 @@ _MEDIA_HEADERS: Final[dict[str, tuple[str, bytes]]] = {
     "audio": ("audio/wav", b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"),
     "file": ("application/pdf", b"%PDF-1.4\n"),
 }
-"""What media begin with, by which everybody knows them."""
+"""The media type of each kind, and the first bytes that identify it."""
 MIN_MEDIA_BYTES: Final = 64
 MAX_MEDIA_BYTES: Final = 26_214_400
 _PADDING: Final = bytes(range(256))
 
 
 def sample_media(kind: str, size: int) -> bytes:
-    """So many bytes that look like media of the kind; the same ones each time."""
+    """`size` bytes that are detected as media of the kind. Deterministic."""
     _, head = _MEDIA_HEADERS[kind]
-    missing = size - len(head)
-    return head + (_PADDING * (missing // len(_PADDING) + 1))[:missing]
+    padding = size - len(head)
+    return head + (_PADDING * (padding // len(_PADDING) + 1))[:padding]
 
 
 @waiting_node(
     "conformance.media.emit",
-    "Shows media of a wanted kind and size.",
+    "Emits sample media of a given kind and size.",
     inputs=schemas.port_schema(),
     outputs=schemas.fixed_ports(**MEDIA_OUTPUTS),
     config=schemas.closed_object(
         kind=schemas.one_of(MEDIA_KINDS, "A PNG, a WAV or a PDF.", default="image"),
-        bytes=schemas.integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "How many there are to be.", default=MIN_MEDIA_BYTES),
+        bytes=schemas.integer(MIN_MEDIA_BYTES, MAX_MEDIA_BYTES, "Size of the media in bytes.", default=MIN_MEDIA_BYTES),
         inline=schemas.typed(
-            "boolean", "Whether the bytes stand in the event itself, if they are few enough.", default=False
+            "boolean",
+            "Whether to put the bytes into the event itself, if they are within the inline limit.",
+            default=False,
         ),
-        alt=schemas.template_string("What is to be seen or heard."),
+        alt=schemas.template_string("Text description of the media."),
     ),
     notes="""
-Only a host with `--conformance` has this type. It makes bytes that begin like media of the kind, the same ones
+Only a host with `--conformance` has this type. It generates bytes that begin like media of the kind, always the same
 for the same config, and emits them as [core.media.emit](core.media.emit.md) does.
 """,
     example_config={"kind": "image", "bytes": 4096, "alt": "A grey dot"},
 )
 async def sample_media_emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """media-68 (RFC 0055 B)"""
+    """media-68 (RFC 0055 B): emit generated media."""
     config = call.config
     kind = cast("MediaKind", config.get("kind", "image"))
     media_type, _ = _MEDIA_HEADERS[kind]
     data = sample_media(kind, config.get("bytes", MIN_MEDIA_BYTES))
-    sent = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
-    return Completed(media_outputs(await context.emit_media(sent)))
+    media = OutgoingMedia(kind, data, media_type, config.get("alt", ""), inline=bool(config.get("inline")))
+    return Completed(media_outputs(await context.emit_media(media)))

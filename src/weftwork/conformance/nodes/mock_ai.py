@@ -1,4 +1,4 @@
-"""The node type local.sample.demo.mock-ai: asks a model by prompt templates. For tests of hosts."""
+"""The node type local.sample.demo.mock-ai: calls a model with prompt templates. For conformance tests."""
 
 from functools import partial
 from typing import Any, Final
@@ -16,72 +16,73 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 MOCK_AI: Final = "local.sample.demo.mock-ai"
 FALLBACK_VARIABLE: Final = "prompt"
-"""The variable with what is asked where no template says."""
+"""The config member and run variable that hold the user prompt if no template does."""
 
 
 async def _mock_ai(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
-    found = compose_prompts(call, context.untrusted, templates)
-    if isinstance(found, Failed):
-        return found
-    told = found or NO_TEMPLATE_PROMPTS
+    composed = compose_prompts(call, context.untrusted, templates)
+    if isinstance(composed, Failed):
+        return composed
+    prompts = composed or NO_TEMPLATE_PROMPTS
     choice = select_model(call.configurable, call.config)
     request = ModelRequest(
         choice.provider,
         choice.model,
-        (Message("user", told.user_text(told.user or _inline_prompt(call, context.untrusted))),),
-        told.system_text(told.system or call.config.get("systemPrompt", "")),
+        (Message("user", prompts.user_text(prompts.user or _inline_prompt(call, context.untrusted))),),
+        prompts.system_text(prompts.system or call.config.get("systemPrompt", "")),
         choice.temperature,
         choice.max_tokens,
         node_id=call.node_id,
         run_id=call.run_id,
         mock=call.configurable.get("mockProvider"),
     )
-    spoken = await generate_text(context, call, request, told.events)
-    if isinstance(spoken, Failed):
-        return spoken
-    return Completed({"text": spoken.answer.text, "output": spoken.answer.text})
+    generation = await generate_text(context, call, request, prompts.events)
+    if isinstance(generation, Failed):
+        return generation
+    return Completed({"text": generation.answer.text, "output": generation.answer.text})
 
 
 def _inline_prompt(call: NodeCall, untrusted: bool) -> str:
-    """What is asked without a template: the config, else the run's variable, which may hold what came from outside."""
+    """The user prompt without a template: from the config, or from the run's variable, which may be untrusted."""
     if FALLBACK_VARIABLE in call.config:
         return str(call.config[FALLBACK_VARIABLE])
-    given: Any = call.scope.variable(FALLBACK_VARIABLE, "")
-    if not isinstance(given, str) or not given:
+    value: Any = call.scope.variable(FALLBACK_VARIABLE, "")
+    if not isinstance(value, str) or not value:
         return ""
-    return fence_untrusted(given) if untrusted else given
+    return fence_untrusted(value) if untrusted else value
 
 
 def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
-    """The type, which finds its prompts among these templates."""
-    text = typed("string", "What the model said.")
+    """The node type, with the templates that its references resolve to."""
+    text = typed("string", "Text of the model's answer.")
     declaration = NodeDeclaration(
         MOCK_AI,
-        "Asks a model by prompt templates.",
+        "Calls a model with prompt templates.",
         effect="idempotent",
         instant=False,
-        outputs=fixed_ports(output=text, text={**text, "description": "The same."}),
+        outputs=fixed_ports(output=text, text={**text, "description": "The same text as `output`."}),
         config=closed_object(
             **PROMPT_REF_CONFIG,
-            systemPrompt=typed("string", "What the model is told first, if no template says."),
+            systemPrompt=typed("string", "System prompt, if no template provides one."),
             **{
                 FALLBACK_VARIABLE: typed(
-                    "string", "What it is asked, if no template says; else the run's variable `prompt`."
+                    "string",
+                    "User prompt, if no template provides one. Defaults to the run's variable `prompt`.",
                 )
             },
-            provider=typed("string", "Who answers.", minLength=1),
-            model=typed("string", "The model.", minLength=1),
+            provider=typed("string", "Name of the model provider.", minLength=1),
+            model=typed("string", "Name of the model.", minLength=1),
         ),
         prompt_templates="always",
         equal_outputs=("output", "text"),
         notes="""
-Only a host with `--conformance` has this type. It tells of each template with one `agent.promptResolved`, which says
-where the reference came from, and one `prompt.composed`, which says what became of it, in one commit with the model's
-answer. The model is told system, schema hint, examples and question, in this order.
+Only a host with `--conformance` has this type. For each template it emits one `agent.promptResolved` with the source of
+the reference and one `prompt.composed` with the composed text, in one commit with the model's answer. The model
+receives the system prompt, the schema hint, the examples and the user prompt, in this order.
 
-A reference wins over a text beside it; then there is a `log.appended` with the code `prompt_ref_supersedes_inline`.
-A template that the host does not have fails the node with `prompt_ref_unresolved`, a variable without a value with
-`prompt_variable_unresolved`.
+If the config has both a reference and an inline text, the reference is used, and a `log.appended` with the code
+`prompt_ref_supersedes_inline` is recorded. A template that the host does not have fails the node with
+`prompt_ref_unresolved`, a required variable without a value with `prompt_variable_unresolved`.
 """,
         example_config={"systemPromptRef": "prompt:conformance.prompt.writer-system@1.0.0"},
     )

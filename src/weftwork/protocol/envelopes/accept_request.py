@@ -1,7 +1,7 @@
-"""The request body of the test endpoint for the gate: the rules of one judgement as a caller writes them.
+"""Parses the request body of the gate's test endpoint: the gate rules for one envelope, as the caller writes them.
 
-A member that does not have the form it should have counts as absent, so that no body is an error; only an envelope has
-to be there. Source: RFC 0021 (conformance), readings (Seam of the gate).
+A malformed member counts as absent, so no body is an error. Only the `envelope` member is required. Source: RFC 0021
+(conformance), readings (Seam of the gate).
 """
 
 from typing import Any, Final, get_args
@@ -27,16 +27,16 @@ from weftwork.protocol.run.events import Trust
 CAPABILITY: Final = "host.aiEnvelope.supported"
 APPROVAL_KIND: Final = "approval"
 MAX_SECRETS: Final = 64
-"""Of one call; more are not looked for."""
+"""Canaries read from one request; the rest are ignored."""
 _COUNTERS: Final = ("envelopesPerTurn", "schemaRounds", "clarificationRounds")
 DEFAULT_NODE_ID: Final = "node"
-"""The node of a projection that names none."""
+"""Node id used if neither `projectTo` nor the envelope has a valid one."""
 
 RecordableOutcome = Accepted | Gated | Breached
 
 
 class PriorOutcome(msgspec.Struct, frozen=True):
-    """An outcome that the caller says there was, whatever it looks like."""
+    """An earlier outcome as the caller states it. Its document is returned unchecked."""
 
     type: str
     document: dict[str, Any]
@@ -48,56 +48,59 @@ class ProjectionTarget(msgspec.Struct, frozen=True):
 
 
 class AcceptRequest(msgspec.Struct, frozen=True):
-    """All that a body says beside the envelope."""
+    """The members of the body other than `envelope`."""
 
     rules: GateRules
     prior_outcomes: dict[str, PriorOutcome] = {}
     """By correlation id."""
     dedup_run_id: str | None = None
-    """The run whose recorded outcomes count."""
+    """The run whose recorded outcomes are used for deduplication."""
     projection: ProjectionTarget | None = None
 
 
 def parse_accept_request(body: dict[str, Any], kinds: KindSet, capable: bool) -> AcceptRequest:
-    """env-31 (RFC 0021, conformance): every field of the body as the rule that it stands for."""
-    given = body.get
-    target = given("projectTo")
+    """env-31 (RFC 0021, conformance): translate each member of the body into the gate rule that it sets."""
+    member = body.get
+    target = member("projectTo")
     mode = _one_of(target.get("refusalMode"), RefusalMode) if is_object(target) else None
-    contract = EnvelopeContract(_names(given("nodeAllowedKinds")), mode or "fail-node")
-    floor = given("schemaVersionFloor")
-    named = ((name, _integer(each)) for name, each in floor.items()) if is_object(floor) else ()
-    versions = {name: version for name, version in named if version is not None}
-    canaries, counts = given("byokCanaries"), given("counters")
+    contract = EnvelopeContract(_names(member("nodeAllowedKinds")), mode or "fail-node")
+    floor = member("schemaVersionFloor")
+    floors = ((name, _integer(each)) for name, each in floor.items()) if is_object(floor) else ()
+    versions = {name: version for name, version in floors if version is not None}
+    canaries, counts = member("byokCanaries"), member("counters")
     rules = GateRules(
         kinds,
-        supported=_names(given("hostSupportedEnvelopes")),
+        supported=_names(member("hostSupportedEnvelopes")),
         contract=contract,
         versions=versions if is_object(floor) else None,
-        strict=given("envelopeStrictness") == "strict",
+        strict=member("envelopeStrictness") == "strict",
         counters=Counters(*map(_counter, map(counts.get, _COUNTERS))) if is_object(counts) else Counters(),
         secrets=_secrets(canaries) if is_array(canaries) else None,
-        trust=_one_of(given("runTrustBoundary"), Trust),
-        advances_approval=given("approvalGateContext") is True or given("boundInterruptKind") == APPROVAL_KIND,
+        trust=_one_of(member("runTrustBoundary"), Trust),
+        advances_approval=member("approvalGateContext") is True or member("boundInterruptKind") == APPROVAL_KIND,
         envelopes_supported=capable,
     )
-    durable = given("persistedDedup")
+    durable = member("persistedDedup")
     return AcceptRequest(
         rules,
-        _prior_outcomes(given("priorCorrelations")),
+        _prior_outcomes(member("priorCorrelations")),
         _run_id(durable) if is_object(durable) else None,
-        _projection(target, body.get("envelope"), rules),
+        _projection(target, member("envelope"), rules),
     )
 
 
 def mask_name(text: str, rules: GateRules) -> str:
-    """A name without secrets, as the gate shows it."""
+    """Return the name with secrets masked, as the gate shows it."""
     return text if rules.secrets is None else rules.secrets.mask(text)[:MAX_ID]
 
 
-def outcome_response(verdict: GateVerdict, given: AcceptRequest) -> dict[str, Any]:
-    """env-37 (readings, Seam of the gate): the outcome as a document. What secrets have to do with it is told to
-    those who gave some; an outcome that was recorded before they were known is shown without them all the same."""
-    outcome, secrets = verdict.outcome, given.rules.secrets
+def outcome_response(verdict: GateVerdict, request: AcceptRequest) -> dict[str, Any]:
+    """env-37 (readings, Seam of the gate): the outcome as a document.
+
+    `redactedPayload` and `redactionCount` are present only if the request lists canaries. An outcome that was recorded
+    before the canaries were known is redacted here.
+    """
+    outcome, secrets = verdict.outcome, request.rules.secrets
     if verdict.repeated and isinstance(outcome, Accepted) and secrets is not None:
         payload, count = redact_value(outcome.payload, secrets)
         outcome = msgspec.structs.replace(outcome, payload=payload, redactions=outcome.redactions + count)
@@ -109,7 +112,8 @@ def outcome_response(verdict: GateVerdict, given: AcceptRequest) -> dict[str, An
 
 
 def partial_rules(rules: GateRules) -> GateRules:
-    """What can be said of a piece before the others are there: everything but whether the payload fits."""
+    """The rules for a single piece of a partial envelope: all of them except the payload check, which needs the whole
+    payload."""
     return msgspec.structs.replace(rules, kinds=KindSet({}), versions=rules.versions or rules.kinds.versions)
 
 
@@ -145,7 +149,7 @@ def _secrets(canaries: list[Any]) -> SecretMatcher:
 
 
 def _prior_outcomes(value: Any) -> dict[str, PriorOutcome]:
-    found: dict[str, PriorOutcome] = {}
+    outcomes: dict[str, PriorOutcome] = {}
     for each in value if is_array(value) else ():
         if not is_object(each):
             continue
@@ -153,8 +157,8 @@ def _prior_outcomes(value: Any) -> dict[str, PriorOutcome]:
         if not isinstance(name, str) or not isinstance(kind, str):
             continue
         if is_object(outcome) and isinstance(outcome.get("status"), str):
-            found.setdefault(name, PriorOutcome(kind, outcome))
-    return found
+            outcomes.setdefault(name, PriorOutcome(kind, outcome))
+    return outcomes
 
 
 def _run_id(value: dict[str, Any]) -> str | None:
@@ -166,6 +170,6 @@ def _projection(target: Any, envelope: Any, rules: GateRules) -> ProjectionTarge
     run_id = _run_id(target) if is_object(target) else None
     if run_id is None:
         return None
-    named = (target.get("nodeId"), envelope.get("nodeId") if is_object(envelope) else None)
-    node_id = next((each for each in named if isinstance(each, str) and is_node_id(each)), DEFAULT_NODE_ID)
+    node_ids = (target.get("nodeId"), envelope.get("nodeId") if is_object(envelope) else None)
+    node_id = next((each for each in node_ids if isinstance(each, str) and is_node_id(each)), DEFAULT_NODE_ID)
     return ProjectionTarget(run_id, mask_name(node_id, rules))

@@ -1,8 +1,8 @@
-"""Checks of an envelope: its shape, its version, and what its payload must be beyond the schema of its kind.
+"""Checks an envelope's shape, its version, and its payload.
 
-The shape is the set of members that every envelope has, whatever its kind. Schemas are the protocol's; the other rules
-for payloads (reserved ids of fields, exactly one source of media, kinds that may be asked for) are the host's to
-enforce.
+The shape is the set of members that envelopes of every kind share. The schemas come from the protocol. The host also
+enforces payload rules that the schemas do not express: reserved field ids, exactly one source per media item, and
+which kinds a `schema.request` may name.
 """
 
 import re
@@ -40,19 +40,20 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", re.ASCII)
 
 
 def encode_document(document: Any) -> bytes | None:
-    """The document as JSON; None if it is nothing that JSON can say, or is nested deeper than the one decoder takes."""
+    """Encode the document as JSON. None if JSON cannot express it, or if it is nested deeper than the strict decoder
+    allows (`MAX_DEPTH`)."""
     try:
         text = _encode(document)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
-    # There is no depth without brackets, and mostly there are few of them.
+    # Depth needs brackets. Most documents have fewer than MAX_DEPTH of them, so the walk is rarely needed.
     if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _is_deeper(document, MAX_DEPTH):
         return None
     return text
 
 
 def is_instant(text: str) -> bool:
-    """env-05 (RFC 0021, meta): whether this is a time with its zone, by a pattern that never tries twice."""
+    """env-05 (RFC 0021, meta): whether the text is a valid time with a time zone. The pattern never backtracks."""
     if _INSTANT.fullmatch(text) is None:
         return False
     if not text.startswith("02-29", 5):
@@ -62,18 +63,20 @@ def is_instant(text: str) -> bool:
 
 
 def check_shape(document: Any, is_validated: bool = False) -> Invalid | None:
-    """env-04 (RFC 0021, ai-envelope.schema.json): what keeps a document from being an envelope. One that
-    `is_validated` is known to fit the schema."""
+    """env-04 (RFC 0021, ai-envelope.schema.json): return why the document is not an envelope, or None if it is one.
+
+    `is_validated` skips the schema check for a document that has already passed it.
+    """
     if not is_validated and not ENVELOPE_VALIDATOR.is_valid(document):
         return invalid_outcome(INVALID_SHAPE, ENVELOPE_VALIDATOR.error_details(document, ""))
     if not is_instant(document["meta"]["ts"]):
-        message = "must be a time as ISO 8601 writes it, such as 2026-01-31T08:05:09Z"
+        message = "must be an ISO 8601 time with a time zone, such as 2026-01-31T08:05:09Z"
         return invalid_at(INVALID_SHAPE, "/meta/ts", "#/$defs/meta/properties/ts/format", "format", message)
     return None
 
 
 def invalid_outcome(code: str, details: tuple[OutcomeDetail, ...]) -> Invalid:
-    """Invalid for these details; the first of them is the reason."""
+    """An Invalid outcome with these details. The first detail becomes the reason."""
     first = details[0]
     return Invalid(code, f"{code}: {first.instance_path or 'the document'} {first.message}", details)
 
@@ -83,7 +86,7 @@ def invalid_at(code: str, pointer: str, where: str, rule: str, message: str) -> 
 
 
 def correlation_conflict() -> Invalid:
-    text = "is taken by an envelope of another kind"
+    text = "is already used by an envelope of another kind"
     return invalid_at(CORRELATION_CONFLICT, "/correlationId", "#/properties/correlationId", "unique", text)
 
 
@@ -103,7 +106,7 @@ def _is_deeper(document: Any, depth: int) -> bool:
 
 
 def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None:
-    """env-07 (RFC 0021, versions): newer than advertised is refused, older only by a strict host."""
+    """env-07 (RFC 0021, versions): reject a version newer than the advertised one; if strict, also an older one."""
     if emitted > advertised:
         message = f"must be {advertised} or less"
     elif emitted < advertised and strict:
@@ -117,8 +120,11 @@ def check_version(emitted: int, advertised: int, strict: bool) -> Invalid | None
 def check_payload(
     kind: str, payload: Any, validator: DocumentValidator, supported: frozenset[str] | None, is_validated: bool = False
 ) -> Invalid | None:
-    """env-06 (RFC 0021, RFC 0055, RFC 0102): what keeps a payload from being one of its kind. One that `is_validated`
-    is known to fit the schema."""
+    """env-06 (RFC 0021, RFC 0055, RFC 0102): return why the payload is not valid for its kind, or None if it is.
+
+    `is_validated` skips the schema check for a payload that has already passed it. `supported` holds the kinds that
+    the host accepts; None accepts any.
+    """
     if not is_validated and not validator.is_valid(payload):
         return _check_catalog(kind, payload) or invalid_outcome(
             INVALID_PAYLOAD, validator.error_details(payload, PAYLOAD_POINTER)
@@ -128,16 +134,17 @@ def check_payload(
     if kind in MEDIA_KINDS:
         return _check_media_source(payload)
     if kind == SCHEMA_REQUEST_KIND and supported is not None:
-        asked = payload["envelopeType"]
-        if asked not in supported and asked not in UNIVERSAL_KINDS:
-            text = "must be a kind that this host takes"
+        requested_kind = payload["envelopeType"]
+        if requested_kind not in supported and requested_kind not in UNIVERSAL_KINDS:
+            text = "must be a kind that this host accepts"
             where = f"{PAYLOAD_POINTER}/envelopeType"
             return invalid_at(UNKNOWN_KIND, where, "#/properties/envelopeType", "enum", text)
     return None
 
 
 def _check_catalog(kind: str, payload: Any) -> Invalid | None:
-    """A surface for another catalog is a question of versions before it is one of form."""
+    """Report an unknown catalog version as such, because a surface of another catalog would also fail the schema with
+    less helpful errors."""
     version = payload.get("catalogVersion") if kind == SURFACE_KIND and is_object(payload) else None
     if not isinstance(version, str) or version in SURFACE_CATALOGS:
         return None
@@ -147,22 +154,23 @@ def _check_catalog(kind: str, payload: Any) -> Invalid | None:
 
 
 def _check_surface_ids(components: list[dict[str, Any]]) -> Invalid | None:
-    """env-19 (RFC 0102, actions): what a form sends has its fields by their ids, and its button under `action`."""
+    """env-19 (RFC 0102, actions): reject field ids that collide with reserved names. A submitted form holds its field
+    values by id and the pressed button under `action`."""
     text = f"must not be `{RESERVED_ID}` and must not begin with `{RESERVED_PREFIX}`"
-    found = tuple(
+    details = tuple(
         OutcomeDetail(f"{PAYLOAD_POINTER}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
         for index, component in enumerate(components)
         if component["component"].startswith(FIELD_PREFIX)
         and (component["id"] == RESERVED_ID or component["id"].startswith(RESERVED_PREFIX))
     )
-    return invalid_outcome(INVALID_PAYLOAD, found) if found else None
+    return invalid_outcome(INVALID_PAYLOAD, details) if details else None
 
 
 def _check_media_source(payload: dict[str, Any]) -> Invalid | None:
     if ("url" in payload) == ("base64" in payload):
-        text = "must have exactly one of url and base64"
+        text = "must have exactly one of `url` and `base64`"
         return invalid_at(INVALID_PAYLOAD, PAYLOAD_POINTER, "#/properties", "required", text)
     if "url" in payload and _URI.fullmatch(payload["url"]) is None:
-        text = "must be a whole address, with its scheme"
+        text = "must be an absolute URL with its scheme, such as https://example.com/a.png"
         return invalid_at(INVALID_PAYLOAD, f"{PAYLOAD_POINTER}/url", "#/properties/url/format", "format", text)
     return None

@@ -1,14 +1,15 @@
-"""Completion: whether a model's answer is whole and fit, and if not, what is to be done. Pure.
+"""Decides whether a model's answer is complete and valid, and if not, how to retry. Pure.
 
-Theory (RFC 0032, RFC 0033). Asked in this order: was it refused, was it cut off, can it be read, does it fit. Each has
-its own remedy, and the wrong remedy does harm: a refusal is final, since asking again in other words would be a search
-for a way round it; what was cut off gets more room and no correction; what does not fit gets a correction and no more
-room. An answer is complete only if it ended by itself and fits.
+Theory of operation (RFC 0032, RFC 0033). The checks run in this order: was the answer refused, was it truncated, can
+it be parsed, is it valid. Each failure has its own remedy, and the wrong remedy does harm. A refusal is final, because
+rephrasing the request would be an attempt to bypass it. A truncated answer is retried with a larger token budget and
+without a correction. An invalid answer is retried with a correction and the same budget. An answer is complete only if
+the model ended it and it is valid.
 
-A refusal often quotes what it objects to, and would carry a prompt, with whatever was put into it, to every reader of
-the log; so what it repeats of the prompt is taken out of it. Letters are compared without regard to case, and any
-stretch of spaces counts as one, because a quotation changes both. A refusal is short, so its own stretches are what is
-looked up while the prompts go by once.
+A refusal often quotes the prompt that it objects to. Recorded as it is, it would expose the prompt, and the data that
+was filled into it, to every reader of the log. `remove_prompt_echo` therefore removes quotations of the prompt.
+Comparison ignores case and collapses whitespace, because quotations change both. A refusal is short, so the index is
+built over the refusal and each prompt is scanned once.
 """
 
 import math
@@ -30,19 +31,19 @@ MismatchReason = Literal["schema-violation", "parse-error", "type-drift", "type-
 
 TRUNCATION_MULTIPLIER: Final = 2
 DEFAULT_BUDGET: Final = 4_096
-"""Tokens that an answer is taken to have been given when nobody said."""
+"""Token budget assumed for a request that sets none."""
 MAX_VIOLATIONS: Final = 50
-"""That are looked for in one answer."""
+"""Violations collected from one answer."""
 RELIABILITY_EVENTS: Final = tuple(
     "envelope.retry.attempted envelope.retry.exhausted envelope.refusal envelope.truncated envelope.nlToFormat.engaged "
     "envelope.recovery.applied".split()
 )
-"""rel-13 (RFC 0032): the events that tell how an answer came to be."""
-UNREADABLE_ANSWER: Final = "The answer could not be read as JSON."
+"""rel-13 (RFC 0032): the events that record retries, refusals, truncation and repairs of an answer."""
+UNREADABLE_ANSWER: Final = "The answer could not be parsed as JSON."
 
 
 class CompleteAnswer(msgspec.Struct, frozen=True):
-    """The answer ended by itself, and every document in it fits."""
+    """The model ended the answer, and every document in it is valid."""
 
     documents: tuple[Any, ...]
     path: ExtractionPath
@@ -50,26 +51,26 @@ class CompleteAnswer(msgspec.Struct, frozen=True):
 
 
 class RefusedAnswer(msgspec.Struct, frozen=True):
-    """The provider, or the model, would not answer. Never tried again."""
+    """The provider or the model refused to answer. Never retried."""
 
     text: str | None
-    """What it said. Not for messages; for events only through `refusal_event`."""
+    """The text of the refusal. Never put it into messages; put it into events only through `refusal_event`."""
     category: str | None
 
 
 class TruncatedAnswer(msgspec.Struct, frozen=True):
     stop_reason: TruncationReason
     partial: bool
-    """Whether a whole document stands in what came."""
+    """Whether the received text contains a complete document."""
     output_tokens: int | None
 
 
 class MismatchedAnswer(msgspec.Struct, frozen=True):
-    """The answer is whole, but not what was asked for."""
+    """The answer is complete but cannot be parsed or does not match the schema."""
 
     reason: MismatchReason
     error: str
-    """In words of the host, with nothing of the answer in them."""
+    """A description written by the host. It contains no text of the answer."""
     violations: tuple[Violation, ...]
     is_prose: bool
 
@@ -83,19 +84,21 @@ def judge_answer(
     check: Callable[[Any], Sequence[Violation]],
     schema: dict[str, Any] | None = None,
 ) -> Judgement:
-    """rel-05 (RFC 0033 A, D): what an answer is.
+    """rel-05 (RFC 0033 A, D): classify an answer as complete, refused, truncated or mismatched.
 
-    `read` is called only for an answer that ended by itself, so it may close brackets. `check` judges one document.
-    The members that `schema` declares can be named in the error; without it, no member of a payload is.
+    `read` extracts documents and `check` validates one document. `read` is called only for an answer that the model
+    ended, so it may add missing closing brackets. The error names only members that `schema` declares; without a
+    schema it names no payload member.
     """
     if answer.stop == "content-filter" or answer.refusal is not None:
         return RefusedAnswer(answer.refusal, answer.safety_category)
     if answer.stop in ("length", "other") and not _ended_at_stop_sequence(answer):
         return _truncated_answer(answer)
     judged = _judge_content(answer, read, check, schema)
-    # Where a stop sequence ended it, only what fits as it stands shows that nothing is missing.
-    fits = isinstance(judged, CompleteAnswer) and judged.path != "jsonrepair"
-    return judged if fits or not _ended_at_stop_sequence(answer) else _truncated_answer(answer)
+    # A stop sequence can end an answer in the middle. Only a document that is valid without repair proves that nothing
+    # is missing.
+    is_whole = isinstance(judged, CompleteAnswer) and judged.path != "jsonrepair"
+    return judged if is_whole or not _ended_at_stop_sequence(answer) else _truncated_answer(answer)
 
 
 def _ended_at_stop_sequence(answer: ModelAnswer) -> bool:
@@ -108,34 +111,34 @@ def _judge_content(
     check: Callable[[Any], Sequence[Violation]],
     schema: dict[str, Any] | None,
 ) -> CompleteAnswer | MismatchedAnswer:
-    found = read(answer.text)
-    if found is None:
+    extraction = read(answer.text)
+    if extraction is None:
         return MismatchedAnswer("parse-error", UNREADABLE_ANSWER, (), is_prose(answer.text))
-    violations = tuple(islice((each for document in found.documents for each in check(document)), MAX_VIOLATIONS))
+    violations = tuple(islice((each for document in extraction.documents for each in check(document)), MAX_VIOLATIONS))
     if not violations:
-        return CompleteAnswer(found.documents, found.path, found.offset)
+        return CompleteAnswer(extraction.documents, extraction.path, extraction.offset)
     return MismatchedAnswer(
         "schema-violation", violation_summary(violations, schema), violations, is_prose(answer.text)
     )
 
 
 def _truncated_answer(answer: ModelAnswer) -> TruncatedAnswer:
-    # Providers say length or max_tokens for the same thing: the budget that the host gave was used up.
-    ended = "stop_sequence" if answer.detail == "stop_sequence" else "unknown"
-    reason: TruncationReason = "max_tokens" if answer.stop == "length" else ended
+    # Some providers report `length`, some `max_tokens`; both mean that the host's token budget was used up.
+    other_reason = "stop_sequence" if answer.detail == "stop_sequence" else "unknown"
+    reason: TruncationReason = "max_tokens" if answer.stop == "length" else other_reason
     tokens = answer.usage.output_tokens
     return TruncatedAnswer(reason, holds_document(answer.text), tokens if tokens > 0 else None)
 
 
 def attempts_allowed(schema_rounds: int, max_retry_attempts: int) -> int:
-    """rel-06 (RFC 0032, RFC 0033): how often a model may be called for one envelope, the first call counted."""
+    """rel-06 (RFC 0032, RFC 0033): the maximum number of model calls for one envelope, including the first."""
     return max(1, min(schema_rounds + 1, max_retry_attempts))
 
 
 def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) -> int | None:
-    """rel-11 (RFC 0033 B): the room for the next attempt after an answer was cut off.
+    """rel-11 (RFC 0033 B): the token budget of the next attempt after a truncated answer.
 
-    None: the answer already had all the room that there is, and another attempt would be cut off as well.
+    None if the answer already had the largest budget, so that another attempt would be truncated as well.
     """
     if max_tokens is not None and ceiling is not None and max_tokens >= ceiling:
         return None
@@ -144,55 +147,57 @@ def next_budget(max_tokens: int | None, multiplier: float, ceiling: int | None) 
 
 
 def retry_attempted_event(node_id: str, attempt: int, reason: str, error: str | None) -> events.EnvelopeRetryAttempted:
-    """rel-13: goes out before every call but the first; `attempt` is the number of the call, from 2 on."""
+    """rel-13: recorded before every call except the first. `attempt` is the number of the call, starting at 2."""
     return events.EnvelopeRetryAttempted(node_id, attempt, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
 def retry_exhausted_event(node_id: str, total: int, reason: str, error: str | None) -> events.EnvelopeRetryExhausted:
-    """rel-13: goes out before the node fails, also if there was one call only."""
+    """rel-13: recorded before the node fails, even if there was only one call."""
     return events.EnvelopeRetryExhausted(node_id, total, reason, UNSET if error is None else error[:MAX_ERROR])
 
 
 def refusal_event(
     node_id: str, provider: str, model: str, text: str | None, category: str | None, prompts: Sequence[str]
 ) -> events.EnvelopeRefusal:
-    """rel-13: what the model said is shown without what it repeats of the prompts (rel-14)."""
+    """rel-13: the text of the refusal is recorded without its quotations of the prompts (rel-14)."""
     return events.EnvelopeRefusal(node_id, provider, model, remove_prompt_echo(text, prompts), category)
 
 
 def truncated_event(node_id: str, answer: ModelAnswer, cut: TruncatedAnswer) -> events.EnvelopeTruncated:
-    """rel-13: goes out for every answer that was cut off."""
+    """rel-13: recorded for every truncated answer."""
     return events.EnvelopeTruncated(
         node_id, answer.provider, answer.model, cut.stop_reason, cut.partial, cut.output_tokens
     )
 
 
 def nl_to_format_event(node_id: str, kind: str) -> events.NlToFormatEngaged:
-    """rel-13: goes out before the one call that puts free text into a form."""
+    """rel-13: recorded before the single call that converts free text to the schema."""
     return events.NlToFormatEngaged(node_id, kind, 1)
 
 
 def usage_event(node_id: str, answer: ModelAnswer) -> events.ProviderUsage:
-    """rel-15 (RFC 0026): what a call used. Nothing of the request, the answer or a credential is in it."""
-    used, produced = answer.usage.input_tokens, answer.usage.output_tokens
-    return events.ProviderUsage(answer.provider, answer.model, used, produced, used + produced, node_id)
+    """rel-15 (RFC 0026): the token usage of a call. Contains nothing of the request, the answer or a credential."""
+    input_tokens, output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
+    total = input_tokens + output_tokens
+    return events.ProviderUsage(answer.provider, answer.model, input_tokens, output_tokens, total, node_id)
 
 
 ECHO_MARKER: Final = "[REDACTED:prompt]"
 MIN_QUOTATION: Final = 24
-"""Characters in a row that count as a quotation. Shorter ones are words that both would use anyway."""
+"""Shortest run of characters that counts as a quotation. Shorter matches are common phrases."""
 MIN_PROMPT: Final = 8
-"""Characters of a prompt that is too short for that; it counts when all of it is repeated."""
+"""Shortest prompt that is removed when all of it is repeated. Applies to prompts shorter than MIN_QUOTATION."""
 MAX_REFUSAL: Final = 2_000
 """Characters of a refusal that are kept."""
 MAX_PROMPT_CHARACTERS: Final = 131_072
-"""Characters of prompts that a refusal is compared with. Of a longer one nothing is shown."""
+"""Total characters of prompts that a refusal is compared with. With more, the refusal's text is dropped."""
 
 
 def remove_prompt_echo(text: str | None, prompts: Sequence[str]) -> str | None:
-    """rel-14 (RFC 0032 B.3): a refusal without what it repeats of the prompts; None if that cannot be told.
+    """rel-14 (RFC 0032 B.3): the refusal without its quotations of the prompts.
 
-    Every stretch of 24 characters or more that stands in a prompt is replaced, and a whole prompt of 8 or more.
+    Replaces every run of 24 or more characters that also occurs in a prompt, and every repetition of a whole prompt of
+    8 or more characters. None if there is no text, or if the prompts exceed `MAX_PROMPT_CHARACTERS`.
     """
     if text is None or sum(map(len, prompts)) > MAX_PROMPT_CHARACTERS:
         return None
@@ -206,7 +211,7 @@ def remove_prompt_echo(text: str | None, prompts: Sequence[str]) -> str | None:
 
 
 def _fold(text: str) -> tuple[str, list[int]]:
-    """The text as it is compared, and for each character of that the one it comes from."""
+    """The text normalised for comparison, and for each of its characters the index in the original text."""
     letters: list[str] = []
     origin: list[int] = []
     for index, letter in enumerate(text):
@@ -228,7 +233,7 @@ def _find_quotations(folded: str, prompts: Iterable[str]) -> Iterable[tuple[int,
             while at >= 0:
                 yield at, at + len(prompt)
                 at = folded.find(prompt, at + len(prompt))
-        # A stretch is looked up once, however often the prompts repeat it.
+        # `pop` reports each run once, even if the prompts repeat it.
         for index in range(len(prompt) - MIN_QUOTATION + 1):
             for start in starts.pop(prompt[index : index + MIN_QUOTATION], ()):
                 yield start, start + MIN_QUOTATION

@@ -1,9 +1,9 @@
-"""The gate: judges every envelope that a model sends, and is the only place that does. Pure; never raises.
+"""The gate: decides whether an envelope from a model is accepted. Every envelope passes through it. Pure; never raises.
 
-Theory of operation. The steps and their order are the protocol's (RFC 0021, production flow). Each step is one function
-over the GateContext, which holds the document, the rules and what earlier steps have found out. The first step that
-returns an outcome ends the judgement; if none does, the envelope is accepted. An outcome repeats nothing of what was
-sent except the payload and the names of the envelope, and those only after every known secret has been removed.
+Theory of operation. The protocol defines the steps and their order (RFC 0021, production flow). Each step is one
+function over the GateContext, which holds the document, the rules and the results of earlier steps. The first step
+that returns an outcome ends the evaluation. If no step does, the envelope is accepted. An outcome contains nothing of
+the submitted document except its payload and its names (kind and ids), and both only after known secrets were removed.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from weftwork.protocol.envelopes.outcome import (
     Invalid,
     RefusalMode,
 )
-from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.json.decoder import MAX_DEPTH, MAX_INTEGER
 from weftwork.protocol.privacy.secret_matcher import redact_value
 from weftwork.protocol.run.events import Trust
 
 MAX_TYPE: Final = 256
 MAX_ID: Final = 128
-"""Characters that the schema allows, and that are left when a marker has made a name longer."""
+"""Length limits of the schema, in characters. Masking can lengthen a name, so masked names are cut to these limits."""
 
 UNCHECKED_WARNING: Final = "no schema is known for this kind, so its payload was not checked"
 
@@ -50,7 +50,7 @@ _KIND_CAPS: Final[dict[str, Cap]] = {
 
 
 class GateContext(msgspec.Struct, eq=False):
-    """A document, the rules that hold for it, and what the steps have found out about it."""
+    """The document, the gate rules, and the results of the steps so far."""
 
     document: Any
     rules: GateRules
@@ -71,19 +71,20 @@ class GateContext(msgspec.Struct, eq=False):
     _recorded: RecordedOutcome | bool | None = False
 
     def read_members(self, document: dict[str, Any]) -> None:
-        """Take what every envelope has, with secrets taken out of all names that may be shown or recorded.
+        """Read the members that every envelope has, and mask secrets in all names that may be shown or recorded.
 
-        env-14 (RFC 0021, trust): the envelope's own tag wins over that of the run.
+        env-14 (RFC 0021, trust): the envelope's `contentTrust` takes precedence over the trust of the run.
         """
         meta = document["meta"]
         self.type = document["type"]
         self.payload = document["payload"]
-        # 1e300 is a whole number too, and one that no strict reader takes.
+        # JSON Schema counts 1e300 as an integer, but strict JSON readers reject integers that large.
         self.version = min(int(document.get("schemaVersion", 0)), MAX_INTEGER)
         self.trust = meta.get("contentTrust") or self.rules.trust or "trusted"
-        # A kind that is known is a word of its author, whatever a secret happens to be spelled like.
-        known = self.rules.kinds.find(self.type) is not None
-        self.visible_type = self.type if known else self._mask_name(self.type, MAX_TYPE)
+        # The name of a registered kind comes from the host or a workflow, not from the model. It is shown unmasked even
+        # if it contains the text of a secret.
+        is_registered = self.rules.kinds.find(self.type) is not None
+        self.visible_type = self.type if is_registered else self._mask_name(self.type, MAX_TYPE)
         self.envelope_id = self._mask_name(document["envelopeId"], MAX_ID)
         self.correlation_id = self._mask_name(document["correlationId"], MAX_ID)
 
@@ -94,7 +95,7 @@ class GateContext(msgspec.Struct, eq=False):
 
     @property
     def is_clean(self) -> bool:
-        """Whether there is surely no secret anywhere in the document."""
+        """Whether the document certainly contains no secret. False does not prove that it contains one."""
         if self._is_clean is None:
             self._is_clean = self.rules.secrets is None or self.rules.secrets.is_absent_in_json(self.encoded)
         return self._is_clean
@@ -102,19 +103,19 @@ class GateContext(msgspec.Struct, eq=False):
     @property
     def recorded(self) -> RecordedOutcome | None:
         if self._recorded is False:
-            # It may have been recorded before something in it came to be a secret.
-            sent = str(self.document["correlationId"])
-            self._recorded = self.rules.find_recorded(sent) or self.rules.find_recorded(self.correlation_id)
+            # The outcome may have been recorded before a part of the correlation id became a known secret.
+            original_id = str(self.document["correlationId"])
+            self._recorded = self.rules.find_recorded(original_id) or self.rules.find_recorded(self.correlation_id)
         return self._recorded if isinstance(self._recorded, RecordedOutcome) else None
 
     @property
     def prior_outcome(self) -> EnvelopeOutcome | None:
-        """What was recorded of this envelope before."""
-        known = self.recorded
-        return known.outcome if known is not None and known.type in (self.type, self.visible_type) else None
+        """The recorded outcome under this correlation id, if its envelope had the same kind."""
+        recorded = self.recorded
+        return recorded.outcome if recorded is not None and recorded.type in (self.type, self.visible_type) else None
 
     def verdict(self, outcome: EnvelopeOutcome) -> GateVerdict:
-        """The verdict on this envelope, with its kind, ids and version as they may be recorded."""
+        """The verdict with the envelope's kind, ids and version. Secrets in them are masked."""
         names = self.visible_type, self.envelope_id, self.correlation_id
         return GateVerdict(outcome, self.repeated, *names, self.version, self.is_validated)
 
@@ -127,102 +128,104 @@ class GateContext(msgspec.Struct, eq=False):
 Step = Callable[[GateContext], EnvelopeOutcome | None]
 
 
-def capability_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-18 (RFC 0021, host.aiEnvelope): a host that offers no envelopes takes none."""
-    if case.rules.envelopes_supported:
+def capability_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-18 (RFC 0021, host.aiEnvelope): reject every envelope if the host does not support envelopes."""
+    if context.rules.envelopes_supported:
         return None
     return Invalid("capability_required", "capability_required")
 
 
-def shape_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-04: an envelope has its members, and a time that is one."""
-    text = encode_document(case.document)
+def shape_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-04: reject a document that lacks the members of an envelope or has an invalid time."""
+    text = encode_document(context.document)
     if text is None:
-        return invalid_at(INVALID_SHAPE, "", "#", "type", "must be JSON, and not nested too deep")
-    invalid = check_shape(case.document, case.rules.is_validated)
+        return invalid_at(INVALID_SHAPE, "", "#", "type", f"must be JSON, nested at most {MAX_DEPTH} levels deep")
+    invalid = check_shape(context.document, context.rules.is_validated)
     if invalid is None:
-        case.encoded = text
-        case.read_members(case.document)
+        context.encoded = text
+        context.read_members(context.document)
     return invalid
 
 
-def kind_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-12 (RFC 0021, supportedEnvelopes): a kind that the host does not take. The universal ones it does."""
-    supported = case.rules.supported
-    if supported is None or case.type in supported or case.type in UNIVERSAL_KINDS:
+def kind_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-12 (RFC 0021, supportedEnvelopes): refuse kinds that the host does not accept. Universal kinds pass."""
+    supported = context.rules.supported
+    if supported is None or context.type in supported or context.type in UNIVERSAL_KINDS:
         return None
-    mode = case.rules.contract.refusal_mode
-    kept: Any = None
-    if case.type in DISPLAY_KINDS:
-        # Not shown is no fault of the run: what was said is kept, and the run goes on.
+    mode = context.rules.contract.refusal_mode
+    recorded_payload: Any = None
+    if context.type in DISPLAY_KINDS:
+        # A host that cannot display the content is not an error of the run. The payload is recorded, and the run
+        # continues.
         mode = "discard-and-warn"
-        case.redact()
-        kept = case.payload
-    text = "this host does not take envelopes of this kind"
-    return _gated(case, "unknown_envelope_kind", text, supported, mode, kept)
+        context.redact()
+        recorded_payload = context.payload
+    text = "this host does not accept envelopes of this kind"
+    return _gated(context, "unknown_envelope_kind", text, supported, mode, recorded_payload)
 
 
-def payload_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-06, env-07: the version first, then the form."""
-    rules = case.rules
-    known = rules.kinds.find(case.type)
-    advertised = rules.advertised(case.type)
+def payload_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-06, env-07: check the version first, then the payload."""
+    rules = context.rules
+    definition = rules.kinds.find(context.type)
+    advertised = rules.advertised(context.type)
     if advertised is not None:
-        drifted = check_version(case.version, advertised, rules.strict)
-        if drifted is not None:
-            return drifted
-        case.drift = case.version < advertised
-    if known is None:
-        case.warnings = (UNCHECKED_WARNING,)
+        invalid = check_version(context.version, advertised, rules.strict)
+        if invalid is not None:
+            return invalid
+        context.drift = context.version < advertised
+    if definition is None:
+        context.warnings = (UNCHECKED_WARNING,)
         return None
-    invalid = check_payload(case.type, case.payload, known.validator, rules.supported, rules.is_validated)
-    case.is_validated = invalid is None
+    invalid = check_payload(context.type, context.payload, definition.validator, rules.supported, rules.is_validated)
+    context.is_validated = invalid is None
     return invalid
 
 
-def contract_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-13 (RFC 0021, Envelope Contract): a kind that the node does not take. The universal ones it does."""
-    taken = case.rules.contract
-    if taken.accepts is None or case.type in taken.accepts or case.type in UNIVERSAL_KINDS:
+def contract_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-13 (RFC 0021, Envelope Contract): refuse kinds that the node does not accept. Universal kinds pass."""
+    contract = context.rules.contract
+    if contract.accepts is None or context.type in contract.accepts or context.type in UNIVERSAL_KINDS:
         return None
-    text = "this node does not take envelopes of this kind"
-    return _gated(case, "envelope_contract_violation", text, taken.accepts, taken.refusal_mode)
+    text = "this node does not accept envelopes of this kind"
+    return _gated(context, "envelope_contract_violation", text, contract.accepts, contract.refusal_mode)
 
 
-def limits_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-08: one too many. What is sent again was counted the first time."""
-    cap, name, counted = _KIND_CAPS.get(case.type, _ENVELOPE_CAP)
-    counter = counted(case.rules.counters)
+def limits_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-08: refuse an envelope over its cap. An envelope that is sent again was counted the first time and passes."""
+    cap, name, select_counter = _KIND_CAPS.get(context.type, _ENVELOPE_CAP)
+    counter = select_counter(context.rules.counters)
     if counter is None or counter.current < counter.cap:
         return None
-    if case.prior_outcome is not None and not isinstance(case.prior_outcome, Breached):
+    if context.prior_outcome is not None and not isinstance(context.prior_outcome, Breached):
         return None
     observed = max(counter.current, counter.cap) + 1
     reason = f"{name} cap ({counter.cap}) breached"
-    return Breached(cap, counter.cap, observed, reason, case.trust, case.correlation_id)
+    return Breached(cap, counter.cap, observed, reason, context.trust, context.correlation_id)
 
 
-def redaction_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-11: after the checks, so that a marker never breaks one."""
-    case.redact()
+def redaction_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-11: redact secrets. Runs after the checks, so that a redaction marker cannot make a payload invalid."""
+    context.redact()
     return None
 
 
-def trust_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-14 (RFC 0021, trust): no approval moves on untrusted content."""
-    if case.rules.advances_approval and case.trust == "untrusted":
+def trust_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-14 (RFC 0021, trust): untrusted content must not advance an approval."""
+    if context.rules.advances_approval and context.trust == "untrusted":
         return Invalid("untrusted_content_blocks_approval", "untrusted_content_blocks_approval")
     return None
 
 
-def dedup_step(case: GateContext) -> EnvelopeOutcome | None:
-    """env-15 (RFC 0021, correlation): what is recorded under the id is the outcome; another kind is refused."""
-    if case.recorded is None:
+def dedup_step(context: GateContext) -> EnvelopeOutcome | None:
+    """env-15 (RFC 0021, correlation): return the outcome recorded under the correlation id. An envelope of another kind
+    under the same id is a conflict."""
+    if context.recorded is None:
         return None
-    if case.prior_outcome is None:
+    if context.prior_outcome is None:
         return correlation_conflict()
-    case.repeated = True
-    return case.prior_outcome
+    context.repeated = True
+    return context.prior_outcome
 
 
 STEPS: Final[tuple[tuple[str, Step], ...]] = (
@@ -236,86 +239,89 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("trust", trust_step),
     ("dedup", dedup_step),
 )
-"""env-09 (RFC 0021, production flow): the order is part of the protocol."""
+"""env-09 (RFC 0021, production flow): the protocol defines this order."""
 
 
 def accept(document: Any, rules: GateRules) -> GateVerdict:
-    """env-10: what the gate says of a document. The same for the same document and rules, whatever they are."""
-    case = GateContext(document, rules)
+    """env-10: judge a document. Deterministic, and never raises for any document."""
+    context = GateContext(document, rules)
     for _, step in STEPS:
-        outcome = step(case)
+        outcome = step(context)
         if outcome is not None:
-            return _final_verdict(case, outcome)
-    return _accepted_verdict(case)
+            return _final_verdict(context, outcome)
+    return _accepted_verdict(context)
 
 
 def explain(document: Any, rules: GateRules) -> tuple[GateVerdict, list[GateStep]]:
-    """The same verdict, with what every step said up to the one that ended it."""
-    case = GateContext(document, rules)
-    said: list[GateStep] = []
+    """The verdict of `accept`, with the result of each step up to the one that decided it."""
+    context = GateContext(document, rules)
+    steps: list[GateStep] = []
     for name, step in STEPS:
-        outcome = step(case)
+        outcome = step(context)
         if outcome is not None:
-            verdict = _final_verdict(case, outcome)
-            ended = verdict.outcome
-            if verdict.repeated or isinstance(ended, Accepted):
-                said.append(GateStep(name, True, "The outcome was recorded before; nothing more is done."))
+            verdict = _final_verdict(context, outcome)
+            final = verdict.outcome
+            if verdict.repeated or isinstance(final, Accepted):
+                steps.append(GateStep(name, True, "The outcome was recorded earlier and is returned unchanged."))
             else:
-                said.append(GateStep(name, False, ended.reason))
-            return verdict, said
-        said.append(GateStep(name, True, _PASS_NOTES[name](case)))
-    return _accepted_verdict(case), said
+                steps.append(GateStep(name, False, final.reason))
+            return verdict, steps
+        steps.append(GateStep(name, True, _PASS_NOTES[name](context)))
+    return _accepted_verdict(context), steps
 
 
-def _accepted_verdict(case: GateContext) -> GateVerdict:
+def _accepted_verdict(context: GateContext) -> GateVerdict:
     accepted = Accepted(
-        case.visible_type,
-        case.envelope_id,
-        case.correlation_id,
-        case.payload,
-        content_trust=case.trust,
-        schema_version=case.version,
-        redactions=case.redactions,
-        drift=case.drift,
-        warnings=case.warnings,
+        context.visible_type,
+        context.envelope_id,
+        context.correlation_id,
+        context.payload,
+        content_trust=context.trust,
+        schema_version=context.version,
+        redactions=context.redactions,
+        drift=context.drift,
+        warnings=context.warnings,
     )
-    return case.verdict(accepted)
+    return context.verdict(accepted)
 
 
-def _final_verdict(case: GateContext, outcome: EnvelopeOutcome) -> GateVerdict:
-    """What is recorded under the id stays: a gate that was closed since does not change it."""
-    if isinstance(outcome, Gated | Breached) and not case.repeated and case.recorded is not None:
-        if case.prior_outcome is None:
-            return case.verdict(correlation_conflict())
-        case.repeated = True
-        outcome = case.prior_outcome
-    return case.verdict(outcome)
+def _final_verdict(context: GateContext, outcome: EnvelopeOutcome) -> GateVerdict:
+    """Prefer the outcome that is already recorded under the correlation id. A cap or contract that refuses the
+    envelope now does not change a recorded outcome."""
+    if isinstance(outcome, Gated | Breached) and not context.repeated and context.recorded is not None:
+        if context.prior_outcome is None:
+            return context.verdict(correlation_conflict())
+        context.repeated = True
+        outcome = context.prior_outcome
+    return context.verdict(outcome)
 
 
 def _gated(
-    case: GateContext, code: str, text: str, taken: frozenset[str], mode: RefusalMode, payload: Any = None
+    context: GateContext, code: str, text: str, accepted: frozenset[str], mode: RefusalMode, payload: Any = None
 ) -> Gated:
-    allowed = (*UNIVERSAL_KINDS, *sorted(taken.difference(UNIVERSAL_KINDS)))
-    kind, name = case.visible_type, case.correlation_id
-    return Gated(code, f"{code}: {text}", kind, allowed, mode, payload, case.trust, name)
+    allowed = (*UNIVERSAL_KINDS, *sorted(accepted.difference(UNIVERSAL_KINDS)))
+    kind, name = context.visible_type, context.correlation_id
+    return Gated(code, f"{code}: {text}", kind, allowed, mode, payload, context.trust, name)
 
 
-def _payload_note(case: GateContext) -> str:
-    if case.warnings:
-        return f"Passed, but {case.warnings[0]}."
-    return "The payload fits an older version of its kind." if case.drift else "The payload fits its kind."
+def _payload_note(context: GateContext) -> str:
+    if context.warnings:
+        return f"Passed, but {context.warnings[0]}."
+    if context.drift:
+        return "The payload is valid. Its schemaVersion is older than the advertised version."
+    return "The payload is valid."
 
 
 _PASS_NOTES: Final[dict[str, Callable[[GateContext], str]]] = {
-    "capability": lambda case: "The host takes envelopes.",
-    "shape": lambda case: "The document is an envelope.",
-    "kind": lambda case: (
-        "The host takes this kind." if case.rules.supported is not None else "The host takes any kind."
+    "capability": lambda context: "The host supports envelopes.",
+    "shape": lambda context: "The document is an envelope.",
+    "kind": lambda context: (
+        "The host accepts this kind." if context.rules.supported is not None else "The host accepts any kind."
     ),
     "payload": _payload_note,
-    "contract": lambda case: "The node takes this kind.",
-    "limits": lambda case: "No limit is reached.",
-    "redaction": lambda case: f"Secrets replaced in the payload: {case.redactions}.",
-    "trust": lambda case: f"The content is {case.trust}.",
-    "dedup": lambda case: "Nothing is recorded under the correlation id.",
+    "contract": lambda context: "The node accepts this kind.",
+    "limits": lambda context: "No limit is exceeded.",
+    "redaction": lambda context: f"Secrets replaced in the payload: {context.redactions}.",
+    "trust": lambda context: f"The content is {context.trust}.",
+    "dedup": lambda context: "Nothing is recorded under the correlation id.",
 }

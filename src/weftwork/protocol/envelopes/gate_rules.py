@@ -1,6 +1,7 @@
-"""The rules of one judgement: everything that the gate knows in addition to the envelope itself.
+"""The rules that the gate applies to one envelope, and its verdict.
 
-The contract of a node says which kinds it takes, what becomes of them, and of others.
+A node's envelope contract lists the kinds that the node accepts, whether they become outputs or artifacts, and how
+other kinds are refused.
 """
 
 from collections.abc import Callable
@@ -20,13 +21,13 @@ MAX_KIND: Final = 256
 
 
 class EnvelopeContract(msgspec.Struct, frozen=True):
-    """RFC 0021, Envelope Contract. The universal kinds are always taken and need not be listed."""
+    """RFC 0021, Envelope Contract. The universal kinds are always accepted and need not be listed."""
 
     accepts: frozenset[str] | None = None
     """None accepts every kind that the host accepts."""
     refusal_mode: RefusalMode = "fail-node"
     artifacts: frozenset[str] = frozenset()
-    """Kinds that become artifacts of the run; every other one becomes an output of the node."""
+    """Kinds that become artifacts of the run. Every other kind becomes an output of the node."""
 
 
 OPEN_CONTRACT = EnvelopeContract()
@@ -49,10 +50,11 @@ _CONTRACT_SCHEMA: Final[dict[str, Any]] = {
 
 
 def parse_contract(document: Any, at: str) -> tuple[EnvelopeContract, list[Violation]]:
-    """ai-01 (RFC 0021, Envelope Contract): the contract that stands at the pointer `at`, or what is wrong with it.
+    """ai-01 (RFC 0021, Envelope Contract): parse the contract at the pointer `at`. The contract is valid only if the
+    list of violations is empty.
 
-    The text leaves its members open; a member that nobody would heed is refused. One without `accepts` takes whatever
-    the host takes.
+    The RFC leaves the members of a contract open. This host refuses members that it would ignore. A contract without
+    `accepts` accepts every kind that the host accepts.
     """
     violations = check_inline(_CONTRACT_SCHEMA, document, at)
     if violations:
@@ -60,25 +62,23 @@ def parse_contract(document: Any, at: str) -> tuple[EnvelopeContract, list[Viola
     accepts: list[str] | None = document.get("accepts")
     artifacts: list[str] = document.get("artifacts", [])
     violations = [
-        Violation(f"{at}/artifacts/{index}", "reference", "is not among the kinds that the node accepts")
+        Violation(f"{at}/artifacts/{index}", "reference", "must also be listed in `accepts`")
         for index, kind in enumerate(artifacts)
         if accepts is not None and kind not in accepts
     ]
     if violations:
         return OPEN_CONTRACT, violations
-    taken = frozenset(accepts) if accepts is not None else None
-    return EnvelopeContract(taken, document.get("refusalMode", "fail-node"), frozenset(artifacts)), []
+    accepted_kinds = frozenset(accepts) if accepts is not None else None
+    return EnvelopeContract(accepted_kinds, document.get("refusalMode", "fail-node"), frozenset(artifacts)), []
 
 
 class Counter(msgspec.Struct, frozen=True):
-    """How many there were, and how many there may be."""
-
     current: int
     cap: int
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """env-08 (RFC 0021, limits): what is counted. None is not counted."""
+    """env-08 (RFC 0021, limits): the counters that have a cap. None means no cap."""
 
     envelopes: Counter | None = None
     schema: Counter | None = None
@@ -86,7 +86,7 @@ class Counters(msgspec.Struct, frozen=True):
 
 
 class RecordedOutcome(msgspec.Struct, frozen=True):
-    """What is recorded under a correlation id."""
+    """The outcome that is recorded under a correlation id, with the kind of its envelope."""
 
     type: str
     outcome: EnvelopeOutcome
@@ -100,49 +100,50 @@ class GateRules(msgspec.Struct, frozen=True):
     kinds: KindSet
     """Kinds whose payloads can be checked, with their schemas and versions."""
     supported: frozenset[str] | None = None
-    """Kinds that the host takes beside the universal ones. None: any."""
+    """Kinds that the host accepts in addition to the universal ones. None accepts any kind."""
     contract: EnvelopeContract = OPEN_CONTRACT
     versions: dict[str, int] | None = None
-    """Advertised versions by kind. None: those of `kinds`."""
+    """Advertised versions by kind. None uses the versions of `kinds`."""
     strict: bool = False
-    """Whether an envelope for an older version is refused instead of accepted with a mark."""
+    """Whether an envelope of an older version is rejected. If false, it is accepted and marked as drifted."""
     counters: Counters = Counters()
     secrets: SecretMatcher | None = None
-    """What must not stand in a payload."""
+    """Secrets to redact from the payload and to mask in names."""
     trust: Trust | None = None
-    """Of the run as a whole, for an envelope that says nothing itself."""
+    """Trust of the run. Applies to envelopes without `meta.contentTrust`."""
     advances_approval: bool = False
     envelopes_supported: bool = True
     find_recorded: Callable[[str], RecordedOutcome | None] = no_record
     is_validated: bool = False
-    """Whether an earlier verdict on the same document, by the same kinds, was `is_validated`: then the schemas are not
-    applied a second time. All other rules are."""
+    """Skips the schema checks, and only those. Set it only if an earlier verdict on the same document with the same
+    kinds was `is_validated`."""
 
     def advertised(self, kind: str) -> int | None:
-        """The version that envelopes of this kind are measured by; None where there is none."""
-        found = self.kinds.find(kind)
-        return (self.versions or {}).get(kind, None if found is None else found.version)
+        """The version that envelopes of this kind must have; None if the kind has no known version."""
+        definition = self.kinds.find(kind)
+        return (self.versions or {}).get(kind, None if definition is None else definition.version)
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
-    """The outcome, and whether it is one that was recorded before: then nothing more is to be done."""
+    """The outcome of one envelope. `type` and the ids have secrets masked, and are empty if the document is not an
+    envelope."""
 
     outcome: EnvelopeOutcome
     repeated: bool = False
+    """Whether the outcome was recorded earlier. If true, the caller must not record it or handle it again."""
     type: str = ""
     envelope_id: str = ""
     correlation_id: str = ""
-    """What the envelope is known by, with secrets taken out of it; empty if it is none."""
     schema_version: int = 0
     is_validated: bool = False
-    """Whether the document and its payload have been held against their schemas, and fit."""
+    """Whether the document and its payload have passed their schemas."""
 
 
 class GateStep(msgspec.Struct, frozen=True):
-    """One step of the judgement, for those who want to see how it went."""
+    """The result of one gate step, for `explain`."""
 
     step: str
     """capability, shape, kind, payload, contract, limits, redaction, trust or dedup."""
     passed: bool
     note: str
-    """In plain words, without anything of the payload."""
+    """An explanation for people. It contains nothing of the payload."""

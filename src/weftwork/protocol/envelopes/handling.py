@@ -1,7 +1,7 @@
-"""What an outcome of the gate adds to the log: its record first, then the events of its kind.
+"""Turns outcomes of the gate into events: first the record of the outcome, then the events of the envelope's kind.
 
-All of it is committed together, so the events of a handler are in the log exactly if the record is. A clarification
-that a model asks for becomes an interrupt for people. Source: RFC 0021 (projection, clarification).
+All events of an outcome are committed together, so the log holds either all of them or none. A clarification request
+from a model becomes an interrupt. Source: RFC 0021 (projection, clarification).
 """
 
 from typing import Any, Final
@@ -25,12 +25,12 @@ from weftwork.protocol.run.model_payloads import EnvelopeRecorded
 from weftwork.protocol.run.payloads import ArtifactCreated, CapBreached, LogAppended
 
 NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
-"""Kinds of breaches that fail a node, and not the run as a whole."""
+"""Caps whose breach fails the node instead of the run."""
 _NODE_SCOPED: Final = frozenset({"schema", "clarification"})
 
 
 class JudgedEnvelope(msgspec.Struct, frozen=True):
-    """An outcome that is to be recorded, and for which envelope."""
+    """An outcome to be recorded, with the names of its envelope."""
 
     node_id: str
     type: str
@@ -39,9 +39,9 @@ class JudgedEnvelope(msgspec.Struct, frozen=True):
     outcome: Accepted | Gated | Breached
     schema_version: int = 0
     floor: int | None = None
-    """The advertised version of its kind, where it was written for an older one."""
+    """The advertised version of the kind, if the envelope has an older one."""
     rendering: dict[str, Any] | None = None
-    """Of media: the hint for those who show it."""
+    """The rendering hint of a media envelope."""
 
 
 class EnvelopeFailure(msgspec.Struct, frozen=True):
@@ -49,36 +49,42 @@ class EnvelopeFailure(msgspec.Struct, frozen=True):
     message: str
     details: dict[str, Any]
     cause: str | None = None
-    """The correlation id of an envelope that is recorded."""
+    """The correlation id of the envelope, if its outcome is recorded."""
 
 
 def outcome_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
-    """env-23 (RFC 0021, projection): the record of an outcome and the events of its handler, all of them caused by it.
+    """env-23 (RFC 0021, projection): the record of the outcome, followed by the events of its kind. All of them
+    name the envelope as their cause.
 
-    Not among them: the question of a clarification, and the failure of the node, which whoever runs the node adds.
+    The caller adds two events itself: the interrupt of a clarification request, and the failure of the node.
     """
     drafts = (Draft.of(_record_payload(judged), judged.node_id), *_handler_events(judged, contract))
     return with_cause(drafts, judged.correlation_id, judged.outcome.content_trust)
 
 
 def with_cause(drafts: tuple[Draft, ...], correlation_id: str, trust: Trust) -> tuple[Draft, ...]:
-    """env-24 (RFC 0021, projection): events that follow from an envelope name it as their cause and carry its trust."""
+    """env-24 (RFC 0021, projection): set the envelope as the cause of its events, and give them its trust."""
     return tuple(msgspec.structs.replace(draft, causation_id=correlation_id, content_trust=trust) for draft in drafts)
 
 
 def envelope_failure(outcome: EnvelopeOutcome) -> EnvelopeFailure | None:
-    """env-25 (RFC 0021, outcomes): how a node fails by an outcome; None if it goes on."""
+    """env-25 (RFC 0021, outcomes): the failure that an outcome causes for its node; None if the node continues."""
     match outcome:
         case Accepted():
             return None
         case Invalid(code, reason, details):
-            places = [each.instance_path for each in details]
-            return EnvelopeFailure(code, f"The envelope was refused: {reason}", {"pointers": places} if places else {})
+            pointers = [each.instance_path for each in details]
+            return EnvelopeFailure(
+                code, f"The envelope is invalid: {reason}", {"pointers": pointers} if pointers else {}
+            )
         case Gated():
             if outcome.refusal_mode == "discard-and-warn":
                 return None
             details = {"refusedType": outcome.type, "acceptedTypes": list(outcome.allowed)}
-            message = "The model sent an envelope of a kind that is not taken here."
+            message = (
+                "The model sent an envelope of a kind that is not accepted. Add the kind to the `accepts` list of the "
+                "node's envelope contract, or ask the model for an accepted kind."
+            )
             return EnvelopeFailure("envelope_contract_violation", message, details, outcome.correlation_id or None)
         case Breached(kind, limit, observed, reason):
             details = {"kind": kind, "limit": limit, "observed": observed}
@@ -86,9 +92,9 @@ def envelope_failure(outcome: EnvelopeOutcome) -> EnvelopeFailure | None:
 
 
 def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOutcome:
-    """The record again, from the event."""
+    """Rebuild the recorded outcome from the payload and trust of its event."""
     kind: str = payload["type"]
-    stands, correlation_id = trust or "trusted", payload["correlationId"]
+    content_trust, correlation_id = trust or "trusted", payload["correlationId"]
     match payload["status"]:
         case "accepted":
             outcome: EnvelopeOutcome = Accepted(
@@ -96,7 +102,7 @@ def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOu
                 payload["envelopeId"],
                 correlation_id,
                 payload.get("payload"),
-                stands,
+                content_trust,
                 payload.get("schemaVersion", 0),
                 payload.get("redactionCount", 0),
                 payload.get("drift", False),
@@ -109,21 +115,21 @@ def recorded_outcome(payload: dict[str, Any], trust: Trust | None) -> RecordedOu
                 tuple(payload["allowedKinds"]),
                 payload["refusalMode"],
                 payload.get("payload"),
-                stands,
+                content_trust,
                 correlation_id,
             )
         case _:
             limit, observed, reason = payload["limit"], payload["observed"], payload["reason"]
-            outcome = Breached(payload["capKind"], limit, observed, reason, stands, correlation_id)
+            outcome = Breached(payload["capKind"], limit, observed, reason, content_trust, correlation_id)
     return RecordedOutcome(kind, outcome)
 
 
 def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
-    known = judged.node_id, judged.correlation_id, judged.envelope_id, judged.type, judged.schema_version
+    names = judged.node_id, judged.correlation_id, judged.envelope_id, judged.type, judged.schema_version
     match judged.outcome:
         case Accepted() as accepted:
             return EnvelopeRecorded(
-                *known,
+                *names,
                 "accepted",
                 accepted.payload,
                 redaction_count=accepted.redactions,
@@ -133,7 +139,7 @@ def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
             )
         case Gated() as gated:
             return EnvelopeRecorded(
-                *known,
+                *names,
                 "gated",
                 UNSET if gated.payload is None else gated.payload,
                 code=gated.code,
@@ -142,45 +148,46 @@ def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
                 refusal_mode=gated.refusal_mode,
             )
         case Breached(kind, limit, observed, reason):
-            return EnvelopeRecorded(*known, "breached", reason=reason, cap_kind=kind, limit=limit, observed=observed)
+            return EnvelopeRecorded(*names, "breached", reason=reason, cap_kind=kind, limit=limit, observed=observed)
 
 
 def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
     node_id = judged.node_id
     match judged.outcome:
         case Breached(kind, limit, observed):
-            # lim-15 (RFC 0021, limits): a limit of one node names it, that of a turn does not.
-            named = node_id if kind in _NODE_SCOPED else UNSET
-            return (Draft.of(CapBreached(kind, limit, observed, named), node_id),)
+            # lim-15 (RFC 0021, limits): the breach of a per-node cap names the node; that of a per-turn cap does not.
+            capped_node = node_id if kind in _NODE_SCOPED else UNSET
+            return (Draft.of(CapBreached(kind, limit, observed, capped_node), node_id),)
         case Gated() as gated:
             if gated.refusal_mode == "fail-node":
                 return ()
             fields = {"refusedType": gated.type, "acceptedTypes": list(gated.allowed)}
-            return (_log_event(node_id, "warn", "An envelope of a kind that is not taken here was set aside.", fields),)
+            return (_log_event(node_id, "warn", "An envelope of a kind that is not accepted was discarded.", fields),)
         case Accepted(payload=content):
             if judged.type == ERROR_KIND:
                 fields = {"code": content["code"], "message": content["message"]}
-                return (_log_event(node_id, "error", "The model reports that it could not do what was asked.", fields),)
+                return (_log_event(node_id, "error", "The model reported an error.", fields),)
             if judged.type in (SCHEMA_REQUEST_KIND, SCHEMA_RESPONSE_KIND):
-                word = "asks for" if judged.type == SCHEMA_REQUEST_KIND else "has understood"
+                verb = "requested" if judged.type == SCHEMA_REQUEST_KIND else "acknowledged"
                 fields = {"envelopeType": content["envelopeType"]}
-                return (_log_event(node_id, "debug", f"The model {word} the schema of a kind.", fields),)
+                return (_log_event(node_id, "debug", f"The model {verb} the schema of a kind.", fields),)
             if judged.type in MEDIA_KINDS:
                 return _media_events(judged, content)
             if judged.type in contract.artifacts and judged.type not in UNIVERSAL_KINDS:
-                made = ArtifactCreated(judged.envelope_id, judged.type, node_id, "1", content)
-                return (Draft.of(made, node_id),)
+                artifact = ArtifactCreated(judged.envelope_id, judged.type, node_id, "1", content)
+                return (Draft.of(artifact, node_id),)
             return ()
 
 
 def _media_events(judged: JudgedEnvelope, content: dict[str, Any]) -> tuple[Draft, ...]:
-    """media-88 (readings, Media events): an event of the kind itself, which is what readers look for, with exactly the
-    payload of the envelope. Without a description it is told that some will not know what is shown."""
+    """media-88 (readings, Media events): an event whose type is the kind of the envelope and whose payload is the
+    envelope's payload, unchanged. Media without `alt` also gets a warning, because people who cannot see or hear it
+    need the description."""
     event = Draft(judged.type, content, judged.node_id)
     if content.get("alt"):
         return (event,)
     fields = {"type": judged.type, "envelopeId": judged.envelope_id}
-    return event, _log_event(judged.node_id, "warn", "Media were shown without a description (alt).", fields)
+    return event, _log_event(judged.node_id, "warn", "The media has no description; set `alt`.", fields)
 
 
 def _log_event(node_id: str, level: str, message: str, fields: dict[str, Any]) -> Draft:
@@ -188,10 +195,11 @@ def _log_event(node_id: str, level: str, message: str, fields: dict[str, Any]) -
 
 
 def clarification_interrupt(accepted: Accepted) -> Interrupt:
-    """env-22 (RFC 0021, clarification): the questions in their order, with their ids, in the closed form of an
-    interrupt; their context and the model's reasoning stay in the record.
+    """env-22 (RFC 0021, clarification): the interrupt for a clarification request, with its questions in order and
+    under their ids. Their context and the model's reasoning are only in the record of the envelope, because the data of
+    an interrupt allows no further members.
 
-    A schema that is outside the dialect for answers is left out: that question takes free text.
+    A question whose schema is outside the dialect for callers' schemas accepts free text instead.
     """
     payload: dict[str, Any] = accepted.payload
     data: dict[str, Any] = {"questions": [_question(each) for each in payload["questions"]]}
@@ -200,8 +208,8 @@ def clarification_interrupt(accepted: Accepted) -> Interrupt:
     return Interrupt("clarification", f"envelope:{accepted.correlation_id}", data)
 
 
-def _question(given: dict[str, Any]) -> dict[str, Any]:
-    question = {"id": given["id"], "question": given["question"]}
-    if "schema" in given and not check_caller_schema(given["schema"], ""):
-        question["schema"] = given["schema"]
+def _question(source: dict[str, Any]) -> dict[str, Any]:
+    question = {"id": source["id"], "question": source["question"]}
+    if "schema" in source and not check_caller_schema(source["schema"], ""):
+        question["schema"] = source["schema"]
     return question

@@ -1,9 +1,8 @@
-"""Kinds of envelopes: names, versions and payload schemas; those of the protocol, and how others are registered.
+"""Envelope kinds: their names, versions and payload schemas, and the registration of custom kinds.
 
-A kind comes from the settings, from a Python package or from a workflow. Kinds of the first two hold for the whole
-host and are advertised; kinds of a workflow hold for that workflow alone. A kind may be registered in several
-versions: the highest one is used, and an envelope that was written for an older one is checked against it, as the gate
-does with every kind.
+A custom kind comes from the settings, a Python package or a workflow. Kinds from settings and packages apply to the
+whole host and are advertised. Kinds of a workflow apply only to that workflow. A kind may be registered in several
+versions. The gate uses the highest one, also for envelopes of an older version.
 """
 
 import re
@@ -27,55 +26,57 @@ SCHEMA_REQUEST_KIND: Final = "schema.request"
 SCHEMA_RESPONSE_KIND: Final = "schema.response"
 ERROR_KIND: Final = "error"
 UNIVERSAL_KINDS: Final[tuple[str, ...]] = (CLARIFICATION_KIND, SCHEMA_REQUEST_KIND, SCHEMA_RESPONSE_KIND, ERROR_KIND)
-"""env-01 (RFC 0021, RFC 0094 F): every host that accepts envelopes accepts these, under any contract of a node."""
+"""env-01 (RFC 0021, RFC 0094 F): every host that supports envelopes accepts these kinds under every node contract."""
 MEDIA_KINDS: Final[tuple[str, ...]] = ("media.image", "media.audio", "media.file")
 SURFACE_KIND: Final = "ui.a2ui-surface"
 DISPLAY_KINDS: Final[tuple[str, ...]] = (*MEDIA_KINDS, SURFACE_KIND)
-"""Kinds that a user interface displays. A host without one records them only."""
+"""Kinds for a user interface. A host that cannot display them only records them."""
 
 
 class KindDefinition(msgspec.Struct, frozen=True, dict=True):
-    """A kind of envelope. The schema of one that a caller registers is held to the dialect for such schemas."""
+    """An envelope kind with its payload schema."""
 
     name: str
     version: int
     schema: dict[str, Any]
     own_schema: bool = False
-    """Whether the schema was written with this host, or by the author of a package that it loads."""
+    """Whether the schema is part of this host or of a package that it loads. Any other schema must stay within the
+    dialect for callers' schemas."""
 
     @cached_property
     def validator(self) -> DocumentValidator:
-        """What a payload of the kind has to fit; made once, because that is costly."""
+        """The validator for payloads. Cached, because compiling a schema is expensive."""
         return DocumentValidator(self.schema, self.own_schema)
 
 
 class KindSet:
-    """The kinds whose payloads can be checked. Immutable; those of the protocol are always among them."""
+    """The kinds that have a payload schema. Immutable. A kind of the protocol cannot be replaced."""
 
     __slots__ = ("_displayed", "_kinds", "accepted")
 
-    def __init__(self, kinds: Mapping[str, KindDefinition], shown: tuple[str, ...] = ()) -> None:
+    def __init__(self, kinds: Mapping[str, KindDefinition], displayed: tuple[str, ...] = ()) -> None:
         self._kinds = dict(kinds)
-        self._displayed = shown
-        self.accepted = frozenset(name for name in self._kinds if name not in DISPLAY_KINDS or name in shown)
-        """env-44: the kinds that pass the gate and that discovery lists: all that this host can display."""
+        self._displayed = displayed
+        self.accepted = frozenset(name for name in self._kinds if name not in DISPLAY_KINDS or name in displayed)
+        """env-44: the kinds that the gate accepts and discovery lists: every kind except the display kinds that this
+        host does not display."""
 
     def find(self, name: str) -> KindDefinition | None:
         return self._kinds.get(name)
 
     def with_kinds(self, more: Iterable[KindDefinition]) -> "KindSet":
-        """These and more. A kind that is there already is replaced, except one of the protocol."""
+        """A set with these kinds and `more`. A kind of the same name is replaced, except a kind of the protocol."""
         added = {
             kind.name: kind for kind in more if kind.name not in UNIVERSAL_KINDS and kind.name not in DISPLAY_KINDS
         }
         return KindSet({**self._kinds, **added}, self._displayed)
 
-    def with_displayed(self, shown: tuple[str, ...]) -> "KindSet":
-        """These, on a host that shows those kinds of the protocol."""
-        return KindSet(self._kinds, shown)
+    def with_displayed(self, displayed: tuple[str, ...]) -> "KindSet":
+        """A set with these kinds for a host that displays the given display kinds."""
+        return KindSet(self._kinds, displayed)
 
     def with_missing(self, others: Iterable[KindDefinition]) -> "KindSet":
-        """These, and of the others those that are not there already."""
+        """A set with these kinds and those of `others` whose name is not yet in the set."""
         added = [kind for kind in others if kind.name not in self._kinds]
         return self.with_kinds(added) if added else self
 
@@ -85,11 +86,11 @@ class KindSet:
 
     @property
     def advertised(self) -> dict[str, int]:
-        """env-44 (RFC 0021, RFC 0094 F): kinds that discovery shows, with their versions: the universal ones, those of
-        the protocol that are shown here, then those of others by name."""
+        """env-44 (RFC 0021, RFC 0094 F): the kinds that discovery lists, with their versions. The order is: universal
+        kinds, displayed kinds, then custom kinds by name."""
         others = sorted(self.accepted.difference(UNIVERSAL_KINDS, DISPLAY_KINDS))
-        named = [name for name in (*UNIVERSAL_KINDS, *self._displayed, *others) if name in self._kinds]
-        return {name: self._kinds[name].version for name in named}
+        names = [name for name in (*UNIVERSAL_KINDS, *self._displayed, *others) if name in self._kinds]
+        return {name: self._kinds[name].version for name in names}
 
     @property
     def versions(self) -> dict[str, int]:
@@ -97,7 +98,7 @@ class KindSet:
 
 
 MAX_NAME: Final = 256
-"""Characters, as many as the `type` of an envelope takes."""
+"""Characters in the name of a kind: the limit of an envelope's `type`."""
 
 METADATA_MEMBER: Final = "envelopeKinds"
 """The member of a definition's `metadata` that holds the kinds of a workflow."""
@@ -105,13 +106,13 @@ MAX_VERSION: Final = 1_000_000
 MAX_KINDS: Final = 16
 """Kinds of one workflow."""
 MAX_BYTES: Final = 131_072
-"""Their schemas together, in a workflow; and the schema of one kind of a package."""
+"""Size limit of all kinds of a workflow together, and of the schema of one kind of a package."""
 OPEN_PREFIXES: Final = ("vendor.", "community.", "private.", "local.")
-"""What the name of a kind that is not of the protocol begins with."""
+"""Prefixes for the names of custom kinds."""
 RESERVED_PREFIXES: Final = ("openwop.", "core.", "media.", "ui.", "vendor.weftwork.")
-"""Names below these are of the protocol, or of this host."""
+"""Prefixes reserved for the protocol and this host."""
 LEGACY_KINDS: Final = frozenset({"prd.create", "theme.create", "tasks.create"})
-"""Kinds from before there were prefixes, which an operator may still serve."""
+"""Kinds that are older than the prefixes. An operator may still register them."""
 
 _SEGMENT: Final = "[a-z][a-zA-Z0-9_-]*"
 _KIND_NAME: Final = re.compile(
@@ -131,37 +132,38 @@ BUILTIN_KINDS: Final = KindSet(
         for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)
     }
 )
-"""env-03 (RFC 0021, RFC 0055, RFC 0102): the eight of them, each at version 1."""
+"""env-03 (RFC 0021, RFC 0055, RFC 0102): the eight kinds of the protocol, each at version 1."""
 
 
 class KindRegistration(msgspec.Struct, frozen=True):
-    """A kind, and where it was found, in words for those who can change it."""
+    """A kind and the place that defines it, such as a file or a package. Errors name the place."""
 
     kind: KindDefinition
     place: str
 
 
 class KindRefused(Exception):
-    """A kind that cannot be registered; the message names the place and what is wrong there."""
+    """A kind that cannot be registered. The message names the place and the violation."""
 
 
-def register_kinds(kinds: KindSet, found: Iterable[KindRegistration], legacy: bool = False) -> KindSet:
-    """env-41 (RFC 0021, versions): the kinds with those that were found, each in its highest version.
+def register_kinds(kinds: KindSet, registrations: Iterable[KindRegistration], legacy: bool = False) -> KindSet:
+    """env-41 (RFC 0021, versions): add the registered kinds to the set, each in its highest version.
 
-    Raises KindRefused for a kind that is not well formed, and for a version that is there with another schema.
+    Raises KindRefused for a malformed kind, and for two registrations of one version with different schemas.
     """
     versions: dict[tuple[str, int], KindRegistration] = {}
     highest: dict[str, KindDefinition] = {}
-    for each in found:
+    for each in registrations:
         kind = each.kind
-        if wrong := check_kind(kind, legacy):
-            pointer = f" at {wrong[0].pointer}" if wrong[0].pointer else ""
-            raise KindRefused(f"{each.place}: the kind {kind.name!r} cannot be registered:{pointer} {wrong[0].message}")
+        if violations := check_kind(kind, legacy):
+            first = violations[0]
+            pointer = f" at {first.pointer}" if first.pointer else ""
+            raise KindRefused(f"{each.place}: the kind {kind.name!r} cannot be registered:{pointer} {first.message}")
         other = versions.setdefault((kind.name, kind.version), each)
         if encode_stored(other.kind.schema) != encode_stored(kind.schema):
             raise KindRefused(
-                f"{each.place}: version {kind.version} of the kind {kind.name!r} is registered with another schema "
-                f"by {other.place}; a schema that changes gets a higher version"
+                f"{each.place}: {other.place} already registers version {kind.version} of the kind {kind.name!r} with "
+                "another schema; give the changed schema a higher version"
             )
         if kind.name not in highest or highest[kind.name].version < kind.version:
             highest[kind.name] = kind
@@ -169,34 +171,34 @@ def register_kinds(kinds: KindSet, found: Iterable[KindRegistration], legacy: bo
 
 
 def check_kind(kind: KindDefinition, legacy: bool = False, at: str = "") -> list[Violation]:
-    """env-42 (RFC 0021, naming, readings, Vendor kinds): what keeps a kind from being one; schemas stand at
-    `{at}/schema`."""
-    found: list[Violation] = []
-    if (wrong := check_kind_name(kind.name, legacy)) is not None:
-        found.append(Violation(at, "name", f"the name {wrong}"))
+    """env-42 (RFC 0021, naming, readings, Vendor kinds): the violations in the definition of a kind at the pointer
+    `at`."""
+    violations: list[Violation] = []
+    if (name_error := check_kind_name(kind.name, legacy)) is not None:
+        violations.append(Violation(at, "name", f"the name {name_error}"))
     if not _is_version(kind.version):
-        found.append(Violation(f"{at}/version", "version", f"must be a whole number from 1 to {MAX_VERSION}"))
+        violations.append(Violation(f"{at}/version", "version", f"must be an integer from 1 to {MAX_VERSION}"))
     return [
-        *found,
+        *violations,
         *(_check_own_schema(kind, at) if kind.own_schema else check_caller_schema(kind.schema, f"{at}/schema")),
     ]
 
 
 def check_kind_name(name: str, legacy: bool = False) -> str | None:
-    """env-40 (RFC 0021, naming): what keeps a kind from having this name, None if nothing does. `legacy`: those of
-    LEGACY_KINDS are valid too. Never repeats the name."""
+    """env-40 (RFC 0021, naming): why a custom kind cannot have this name, or None if it can. The text never contains
+    the name. With `legacy`, the names in LEGACY_KINDS are valid too."""
     if legacy and name in LEGACY_KINDS:
         return None
     if name in UNIVERSAL_KINDS or name in DISPLAY_KINDS:
         return "is a kind of the protocol"
     if name.startswith(RESERVED_PREFIXES):
-        return f"is taken: names in {' '.join(RESERVED_PREFIXES)} are not for others"
+        return f"has a reserved prefix ({' '.join(RESERVED_PREFIXES)})"
     if len(name) > MAX_NAME:
-        return f"takes {MAX_NAME} or fewer characters"
+        return f"must have at most {MAX_NAME} characters"
     if _KIND_NAME.fullmatch(name) is None:
         return (
             "must be like vendor.acme.plan, community.acme.plan, private.acme.plan or local.plan: "
-            "parts of letters, digits, '-' and '_', each of which begins with a small letter"
+            "segments of letters, digits, '-' and '_', each starting with a lower-case letter"
         )
     return None
 
@@ -206,51 +208,52 @@ def _is_version(version: Any) -> bool:
 
 
 def _check_own_schema(kind: KindDefinition, at: str) -> list[Violation]:
-    """The schema of somebody whose code runs here. It may be recursive, but it must compile, and fetch nothing."""
+    """Check the schema of a package, whose code is trusted. It may be recursive, but it must compile without fetching
+    references."""
     if len(encode_stored(kind.schema)) > MAX_BYTES:
         return [Violation(f"{at}/schema", "size", f"is larger than {MAX_BYTES} bytes")]
     try:
         schema.check_inline(kind.schema, None, "")
     except HostFault:
-        text = "is no JSON Schema that can be used: a keyword is misused, or a reference leads out of it"
+        text = "is not a usable JSON Schema: a keyword is misused, or a reference points outside the schema"
         return [Violation(f"{at}/schema", "schema", text)]
     return []
 
 
 def parse_kinds(metadata: dict[str, Any], at: str = "/metadata") -> tuple[tuple[KindDefinition, ...], list[Violation]]:
-    """env-43 (readings, Vendor kinds): the kinds of a workflow, by name, or what is wrong with them."""
-    given: Any = metadata.get(METADATA_MEMBER)
-    if given is None:
+    """env-43 (readings, Vendor kinds): the kinds of a workflow, sorted by name. If there are violations, no kinds."""
+    entries: Any = metadata.get(METADATA_MEMBER)
+    if entries is None:
         return (), []
-    place = f"{at}/{METADATA_MEMBER}"
-    if not is_object(given):
-        return (), [Violation(place, "type", "must be of type object")]
-    if len(given) > MAX_KINDS:
-        return (), [Violation(place, "maxProperties", f"takes {MAX_KINDS} or fewer members")]
-    if len(encode_stored(given)) > MAX_BYTES:
-        return (), [Violation(place, "size", f"is larger than {MAX_BYTES} bytes")]
+    pointer = f"{at}/{METADATA_MEMBER}"
+    if not is_object(entries):
+        return (), [Violation(pointer, "type", "must be of type object")]
+    if len(entries) > MAX_KINDS:
+        return (), [Violation(pointer, "maxProperties", f"must have at most {MAX_KINDS} members")]
+    if len(encode_stored(entries)) > MAX_BYTES:
+        return (), [Violation(pointer, "size", f"is larger than {MAX_BYTES} bytes")]
     kinds: list[KindDefinition] = []
-    found: list[Violation] = []
-    for name in sorted(given):
-        where = f"{place}/{printable_token(name)}"
-        wrong = schema.check_inline(_ENTRY_SCHEMA, given[name], where)
-        if not wrong:
-            kind = KindDefinition(name, given[name].get("version", 1), given[name]["schema"])
-            wrong = check_kind(kind, at=where)
+    violations: list[Violation] = []
+    for name in sorted(entries):
+        entry_pointer = f"{pointer}/{printable_token(name)}"
+        entry_violations = schema.check_inline(_ENTRY_SCHEMA, entries[name], entry_pointer)
+        if not entry_violations:
+            kind = KindDefinition(name, entries[name].get("version", 1), entries[name]["schema"])
+            entry_violations = check_kind(kind, at=entry_pointer)
             kinds.append(kind)
-        found += wrong
-    return ((), found) if found else (tuple(kinds), [])
+        violations += entry_violations
+    return ((), violations) if violations else (tuple(kinds), [])
 
 
 def check_host_kinds(kinds: KindSet, own: Iterable[KindDefinition], at: str = "/metadata") -> list[Violation]:
-    """env-43: a kind of the host is the same in every workflow; one that says otherwise is refused."""
-    found: list[Violation] = []
+    """env-43: a workflow may repeat a kind of the host only with the same version and schema."""
+    violations: list[Violation] = []
     for kind in own:
-        known = kinds.find(kind.name)
-        if known is not None and (known.version, encode_stored(known.schema)) != (
+        host_kind = kinds.find(kind.name)
+        if host_kind is not None and (host_kind.version, encode_stored(host_kind.schema)) != (
             kind.version,
             encode_stored(kind.schema),
         ):
-            text = f"is a kind of this host, in version {known.version} and with a schema of its own"
-            found.append(Violation(f"{at}/{METADATA_MEMBER}/{printable_token(kind.name)}", "taken", text))
-    return found
+            text = f"is already a kind of this host (version {host_kind.version}), with another version or schema"
+            violations.append(Violation(f"{at}/{METADATA_MEMBER}/{printable_token(kind.name)}", "taken", text))
+    return violations

@@ -1,4 +1,4 @@
-"""Outcomes: what the gate says of an envelope. Values, never exceptions; none of them repeats what was sent.
+"""The outcomes of the gate. They are values, not exceptions, and their reasons never quote the submitted document.
 
 Source: RFC 0021 (outcomes), readings (Envelopes).
 """
@@ -14,7 +14,7 @@ CapKind = Literal["envelopes", "schema", "clarification"]
 
 
 class OutcomeDetail(msgspec.Struct, frozen=True, rename="camel"):
-    """One broken rule of a schema: where, by which keyword, and what would be right. Holds no submitted value."""
+    """One violation of a schema: its location, the keyword, and the requirement. Contains no submitted value."""
 
     instance_path: str
     schema_path: str
@@ -23,7 +23,7 @@ class OutcomeDetail(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The envelope is good. `payload` is redacted: what was removed from it is gone for everyone."""
+    """The envelope is accepted. `payload` is redacted; the removed secrets are stored nowhere."""
 
     type: str
     envelope_id: str
@@ -33,14 +33,14 @@ class Accepted(msgspec.Struct, frozen=True):
     schema_version: int = 0
     redactions: int = 0
     drift: bool = False
-    """Whether it was written for an older version of its kind than the one it was checked against."""
+    """Whether the envelope has an older version than the schema it was checked against."""
     event_ids: tuple[str, ...] = ()
-    """Of the events that acceptance has recorded."""
+    """Ids of the events that were recorded for this envelope."""
     warnings: tuple[str, ...] = ()
 
 
 class Invalid(msgspec.Struct, frozen=True):
-    """The envelope cannot be taken as it is; its author may try again."""
+    """The envelope violates a rule. The model may send a corrected one."""
 
     code: str
     """invalid_envelope_shape, unknown_envelope_kind, envelope_invalid, unknown_schema_version, capability_required,
@@ -50,22 +50,22 @@ class Invalid(msgspec.Struct, frozen=True):
 
 
 class Gated(msgspec.Struct, frozen=True):
-    """A kind that this host, or this node, does not take."""
+    """The host or the node does not accept this kind."""
 
     code: str
-    """unknown_envelope_kind: not of this host; envelope_contract_violation: not of this node."""
+    """unknown_envelope_kind if the host does not accept the kind, envelope_contract_violation if the node does not."""
     reason: str
     type: str
     allowed: tuple[str, ...]
     refusal_mode: RefusalMode = "fail-node"
     payload: Any = None
-    """Redacted; of a kind of the protocol that the host does not show, which is kept without being shown."""
+    """The redacted payload of a display kind that the host cannot display. None for other kinds."""
     content_trust: Trust = "trusted"
     correlation_id: str = ""
 
 
 class Breached(msgspec.Struct, frozen=True):
-    """One envelope too many."""
+    """The envelope exceeds a cap."""
 
     cap_kind: CapKind
     limit: int
@@ -80,7 +80,7 @@ EnvelopeOutcome = Accepted | Invalid | Gated | Breached
 
 
 def outcome_document(outcome: EnvelopeOutcome) -> dict[str, Any]:
-    """env-02 (RFC 0021, outcomes): the outcome as a document, with every member that its readers look for."""
+    """env-02 (RFC 0021, outcomes): the outcome as a document, with every member that the RFC defines."""
     match outcome:
         case Accepted():
             document: dict[str, Any] = {

@@ -1,13 +1,13 @@
-"""Completes what a model sent before anything in it is judged: fills in what the author of an envelope left out, and
-reassembles envelopes that came in several pieces.
+"""Completes envelopes before the gate judges them: fills in missing members and reassembles envelopes that were sent in
+several pieces.
 
-Identity, origin and trust are derived from the position of the envelope in the run, so that the same emission has the
-same ids whenever it is made again. Source: RFC 0021 (engine-filled fields), readings (Trust precedence).
+Ids, origin and trust are derived from the position of the envelope in the run. The same envelope therefore gets the
+same ids each time it is processed. Source: RFC 0021 (engine-filled fields), readings (Trust precedence).
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
-texts, they are parts of one JSON text. Any other payload is the whole payload so far, and the last one is the final
-one. If one piece is untrusted, so is the envelope. An envelope whose pieces contradict each other stays refused until
-the turn ends.
+strings, they are parts of one JSON text. Otherwise, each payload is a snapshot, and the payload of the last piece is
+used. The envelope is untrusted if any of its pieces is. Once pieces of an envelope contradict each other, all further
+pieces under the same correlation id are invalid until the turn ends.
 """
 
 import hashlib
@@ -31,35 +31,35 @@ from weftwork.protocol.run.events import Trust
 from weftwork.protocol.timestamps import iso
 
 MAX_PIECES: Final = 2_000
-"""Of one envelope."""
+"""Pieces of one envelope."""
 MAX_BYTES: Final = 1_048_576
-"""Of all the pieces that are kept of one envelope, as JSON."""
+"""Total size of the text pieces of one envelope."""
 MAX_INCOMPLETE: Final = 64
-"""Envelopes of which pieces are kept."""
+"""Incomplete envelopes that are buffered at the same time."""
 
 
 MAX_ID: Final = 128
 
 
 class EnvelopeOrigin(msgspec.Struct, frozen=True):
-    """Where in a run an envelope was sent."""
+    """The position of an envelope in a run."""
 
     run_id: str
     node_id: str
     turn: str
-    """Tells apart the rounds, attempts and answers of the node."""
+    """Identifies the round, attempt and answer of the node."""
     index: int
-    """Tells apart the envelopes of one answer."""
+    """The position of the envelope in the answer."""
     at: int
     trust: Trust
 
 
 def fill_defaults(document: Any, origin: EnvelopeOrigin) -> Any:
-    """env-20 (RFC 0021, engine-filled fields): the envelope with what its author left out.
+    """env-20 (RFC 0021, engine-filled fields): the envelope with its missing members filled in.
 
-    Ids of a model tell apart the envelopes of one answer and no more: models like to call everything they send "1".
-    What the model says about trust never raises it: what went into the turn decides. What is no object stays as it
-    is, for the gate to refuse.
+    An id that the model sets identifies an envelope only within one answer, because models often reuse ids such as
+    "1". The model cannot raise the trust above the trust of the turn's inputs. A document that is not an object is
+    returned unchanged, and the gate rejects it.
     """
     if not is_object(document):
         return document
@@ -77,13 +77,13 @@ def fill_defaults(document: Any, origin: EnvelopeOrigin) -> Any:
             meta["contentTrust"] = "untrusted"
     complete = {"nodeId": origin.node_id, **document, "correlationId": correlation, "meta": meta}
     complete["envelopeId"] = f"env-{_digest(str(correlation))}"
-    # A node id that is too long for the wire stands on the event anyway.
+    # The event has the full node id, so the member can be cut to the limit of the schema.
     return complete if len(str(complete["nodeId"])) <= MAX_ID else {**complete, "nodeId": origin.node_id[:MAX_ID]}
 
 
 def derive_correlation_id(origin: EnvelopeOrigin, name: str) -> str:
-    """env-21 (RFC 0021, correlation): the run, the node, the turn and the name of the envelope in it; shortened where
-    that is too long."""
+    """env-21 (RFC 0021, correlation): an id made of the run, the node, the turn and the name of the envelope in the
+    turn. An id longer than `MAX_ID` is replaced by the run and a hash."""
     whole = f"{origin.run_id}:{origin.node_id}:{origin.turn}:{name}"
     return whole if len(whole) <= MAX_ID else f"{origin.run_id[:64]}:{_digest(whole)}"
 
@@ -104,16 +104,17 @@ class _PartialEnvelope(msgspec.Struct):
 
 
 class PartialEnvelopes:
-    """The pieces of one turn, by correlation id."""
+    """Buffers the pieces of the incomplete envelopes of one turn."""
 
     def __init__(self) -> None:
         self._open: dict[str, _PartialEnvelope] = {}
 
     def add(self, document: Any) -> Any | Invalid | None:
-        """env-16 (RFC 0021, partial): the whole envelope once all its pieces are there, None until then.
+        """env-16 (RFC 0021, partial): add a piece. Returns the whole envelope when its last piece arrives, and None
+        before.
 
-        A document that is no piece comes back as it is. One that contradicts another piece is Invalid, and so is all
-        that follows it under its id.
+        A document that is not a piece is returned unchanged. For a piece that contradicts an earlier one, and for every
+        later piece under the same correlation id, the result is Invalid.
         """
         if not is_object(document) or "partial" not in document:
             return document
@@ -126,13 +127,11 @@ class PartialEnvelopes:
         emission = self._open.get(name)
         if emission is None:
             if len(self._open) >= MAX_INCOMPLETE:
-                return _invalid_partial(
-                    "maxItems", f"is one of more than {MAX_INCOMPLETE} envelopes in pieces at a time"
-                )
+                return _invalid_partial("maxItems", f"exceeds the limit of {MAX_INCOMPLETE} incomplete envelopes")
             emission = self._open[name] = _PartialEnvelope(document["type"], set(), {})
         if emission.refusal is None:
-            known = document["type"] == emission.type
-            emission.refusal = _add_piece(emission, document) if known else correlation_conflict()
+            has_same_kind = document["type"] == emission.type
+            emission.refusal = _add_piece(emission, document) if has_same_kind else correlation_conflict()
         if emission.refusal is not None:
             return emission.refusal
         if emission.last is None or len(emission.indices) < emission.total:
@@ -141,11 +140,11 @@ class PartialEnvelopes:
         return _complete_envelope(emission, emission.last)
 
     def close(self) -> dict[str, Invalid]:
-        """The turn is over: why the envelopes that are not whole never will be, by correlation id."""
-        missing = _invalid_partial("required", "belongs to an envelope of which other pieces never came")
-        found = {name: emission.refusal or missing for name, emission in self._open.items()}
+        """End the turn: drop all incomplete envelopes, and return the reason for each by correlation id."""
+        missing = _invalid_partial("required", "belongs to an envelope whose other pieces are missing")
+        refusals = {name: emission.refusal or missing for name, emission in self._open.items()}
         self._open = {}
-        return found
+        return refusals
 
 
 def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
@@ -153,27 +152,27 @@ def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid 
     index, total = int(partial["index"]), int(partial["total"])
     if not partial["isPartial"]:
         if emission.last is not None:
-            return _invalid_partial("unique", "comes after one that was the last")
+            return _invalid_partial("unique", "is marked as the last piece, but another piece already was")
         if total not in (-1, index + 1):
-            return _invalid_partial("const", "is the last one, and does not fit the total")
+            return _invalid_partial("const", "is marked as the last piece, but its index is not total - 1")
         total = index + 1
         emission.last = document
     if index in emission.indices:
-        return _invalid_partial("unique", "has the index of another one")
+        return _invalid_partial("unique", "has the same index as another piece")
     if total != -1:
         if emission.total not in (-1, total):
-            return _invalid_partial("const", "says another total than one before")
+            return _invalid_partial("const", "has another total than an earlier piece")
         emission.total = total
     emission.indices.add(index)
     if emission.total != -1 and (max(emission.indices) >= emission.total):
-        return _invalid_partial("maximum", "has an index beyond the total")
+        return _invalid_partial("maximum", "makes an index exceed the total")
     if len(emission.indices) > MAX_PIECES or emission.total > MAX_PIECES:
-        return _invalid_partial("maxItems", f"is one of more than {MAX_PIECES}")
+        return _invalid_partial("maxItems", f"exceeds the limit of {MAX_PIECES} pieces per envelope")
     if isinstance(payload, str):
         emission.texts[index] = payload
         emission.size += len(payload.encode())
     if emission.size > MAX_BYTES:
-        return _invalid_partial("maxLength", f"makes the envelope longer than {MAX_BYTES} bytes")
+        return _invalid_partial("maxLength", f"makes the envelope larger than {MAX_BYTES} bytes")
     emission.trust = combine_trust((emission.trust, document["meta"].get("contentTrust")))
     return None
 
@@ -187,7 +186,9 @@ def _complete_envelope(emission: _PartialEnvelope, last: dict[str, Any]) -> Any 
         try:
             whole["payload"] = decode(text.encode())
         except ClientFault:
-            return invalid_at("envelope_invalid", "/payload", "#", "type", "makes no JSON with the other pieces")
+            return invalid_at(
+                "envelope_invalid", "/payload", "#", "type", "is not JSON when joined with the other pieces"
+            )
     return whole
 
 
@@ -196,8 +197,10 @@ def _invalid_partial(rule: str, message: str) -> Invalid:
 
 
 def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any, ...]:
-    """env-16 (RFC 0021, partial): every envelope whole, where its last piece stood. Pieces that do not make up one stay
-    pieces, for the gate to refuse."""
+    """env-16 (RFC 0021, partial): join pieces into whole envelopes, each at the position of its last piece.
+
+    Pieces that cannot be joined stay in the result marked as partial, so that the gate rejects them.
+    """
     if not any(is_object(each) and "partial" in each for each in documents):
         return documents
     pieces = PartialEnvelopes()
@@ -206,17 +209,17 @@ def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any,
         if not (is_object(document) and "partial" in document):
             whole.append(document)
             continue
-        taken = pieces.add(fill_defaults(document, origin))
-        if isinstance(taken, Invalid):
+        result = pieces.add(fill_defaults(document, origin))
+        if isinstance(result, Invalid):
             whole.append(_unusable_piece(document))
-        elif taken is not None:
-            whole.append(taken)
-    left = len(pieces.close())
-    return (*whole, *(_unusable_piece(each) for each in documents[-1:] if left))
+        elif result is not None:
+            whole.append(result)
+    has_incomplete = bool(pieces.close())
+    return (*whole, *(_unusable_piece(each) for each in documents[-1:] if has_incomplete))
 
 
 def is_partial(document: Any) -> bool:
-    """Whether this is only a part of an envelope: nothing may follow from it."""
+    """Whether the document is only a piece of an envelope. A piece must have no effect on the run."""
     partial = document.get("partial") if is_object(document) else None
     return is_object(partial) and partial.get("isPartial") is True
 

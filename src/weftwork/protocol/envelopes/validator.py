@@ -1,10 +1,10 @@
-"""DocumentValidator: whether a document fits a schema, and where it does not.
+"""Validates documents against a schema and explains violations without quoting the document.
 
-Theory of operation. Nearly every document fits, and then one compiled check is all it takes. The explanation of one
-that does not fit must not repeat a word of it: messages come from the schema. A member name can be a secret too, so a
-pointer ends before the first name that the schema does not know. A choice of forms that differ in the value of one
-member (a tagged union) is explained by the form that the tag names; the compiled validator would have to try every
-form, at many times the cost.
+Theory of operation. Nearly every document is valid, and then one compiled check is enough. The explanation of an
+invalid document must not quote it, so messages are built from the schema. A member name can be a secret too, so a
+pointer ends before the first name that the schema does not declare. For a tagged union (alternatives that differ in the
+value of one member), only the alternative that the tag selects is explained. The compiled validator would try every
+alternative, at many times the cost.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,40 +30,43 @@ MAX_DETAILS: Final = 20
 
 
 class DocumentValidator:
-    """One schema. That of a kind a caller has registered is checked at a bounded cost."""
+    """Validates values against one schema. `own` is false for a schema that a caller registered; such a schema is
+    evaluated at a bounded cost."""
 
     def __init__(self, schema: dict[str, Any], own: bool = True) -> None:
         self._schema = schema
         self._own_schema = own
 
     def is_valid(self, value: Any) -> bool:
-        """Whether the value fits. Never raises: what is no JSON does not fit."""
+        """Whether the value is valid. Never raises: a value that is not JSON is invalid."""
         try:
             return self._validator.is_valid(value) if self._own_schema else not check_value(self._schema, value, "")
         except (ValueError, HostFault):
             return False
 
     def error_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
-        """env-17: what keeps a value that does not fit from fitting, below the pointer `at`. From 1 to 20 places."""
+        """env-17: the violations of an invalid value, with pointers below `at`. Always between 1 and 20."""
         try:
-            found = self._own_details(value, at) if self._own_schema else self._caller_details(value, at)
+            details = self._own_details(value, at) if self._own_schema else self._caller_details(value, at)
         except (ValueError, HostFault):
-            found = ()
-        return found or (OutcomeDetail(at, "#", "schema", "does not fit its schema"),)
+            details = ()
+        return details or (OutcomeDetail(at, "#", "schema", "does not match its schema"),)
 
     def _own_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
         validator, origins = self._explaining_validator
         errors = validator.iter_errors(value) if is_small(value) else first_error(validator, value)
         places = islice((place for error in errors for place in explain_error(error)), MAX_DETAILS)
-        found = (
+        details = (
             self._detail(value, at, path, _schema_pointer(where, origins), rule, message)
             for path, where, rule, message in places
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(details))
 
     def _caller_details(self, value: Any, at: str) -> tuple[OutcomeDetail, ...]:
-        found = check_value(self._schema, value, "")[:MAX_DETAILS]
-        details = (self._detail(value, at, split_pointer(each.pointer), "#", each.rule, each.message) for each in found)
+        violations = check_value(self._schema, value, "")[:MAX_DETAILS]
+        details = (
+            self._detail(value, at, split_pointer(each.pointer), "#", each.rule, each.message) for each in violations
+        )
         return tuple(dict.fromkeys(details))
 
     def _detail(
@@ -72,15 +75,15 @@ class DocumentValidator:
         steps = tuple(map(str, path))
         shown = self._known_steps(value, steps)
         if len(shown) == len(steps) - 1 and rule in _UNKNOWN_MEMBER_RULES:
-            message = "has a member that is not known here"
+            message = "has a member that the schema does not allow"
         elif len(shown) < len(steps):
             message = f"has a member, not named here, with a value that {message}"
         return OutcomeDetail(at + "".join(f"/{escape_token(step)}" for step in shown), where, rule, message)
 
     def _known_steps(self, value: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
-        """The steps into the value, up to the first name that is not one of the schema."""
+        """The steps into the value, up to the first member name that the schema does not declare."""
         for count, step in enumerate(steps):
-            # What looks like a number is a name where it stands in an object.
+            # A numeric step is an index only in an array; in an object it is a member name.
             if is_array(value) and step.isdecimal() and int(step) < len(value):
                 value = value[int(step)]
             elif step in self._names:
@@ -95,9 +98,9 @@ class DocumentValidator:
 
     @cached_property
     def _explaining_validator(self) -> tuple[Draft202012Validator, dict[str, ErrorPath]]:
-        """A validator that refuses the same values and says why in fewer words, and where its own parts come from."""
-        told, origins = expand_tagged_unions(self._schema)
-        return compile_schema(told), origins
+        """An equivalent validator with shorter explanations, and the origin of each definition that it adds."""
+        expanded, origins = expand_tagged_unions(self._schema)
+        return compile_schema(expanded), origins
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -123,15 +126,15 @@ def _property_names(schema: Any) -> Iterator[str]:
 
 
 def expand_tagged_unions(schema: Json) -> tuple[Json, dict[str, ErrorPath]]:
-    """The schema with every choice of tagged forms written as: one of the tags, and the form that goes with it.
+    """Rewrite every tagged union of the schema as an enum of the tags with one if/then per alternative.
 
-    It takes and refuses the same values. What was added stands in `$defs`, under names that are given with the place
-    of the choice they stand for.
+    The result accepts the same values. The added definitions are in `$defs`; the second result maps their names to the
+    path of the `anyOf` that each one replaces.
     """
-    made = _TagExpansion(schema)
-    written = made.expand(schema, ())
-    definitions = {**written.get("$defs", {}), **made.added}
-    return {**written, "$defs": definitions}, made.origins
+    expansion = _TagExpansion(schema)
+    written = expansion.expand(schema, ())
+    definitions = {**written.get("$defs", {}), **expansion.added}
+    return {**written, "$defs": definitions}, expansion.origins
 
 
 class _TagExpansion:
@@ -163,7 +166,7 @@ class _TagExpansion:
         return {**written, "allOf": [{"$ref": f"{_LOCAL}{name}"}]}
 
     def _tag(self, forms: Any) -> str | None:
-        """The member by which all the forms are told apart, if there is one."""
+        """The member whose value differs in every form, or None if there is no such member."""
         if not is_array(forms) or not forms:
             return None
         for tag in self._resolve_form(forms[0]).get("properties", {}):

@@ -1,1 +1,1 @@
-"""Media: types, references, headers, and parts of messages that are not text. Pure rules; the bytes are elsewhere."""
+"""Media: types, asset references, response headers, and media parts of messages. Pure rules; other rings read bytes."""

@@ -1,13 +1,13 @@
-"""Inline media: finds the bytes that a model sends inside its text, and replaces them with URLs or leaves them out.
+"""Finds media that a model sends as base64 inside its text, and replaces it with URLs or removes it.
 
-Theory of operation. A model may spell its documents in any way that can be read: with other quotes, escaped names,
-broken lines. The parsed documents therefore tell which base64 is media, and the text is searched for that base64, not
-for one spelling. A URL takes its place, whatever the member is called; `with_url_member` moves the URL to the right
-member once the document has been parsed.
+Theory of operation. A model may write a document in many ways that can still be parsed: with other quotes, escaped
+names or line breaks. The parsed documents therefore determine which base64 is media, and the text is searched for that
+base64 instead of for one spelling of the member. The URL replaces the base64 in place, under any member name;
+`with_url_member` moves it to the `url` member once the document has been parsed.
 
-Megabytes of base64 bury a text that people read, so long runs are left out of it. In a stream, base64 is recognised by
-what precedes it, as in an envelope or a data URL, so that no other text loses a character. In a finished document it is
-recognised by its length alone.
+Megabytes of base64 make a text unreadable, so long runs of it are elided. In a stream, base64 is recognised by the text
+before it, as in an envelope or a data URL, so that no other text is changed. In a finished document it is recognised by
+its length alone.
 """
 
 import binascii
@@ -26,11 +26,11 @@ from weftwork.protocol.envelopes.text.extraction import extract_envelopes
 from weftwork.protocol.json.values import is_array, is_object
 
 _STRICT: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-"""Base64 in one line, which ends with its padding."""
+"""Base64 on one line, up to the end of its padding."""
 _LONG_RUN: Final = re.compile(
     r"(?<![A-Za-z0-9+/=_\\-])[A-Za-z0-9+/=_\\-]{40,}(?:\r?\n[A-Za-z0-9+/=_\\-]{40,})*(?:\r?\n[A-Za-z0-9+/_-]+={1,2})?"
 )
-"""What looks like base64 by its length: lines that are long, and a last one."""
+"""Text that looks like base64 because of its length: long lines, and a shorter last line."""
 _FILLER: Final = {ord(each): None for each in "= \t\r\n\v\f"}
 _UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _URLSAFE: Final = re.compile(r"[-_]")
@@ -40,50 +40,51 @@ _DATA_URL_PREFIX: Final = re.compile(
 _MAX_DATA_URL_PREFIX: Final = 300
 _MEDIA_KIND: Final = re.compile(r"media\.(?:image|audio|file)")
 MAX_ANSWER_INLINE_BYTES: Final = 16_384
-"""Bytes of media that stay inline if a model says them so: its answer stands in the log several times, as what it said,
-as its envelope and as what its node makes of it."""
+"""Bytes of media in an answer that stay inline. The limit is low because the log holds an answer several times: as the
+answer, as its envelope and as the output of its node."""
 MIN_BASE64_LENGTH: Final = 64
-"""Letters that are looked at; what is shorter is converted when its envelope is sent."""
+"""Shortest base64 that is searched for in an answer. Shorter media is converted when its envelope is sent."""
 MIN_TRUNCATED_BYTES: Final = 4_096
-"""Bytes below which nothing is cut, whatever the cap is: tokens of assets are long, too."""
+"""Shorter base64 is never truncated, even if the cap is lower, because asset tokens are long too."""
 MAX_INLINE_PARTS: Final = 32
-"""Inline media that are looked for in one answer."""
+"""Inline media that is replaced in one answer."""
 
 
 MAX_STREAMED_RUN: Final = 512
-"""Characters of a run that a stream shows."""
+"""Characters of a base64 run that a stream shows before it elides the rest."""
 ELIDED_PREFIX: Final = 64
-"""Characters of a run that stay in a text."""
+"""Characters that remain of an elided run."""
 
 _LETTERS: Final = ascii_letters + digits + "+/=_-"
 _ESCAPED: Final = _LETTERS + "\\\r\n"
-"""The same as models write it: in lines, and in JSON, where a slash or the end of a line may have a backslash."""
+"""Base64 characters as models write them in JSON: with line breaks, and with backslashes before slashes and line
+breaks."""
 _BASE64_CONTEXT: Final = re.compile(r"base(?:64|\\u0036\\u0034)[^A-Za-z0-9+/=_-]{1,16}$")
-"""Follows a member name in any kind of quotes, or the prefix of a data URL."""
+"""Matches the text before a run: a member name in any kind of quotes, or the prefix of a data URL."""
 _NAME: Final = "base64"
 _ESCAPED_NAME: Final = "base\\u0036\\u0034"
 _TAIL: Final = 32
-"""Characters before a run that are looked at."""
+"""Characters before a run that are matched against _BASE64_CONTEXT."""
 
 
 @dataclass(slots=True)
 class Base64Elider:
-    """media-14 (RFC 0055, reading): shows the pieces of one stream, without the rest of any run that is too long.
+    """media-14 (RFC 0055, reading): elides long base64 runs from the chunks of one stream.
 
-    A piece goes out for each that comes in, and what it shows depends on nothing that comes later. Where the pieces
-    are cut makes no difference to what is shown in all.
+    Each chunk produces one output immediately, without waiting for later chunks. The concatenated output does not
+    depend on where the stream is split into chunks.
     """
 
     _max_run: int = MAX_STREAMED_RUN
     _run_length: int = 0
-    """Characters of the run that the last piece ended in."""
+    """Characters so far of the run at the end of the last chunk."""
     _is_eliding: bool = False
     _tail: str = ""
 
     def feed(self, piece: str) -> str:
-        """The piece as it is shown; as long as it was, or shorter."""
+        """The chunk without elided characters."""
         if not self._is_eliding and _NAME not in (near := self._tail + piece) and _ESCAPED_NAME not in near:
-            # Most texts never speak of it. Whatever run this one ends in was not to be cut.
+            # Fast path: without the word base64 nearby, no run in this chunk can be media.
             self._run_length, self._tail = 0, near[-_TAIL:]
             return piece
         parts: list[str] = []
@@ -93,8 +94,8 @@ class Base64Elider:
                 near = piece[max(0, start - _TAIL) : start]
                 self._is_eliding = _BASE64_CONTEXT.search((self._tail + near)[-_TAIL:]) is not None
                 self._run_length = 0
-            kept = start + max(self._max_run - self._run_length, 0) if self._is_eliding else end
-            parts.append(piece[at : min(end, kept)])
+            visible_end = start + max(self._max_run - self._run_length, 0) if self._is_eliding else end
+            parts.append(piece[at : min(end, visible_end)])
             self._run_length += end - start
             at = end
         if at < len(piece):
@@ -104,33 +105,33 @@ class Base64Elider:
         return "".join(parts)
 
     def _spans(self, piece: str) -> list[tuple[int, int]]:
-        """The runs to consider: long ones, and those that may start before or end after this piece."""
+        """The runs to consider: long ones, and those that may begin before or continue after this chunk."""
         first = 0, len(piece) - len(piece.lstrip(_ESCAPED))
         last = len(piece.rstrip(_ESCAPED)), len(piece)
-        long = (found.span() for found in _runs_longer_than(self._max_run, _ESCAPED).finditer(piece))
+        long = (match.span() for match in _runs_longer_than(self._max_run, _ESCAPED).finditer(piece))
         return sorted({span for span in (first, *long, last) if span[0] < span[1]})
 
 
 def elide_base64(text: str, most: int) -> str:
-    """media-14: a text in which each run longer than `most` is cut down to its beginning and the count of the rest."""
+    """media-14: cut each base64 run longer than `most` to a prefix, followed by the number of omitted characters."""
     if len(text) <= most:
         return text
-    kept = min(ELIDED_PREFIX, most)
+    prefix = min(ELIDED_PREFIX, most)
     return _runs_longer_than(most, _LETTERS).sub(
-        lambda found: f"{found[0][:kept]}...({len(found[0]) - kept} characters left out)", text
+        lambda match: f"{match[0][:prefix]}...({len(match[0]) - prefix} characters left out)", text
     )
 
 
 @cache
 def _runs_longer_than(most: int, letters: str) -> re.Pattern[str]:
-    """Runs longer than that, and no others: most texts are many short ones. It begins where a run does, so that each is
-    read once."""
+    """A pattern for runs longer than `most`. It skips the many short runs of ordinary text and matches only at the
+    start of a run, so that each run is read once."""
     letter = f"[{re.escape(letters)}]"
     return re.compile(f"(?<!{letter}){letter}{{{most + 1},}}")
 
 
 class Base64Span(msgspec.Struct, frozen=True):
-    """Base64 in a text: where it stands, and the base64 itself."""
+    """The position of base64 in a text, and the base64 itself without padding and line breaks."""
 
     start: int
     end: int
@@ -139,16 +140,17 @@ class Base64Span(msgspec.Struct, frozen=True):
 
 
 def strip_base64(text: str) -> str:
-    """Base64 without what only divides or ends it, whichever way JSON writes it."""
+    """Base64 without padding, white space and JSON escapes, so that different spellings compare equal."""
     if "\\u" in text:
-        text = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+        text = _UNICODE_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
     if "\\" in text:
         text = text.replace("\\n", "").replace("\\r", "").replace("\\/", "/")
     return text.translate(_FILLER)
 
 
 def decode_base64(text: str) -> bytes | None:
-    """The bytes of a base64 text, as models write it: with or without padding, in lines, in either alphabet."""
+    """Decode base64 as models write it: with or without padding, with line breaks, in the standard or the URL-safe
+    alphabet. None if it is not base64."""
     letters = strip_base64(text)
     padded = letters + "=" * (-len(letters) % 4)
     try:
@@ -158,22 +160,22 @@ def decode_base64(text: str) -> bytes | None:
 
 
 def decoded_size(text: str) -> int:
-    """About how many bytes a base64 text stands for: never fewer than it does."""
+    """An upper bound of the number of bytes in a base64 text."""
     return len(text) * 3 // 4
 
 
 def find_inline_media(text: str, cap: int) -> list[Base64Span]:
-    """media-84 (RFC 0055 C, inline cap): the base64 in an answer of a model that is media above the cap."""
+    """media-84 (RFC 0055 C, inline cap): the base64 in a model's answer that is media larger than the cap in bytes."""
     spans = list(_base64_spans(text, cap))
     if not spans:
         return []
-    found = extract_envelopes(text, clean=True)
-    known = {strip_base64(each) for each in _media_base64(list(found.documents) if found is not None else [])}
-    return [span for span in spans if span.data_url or span.base64 in known][:MAX_INLINE_PARTS]
+    extraction = extract_envelopes(text, clean=True)
+    media = {strip_base64(each) for each in _media_base64(list(extraction.documents) if extraction is not None else [])}
+    return [span for span in spans if span.data_url or span.base64 in media][:MAX_INLINE_PARTS]
 
 
 def replace_inline_media(text: str, spans: list[Base64Span], urls: Mapping[str, str]) -> str:
-    """media-84: the answer with a URL in the place of each of them."""
+    """media-84: replace each span with its URL. `urls` is keyed by base64; a span without a URL stays."""
     parts: list[str] = []
     at = 0
     for span in spans:
@@ -183,16 +185,16 @@ def replace_inline_media(text: str, spans: list[Base64Span], urls: Mapping[str, 
 
 
 def truncate_inline_media(text: str, cap: int, everywhere: bool) -> str:
-    """media-84: an answer that speaks of media, and of which nothing could be made: of base64 above the cap only the
-    beginning is left. `everywhere`: whatever it speaks of."""
+    """media-84: truncate the base64 above the cap that could not be replaced with URLs. Applies only to an answer that
+    names a media kind, or to any answer with `everywhere`."""
     cap = max(cap, MIN_TRUNCATED_BYTES)
     if decoded_size(text) <= cap or (not everywhere and _MEDIA_KIND.search(text) is None):
         return text
-    return _LONG_RUN.sub(lambda found: _truncate_run(found[0], cap), text)
+    return _LONG_RUN.sub(lambda match: _truncate_run(match[0], cap), text)
 
 
 def _truncate_run(run: str, cap: int) -> str:
-    # Lists of digests and ids are no base64: they are written in one case.
+    # Base64 mixes upper and lower case. Lists of digests and ids usually have only one, and must not be truncated.
     sample = run[: ELIDED_PREFIX * ELIDED_PREFIX]
     if decoded_size(strip_base64(run)) <= cap or sample == sample.lower() or sample == sample.upper():
         return run
@@ -200,7 +202,7 @@ def _truncate_run(run: str, cap: int) -> str:
 
 
 def with_url_member(payload: Any) -> Any:
-    """media-84: the payload of media with its URL where it belongs, if that stands where base64 was."""
+    """media-84: move a URL that replaced base64 from the `base64` member of a media payload to its `url` member."""
     text = payload.get("base64") if is_object(payload) else None
     if not isinstance(text, str) or not text.startswith(("https://", "http://")):
         return payload
@@ -208,11 +210,11 @@ def with_url_member(payload: Any) -> Any:
 
 
 def _base64_spans(text: str, cap: int) -> Iterator[Base64Span]:
-    """Runs that could be base64 above the cap."""
+    """The runs of a text that could be base64 above the cap."""
     if decoded_size(text) <= cap:
         return
-    for found in _runs_longer_than(max(cap * 4 // 3, MIN_BASE64_LENGTH) - 1, _ESCAPED).finditer(text):
-        start, end = found.span()
+    for match in _runs_longer_than(max(cap * 4 // 3, MIN_BASE64_LENGTH) - 1, _ESCAPED).finditer(text):
+        start, end = match.span()
         url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
         if url is not None:
             strict = _STRICT.match(text, start)
@@ -226,7 +228,8 @@ def _base64_spans(text: str, cap: int) -> Iterator[Base64Span]:
 
 
 def _media_base64(value: Any) -> Iterator[str]:
-    """The base64 of all media in documents, however deep: of their envelopes, and of what could be a payload of one."""
+    """The base64 of all media in a document at any depth: of payloads of media envelopes, and of other objects that
+    look like such a payload."""
     level = [(value, False)]
     for _ in range(64):
         below: list[tuple[Any, bool]] = []

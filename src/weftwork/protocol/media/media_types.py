@@ -1,9 +1,9 @@
-"""Media types: their names, which of them a browser may show in place, and which one given bytes are served as.
+"""Media types: canonical names, detection from bytes, and which types a browser may display in place.
 
-Theory of operation. A browser believes the declared type of a response, or guesses it; both are used to make it run
-what was sent as a picture. The host therefore guesses first, with its own table, from the first bytes alone and
-without decoding anything. Bytes are served as the declared type only if that is what they look like. Markup is looked
-for before anything else, and behind everything that a browser would skip. Source: RFC 0055.
+Theory of operation. A browser trusts the declared type of a response or guesses the type. Attackers use both to make
+it run a file that was uploaded as an image. The host therefore detects the type first, with its own table, from the
+first bytes and without decoding them. It serves bytes as the declared type only if they look like that type. Detection
+looks for markup first, and skips everything in front of it that a browser would skip. Source: RFC 0055.
 """
 
 import re
@@ -19,16 +19,17 @@ SVG_TYPE: Final = "image/svg+xml"
 XML_TYPE: Final = "application/xml"
 
 ACTIVE_TYPES: Final = frozenset({HTML_TYPE, SVG_TYPE, XML_TYPE})
-"""What may hold scripts, and so is never taken for anything else."""
+"""Types that may contain scripts. Bytes that look like one of them are never served as another displayable type."""
 INLINE_TYPES: Final = frozenset(
     "image/png image/jpeg image/gif image/webp image/avif audio/mpeg audio/ogg audio/wav audio/mp4 "
     "audio/webm video/mp4 video/webm".split()
 )
-"""media-07 (RFC 0055, reading): what a browser may show in place. Everything else is a download."""
+"""media-07 (RFC 0055, reading): the types that a browser may display in place. All others are downloads."""
 
 MAX_MEDIA_TYPE: Final = 127
 
 SNIFF_BYTES: Final = 4096
+"""Bytes at the start of an asset that detection reads."""
 
 _FORM: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,100}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
 _ALIASES: Final = {
@@ -66,7 +67,8 @@ _NARROWER: Final = {
     "video/webm": frozenset({"audio/webm"}),
     "application/zip": frozenset({"application/epub+zip"}),
 }
-"""What may be declared of bytes that look like the more general type: the first bytes do not tell these apart."""
+"""Declared types that are accepted for bytes detected as the more general type, because the first bytes do not
+distinguish them."""
 _OFFICE: Final = re.compile(r"application/vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)\.[a-z0-9.-]+")
 _TEXTUAL: Final = re.compile(
     r"text/.+|application/(?:json|yaml|toml|sql|rtf|x-ndjson|jsonl|x-jsonlines|graphql|.+\+json|.+\+yaml|"
@@ -75,11 +77,11 @@ _TEXTUAL: Final = re.compile(
 _EXECUTABLE: Final = re.compile(
     r"html|script|/css|[/+]xml|/xsl|/x-component|manifest|policy|wasm|speculationrules|importmap"
 )
-"""In the name of a type that a browser runs, applies or obeys."""
+"""Matches the names of types that a browser executes or applies, such as scripts, style sheets and manifests."""
 
 
 def canonical_media_type(declared: str) -> str:
-    """The one name of a type, without parameters; UNKNOWN_TYPE for what is no media type."""
+    """The canonical name of a media type, without parameters; UNKNOWN_TYPE for a malformed one."""
     if len(declared) > 1024:
         return UNKNOWN_TYPE
     name = declared.partition(";")[0].strip(" \t").lower()
@@ -88,33 +90,34 @@ def canonical_media_type(declared: str) -> str:
     return _ALIASES.get(name, name)
 
 
-def resolve_media_type(declared: str, looks: str) -> str:
-    """media-08 (RFC 0055, reading): the media type under which bytes are kept and served: what they are said to be, if
-    that is what they look like; what they look like, if nothing is said; else UNKNOWN_TYPE.
+def resolve_media_type(declared: str, detected: str) -> str:
+    """media-08 (RFC 0055, reading): the media type under which bytes are stored and served.
 
-    Text is what it is said to be, except a type that browsers run: that is served as plain text.
+    The result is the declared type if it agrees with the detected one, the detected type if none is declared, and
+    UNKNOWN_TYPE otherwise. For text, the declared type is used, except a type that browsers execute: such text is
+    served as plain text.
     """
     if not declared:
-        return looks
+        return detected
     name = canonical_media_type(declared)
-    if name == looks or name in _NARROWER.get(looks, ()):
+    if name == detected or name in _NARROWER.get(detected, ()):
         return name
-    if looks == "application/zip" and _OFFICE.fullmatch(name) is not None:
+    if detected == "application/zip" and _OFFICE.fullmatch(name) is not None:
         return name
-    if looks == XML_TYPE and name.endswith("+xml") and name != SVG_TYPE:
+    if detected == XML_TYPE and name.endswith("+xml") and name != SVG_TYPE:
         return XML_TYPE
-    if looks in (PLAIN_TYPE, JSON_TYPE) and _TEXTUAL.fullmatch(name) is not None:
+    if detected in (PLAIN_TYPE, JSON_TYPE) and _TEXTUAL.fullmatch(name) is not None:
         return name if is_harmless(name) else PLAIN_TYPE
     return UNKNOWN_TYPE
 
 
 def is_harmless(media_type: str) -> bool:
-    """Whether no browser runs, applies or obeys what has this type."""
+    """Whether no browser executes or applies content of this type."""
     return _EXECUTABLE.search(media_type) is None
 
 
 def is_inline(media_type: str) -> bool:
-    """media-07: whether it may be shown in place."""
+    """media-07: whether a browser may display the type in place."""
     return media_type in INLINE_TYPES
 
 
@@ -146,7 +149,7 @@ _BIT_RATES: Final = {
 _SAMPLE_RATES: Final = (44_100, 48_000, 32_000)
 
 _SKIPPED: Final = bytes(range(0x21))
-"""Control characters and spaces: parsers of markup have passed over each of them."""
+"""Control characters and spaces. For each of them, some browser has skipped it in front of markup."""
 _TAG: Final = re.compile(
     rb"</?(?:!doctype\s+)?(?:[\w.-]{1,40}:)?"
     rb"(svg|html|head|body|script|style|title|meta|link|base|iframe|frame|frameset|object|embed|applet|img|image|video|"
@@ -182,8 +185,9 @@ def sniff_media_type(head: bytes) -> str:
 
 
 def _active_markup(head: bytes) -> str | None:
-    """media-06 (RFC 0055, reading): markup, behind a byte order mark, spaces, control characters and comments."""
-    # As if it were ASCII: without its mark, and without what a wide encoding adds.
+    """media-06 (RFC 0055, reading): the type of active markup, if the bytes start with it. A byte order mark, white
+    space, control characters and comments in front of the markup are skipped."""
+    # Reduce the head to ASCII: drop the byte order mark, and the NUL bytes of UTF-16.
     wide = head.startswith(_WIDE_BYTE_ORDER_MARKS)
     text = (head[2:].replace(b"\0", b"") if wide else head.removeprefix(_BYTE_ORDER_MARK)).lstrip(_SKIPPED)
     commented = False
@@ -202,9 +206,9 @@ def _active_markup(head: bytes) -> str | None:
 
 
 def _sniff_iso_media(head: bytes) -> str | None:
-    """A file of boxes says first what it is: one brand, a version, and others that it is compatible with."""
+    """The type of an ISO base media file, from its first box: the major brand, a version, and compatible brands."""
     size = int.from_bytes(head[:4])
-    # A true first box is short. Four letters of markup in its place would be a huge number.
+    # A real first box is short. Four letters of markup, read as its size, would be a huge number.
     if head[4:8] != b"ftyp" or size % 4 or not 16 <= size <= 512:
         return None
     brands = [head[at : at + 4] for at in (8, *range(16, min(size, len(head)), 4))]
@@ -212,7 +216,7 @@ def _sniff_iso_media(head: bytes) -> str | None:
         return "audio/mp4"
     if brands[0] == b"qt  ":
         return None
-    return next((media_type for said, media_type in _BRANDS if any(map(said.fullmatch, brands))), None)
+    return next((media_type for pattern, media_type in _BRANDS if any(map(pattern.fullmatch, brands))), None)
 
 
 def _sniff_ogg(head: bytes) -> str | None:
@@ -224,12 +228,12 @@ def _sniff_ogg(head: bytes) -> str | None:
 def _sniff_matroska(head: bytes) -> str | None:
     if not head.startswith(b"\x1a\x45\xdf\xa3"):
         return None
-    found = re.search(rb"\x42\x82(?:\x84(webm)|\x88(matroska))", head[4:80])
-    return None if found is None else "video/webm" if found[1] else "video/x-matroska"
+    doc_type = re.search(rb"\x42\x82(?:\x84(webm)|\x88(matroska))", head[4:80])
+    return None if doc_type is None else "video/webm" if doc_type[1] else "video/x-matroska"
 
 
 def _sniff_mpeg(head: bytes) -> str | None:
-    """Sound with a tag before it, or two frames in a row: one alone is found in anything."""
+    """MP3 audio: an ID3 tag, or two consecutive frames. A single frame header also occurs in arbitrary bytes."""
     if head.startswith(b"ID3"):
         tag = head[:10]
         plausible = len(tag) == 10 and tag[3] in (2, 3, 4) and tag[4] < 0xFF and max(tag[6:10]) < 0x80
@@ -241,15 +245,15 @@ def _sniff_mpeg(head: bytes) -> str | None:
 
 
 def _mpeg_frame_length(head: bytes) -> int | None:
-    """The length of the frame of layer III that begins here."""
+    """The length of the layer III frame that starts here; None if no frame starts here."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2 or head[1] & 0x18 == 0x08:
         return None
     version, rate, sample = head[1] >> 3 & 3, head[2] >> 4, head[2] >> 2 & 3
     if rate in (0, 15) or sample == 3:
         return None
-    first = version == 3
-    hertz = _SAMPLE_RATES[sample] >> (0 if first else 1 if version == 2 else 2)
-    return (144_000 if first else 72_000) * _BIT_RATES[first][rate] // hertz + (head[2] >> 1 & 1)
+    is_mpeg_1 = version == 3
+    hertz = _SAMPLE_RATES[sample] >> (0 if is_mpeg_1 else 1 if version == 2 else 2)
+    return (144_000 if is_mpeg_1 else 72_000) * _BIT_RATES[is_mpeg_1][rate] // hertz + (head[2] >> 1 & 1)
 
 
 def _sniff_text(head: bytes) -> str | None:
@@ -267,7 +271,7 @@ def _sniff_text(head: bytes) -> str | None:
 
 
 def _decode_head(head: bytes) -> str | None:
-    """Text, if it is that; the last character may be cut off where the head ends."""
+    """The head as text; None if it is not UTF-8 or UTF-16. A character that the end of the head cuts off is dropped."""
     wide = head.startswith(_WIDE_BYTE_ORDER_MARKS)
     for cut in range(4 if len(head) == SNIFF_BYTES else 1):
         try:

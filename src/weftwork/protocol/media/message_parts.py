@@ -1,16 +1,16 @@
-"""Parts of messages: the media that a model is given in addition to text, and the checks before anything is fetched.
+"""Media parts of messages to a model, and their checks before anything is fetched.
 
-Theory of operation. The checks run in stages, and a stage looks at every part before the next one begins: first
-whether the model takes such parts, then their shape, then their size. The error that a caller gets therefore does not
-depend on the order of parts, and a part that no model takes is never reported as malformed. Each stage stops at the
-first part that does not pass, and no error repeats what was sent.
+Theory of operation. The checks run in stages, and each stage checks every part before the next stage starts: first
+whether the model accepts parts of this modality, then their shape, then their size. The reported error therefore does
+not depend on the order of the parts, and a part of an unsupported modality is never reported as malformed. Each stage
+stops at the first part that fails. No error quotes the submitted content.
 
-A node or caller that passes media along with a prompt holds a reference from an upload, an input or another node. For
-such media, and only there, a mediaRef is enough (`normalize_part`): the asset knows its own type. Checks that need
-that type run once the asset has been found (`resolve_asset_part`); all others run before.
+Media that accompanies a prompt is a reference from an upload, an input or another node. Only there, a mediaRef without
+a type is enough (`normalize_part`), because the asset has a type. Checks that need this type run when the asset has
+been found (`resolve_asset_part`). All others run before.
 
-Media that a model sends have a rendering hint, which must agree with the payload of their envelope. Sources: RFC 0091,
-RFC 0055 B (rendering), RFC 0055 C (media kinds).
+Media that a model sends has a rendering hint, which must agree with the payload of its envelope. Sources: RFC 0091, RFC
+0055 B (rendering), RFC 0055 C (media kinds).
 """
 
 import re
@@ -31,9 +31,9 @@ PartSource = Literal["url", "mediaRef", "data"]
 MODALITIES: Final[tuple[Modality, ...]] = ("image", "audio", "document")
 
 MAX_PARTS: Final = 16
-"""Media in one request."""
+"""Media parts in one request."""
 MAX_TOTAL_BYTES: Final = 33_554_432
-"""Bytes of one request that are held in memory: those that came with it, and those that were fetched for it."""
+"""Bytes of media that one request may hold in memory, inline and fetched together."""
 MAX_URL: Final = 8_192
 MAX_REF: Final = 512
 
@@ -43,16 +43,17 @@ PART_TYPES: Final[dict[str, Modality]] = {
     "document": "document",
     "file": "document",
 }
-"""media-41 (RFC 0091, readings): types of parts; checks of hosts call documents `file`."""
+"""media-41 (RFC 0091, readings): the modality of each part type. `file` is the conformance suite's name for
+documents."""
 PART_SOURCES: Final[dict[str, PartSource]] = {
     "url": "url",
     "mediaRef": "mediaRef",
     "data": "data",
     "dataBase64": "data",
 }
-"""media-41: members that say where the bytes are; checks of hosts call `data` otherwise."""
+"""media-41: members that hold the source of a part. `dataBase64` is the conformance suite's name for `data`."""
 
-_PLURALS: Final[dict[Modality, str]] = {"image": "images", "audio": "sound", "document": "documents"}
+_PLURALS: Final[dict[Modality, str]] = {"image": "images", "audio": "audio", "document": "documents"}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
@@ -61,7 +62,7 @@ class TextInput(msgspec.Struct, frozen=True):
 
 
 class MediaInput(msgspec.Struct, frozen=True):
-    """Something that is not text, as a message names it. `value` is a URL, a mediaRef, or the bytes themselves."""
+    """A media part of a message. `value` is a URL, a mediaRef, or the bytes themselves."""
 
     modality: Modality
     media_type: str
@@ -71,8 +72,8 @@ class MediaInput(msgspec.Struct, frozen=True):
 
 
 class AssetInput(msgspec.Struct, frozen=True):
-    """An asset that is shown as what it is, which is known once it is found. No document says this: it is made by the
-    host of what stands beside a prompt. `modality` is what it is said to be, if anybody says."""
+    """An asset whose media type is not known until it has been found. The host creates these parts from the media that
+    accompanies a prompt; they never come from a document. `modality` is the declared modality, if there is one."""
 
     media_ref: str
     modality: Modality | None = None
@@ -80,21 +81,22 @@ class AssetInput(msgspec.Struct, frozen=True):
 
 
 class InvalidPart(msgspec.Struct, frozen=True):
-    """Something beside a prompt that is no part: why, and the member that is missing or wrong."""
+    """Media for a prompt that is not a valid part: the reason, and the missing or invalid member."""
 
     message: str
     member: str = ""
 
 
 _NO_PART: Final = InvalidPart(
-    "What is shown is a mediaRef, or an object with one, or with mimeType and one of url and data."
+    "A media item must be a mediaRef, an object with a mediaRef, or an object with a mimeType and one of url and data."
 )
-_NO_TYPE: Final = InvalidPart("Media that are no asset of the tenant need their mimeType.", "mimeType")
-_NO_REF: Final = InvalidPart("A mediaRef is a text.", "mediaRef")
+_NO_TYPE: Final = InvalidPart("Media that is not an asset of the tenant needs a mimeType.", "mimeType")
+_NO_REF: Final = InvalidPart("A mediaRef must be a string.", "mediaRef")
 
 
 class PartError(msgspec.Struct, frozen=True):
-    """Why a message cannot be shown to a model. The code is one of the wire's; the words repeat nothing of it."""
+    """Why a message cannot be sent to a model. `code` is an error code of the wire; `message` quotes nothing of the
+    content."""
 
     code: Literal["unsupported_modality", "validation_error", "payload_too_large"]
     message: str
@@ -108,35 +110,41 @@ InputPart = TextInput | MediaInput | AssetInput
 def parse_content(
     content: Any, offered: frozenset[Modality], most_bytes: int, pointer: str = ""
 ) -> tuple[InputPart, ...] | PartError:
-    """The parts of one message, checked; `pointer` is where it stands."""
-    found = parse_contents([(pointer, content)], offered, most_bytes)
-    return found if isinstance(found, PartError) else found[0]
+    """Check and parse the content of one message, which is at `pointer`."""
+    result = parse_contents([(pointer, content)], offered, most_bytes)
+    return result if isinstance(result, PartError) else result[0]
 
 
 def parse_contents(
     contents: Sequence[tuple[str, Any]], offered: frozenset[Modality], most_bytes: int
 ) -> list[tuple[InputPart, ...]] | PartError:
-    """media-40 (RFC 0091, order of checks): the parts of all messages of a request, by their pointers: modality before
-    shape before size. A text is one part."""
-    listed = [(f"{at}/{index}", part) for at, given in contents if is_array(given) for index, part in enumerate(given)]
-    wrong = (
-        _check_modalities(listed, offered)
-        or _check_shapes(contents, listed, most_bytes)
-        or _check_sizes(listed, most_bytes)
+    """media-40 (RFC 0091, order of checks): check and parse the contents of all messages of a request, each given with
+    its pointer.
+
+    Modalities are checked before shapes, and shapes before sizes. A string is one text part. `offered` holds the
+    modalities that the model accepts, `most_bytes` is the limit per part.
+    """
+    parts = [
+        (f"{at}/{index}", part) for at, content in contents if is_array(content) for index, part in enumerate(content)
+    ]
+    error = (
+        _check_modalities(parts, offered)
+        or _check_shapes(contents, parts, most_bytes)
+        or _check_sizes(parts, most_bytes)
     )
-    if wrong is not None:
-        return wrong
+    if error is not None:
+        return error
     return [
-        (TextInput(given),)
-        if isinstance(given, str)
-        else tuple(_build_part(f"{at}/{index}", part) for index, part in enumerate(given))
-        for at, given in contents
+        (TextInput(content),)
+        if isinstance(content, str)
+        else tuple(_build_part(f"{at}/{index}", part) for index, part in enumerate(content))
+        for at, content in contents
     ]
 
 
 def plain_text(content: Any) -> str | None:
-    """ai-03 (RFC 0091, parts of messages): the text of a message of nothing but text, its parts joined line by line;
-    None if there is anything else in it."""
+    """ai-03 (RFC 0091, parts of messages): the text of a message that has only text parts, joined by line breaks; None
+    if it has any other part."""
     if isinstance(content, str):
         return content
     if not is_array(content):
@@ -146,66 +154,71 @@ def plain_text(content: Any) -> str | None:
 
 
 def input_family(modalities: frozenset[Modality], max_bytes_per_part: int) -> dict[str, Any] | None:
-    """media-42 (RFC 0091, aiProviders.input): what discovery says, from the values that parts are checked by; None if
-    models take text alone."""
+    """media-42 (RFC 0091, aiProviders.input): the block of discovery, from the same values that parts are checked
+    against; None if models accept only text."""
     if not modalities:
         return None
-    taken = [modality for modality in MODALITIES if modality in modalities]
-    return {"modalities": ["text", *taken], "maxBytesPerPart": max_bytes_per_part}
+    offered = [modality for modality in MODALITIES if modality in modalities]
+    return {"modalities": ["text", *offered], "maxBytesPerPart": max_bytes_per_part}
 
 
-def normalize_part(given: Any) -> Any:
-    """media-50 (host): a part as it may stand beside a prompt. What has no type is a reference to media, as uploads and
-    nodes give it: its `mediaRef` and `mimeType` count, and the type follows from them. A mediaRef needs neither."""
-    if isinstance(given, str):
-        return AssetInput(given) if media_ref_digest(given) is not None else _NO_PART
-    if not is_object(given):
+def normalize_part(item: Any) -> Any:
+    """media-50 (host): the message part for one media item of a prompt.
+
+    An object without a `type` is a media reference, as uploads and nodes return it. Only its source and `mimeType` are
+    used, and the type of the part follows from the `mimeType`. A mediaRef needs neither type nor `mimeType`.
+    """
+    if isinstance(item, str):
+        return AssetInput(item) if media_ref_digest(item) is not None else _NO_PART
+    if not is_object(item):
         return _NO_PART
-    if given.get("mimeType") in (None, ""):
-        return _untyped_part(given)
-    if "type" in given or not isinstance(given["mimeType"], str):
-        return given if "type" in given else _NO_TYPE
-    sources = ("mediaRef",) if "mediaRef" in given else tuple(PART_SOURCES)
-    media = {name: given[name] for name in ("mimeType", *sources) if name in given}
-    return {"type": part_type(canonical_media_type(given["mimeType"])), **media}
+    if item.get("mimeType") in (None, ""):
+        return _untyped_part(item)
+    if "type" in item or not isinstance(item["mimeType"], str):
+        return item if "type" in item else _NO_TYPE
+    sources = ("mediaRef",) if "mediaRef" in item else tuple(PART_SOURCES)
+    media = {name: item[name] for name in ("mimeType", *sources) if name in item}
+    return {"type": part_type(canonical_media_type(item["mimeType"])), **media}
 
 
-def _untyped_part(given: dict[str, Any]) -> Any:
-    named = [name for name in PART_SOURCES if name in given]
-    if "type" in given:
-        # A part, of which only the media type may be missing.
-        modality = PART_TYPES.get(given["type"]) if isinstance(given["type"], str) else None
-        known = named == ["mediaRef"] and modality is not None and isinstance(given["mediaRef"], str)
-        return AssetInput(given["mediaRef"], modality) if known else given
-    if "mediaRef" in given:
-        return AssetInput(given["mediaRef"]) if isinstance(given["mediaRef"], str) else _NO_REF
-    return _NO_TYPE if named else _NO_PART
+def _untyped_part(item: dict[str, Any]) -> Any:
+    sources = [name for name in PART_SOURCES if name in item]
+    if "type" in item:
+        # A part that may lack only its media type. `_check_shape` reports anything else that is missing.
+        modality = PART_TYPES.get(item["type"]) if isinstance(item["type"], str) else None
+        is_asset = sources == ["mediaRef"] and modality is not None and isinstance(item["mediaRef"], str)
+        return AssetInput(item["mediaRef"], modality) if is_asset else item
+    if "mediaRef" in item:
+        return AssetInput(item["mediaRef"]) if isinstance(item["mediaRef"], str) else _NO_REF
+    return _NO_TYPE if sources else _NO_PART
 
 
-def resolve_asset_part(named: AssetInput, media_type: str, offered: frozenset[Modality]) -> MediaInput | PartError:
-    """media-50: an asset as it is shown, by the media type that it was found to have."""
-    modality = named.modality or PART_TYPES.get(part_type(media_type))
+def resolve_asset_part(asset: AssetInput, media_type: str, offered: frozenset[Modality]) -> MediaInput | PartError:
+    """media-50: the part for an asset, once its media type is known."""
+    modality = asset.modality or PART_TYPES.get(part_type(media_type))
     if modality is None or modality not in offered:
-        return unsupported_modality(modality, named.pointer)
+        return unsupported_modality(modality, asset.pointer)
     if part_media_type(modality, media_type) is None:
-        return PartError("validation_error", "The asset is not of the type that the part says.", named.pointer)
-    return MediaInput(modality, media_type, "mediaRef", named.media_ref, named.pointer)
+        return PartError(
+            "validation_error", "The media type of the asset does not match the type of the part.", asset.pointer
+        )
+    return MediaInput(modality, media_type, "mediaRef", asset.media_ref, asset.pointer)
 
 
 def part_type(media_type: str) -> str:
-    """The type of the part that shows it; there is none for films."""
+    """The part type for a media type. The result `video` is not a valid part type: no model accepts it."""
     family = media_type.partition("/")[0]
     return family if family in ("image", "audio", "video") else "document"
 
 
-def _check_modalities(listed: list[tuple[str, Any]], offered: frozenset[Modality]) -> PartError | None:
-    for at, part in listed:
+def _check_modalities(parts: list[tuple[str, Any]], offered: frozenset[Modality]) -> PartError | None:
+    for at, part in parts:
         if isinstance(part, AssetInput) and part.modality is None and not offered:
-            # Whatever the asset is.
-            return PartError("unsupported_modality", "The model takes nothing but text.", at)
+            # No modality is offered, so the unknown type of the asset does not matter.
+            return PartError("unsupported_modality", "The model accepts only text.", at)
         kind = part.modality if isinstance(part, AssetInput) else part.get("type") if is_object(part) else None
         if not isinstance(kind, str) or kind == "text":
-            # Without a type it is no part at all, which is a matter of shape.
+            # A part without a type is malformed, which the next stage reports.
             continue
         modality = PART_TYPES.get(kind)
         if modality not in offered:
@@ -214,65 +227,72 @@ def _check_modalities(listed: list[tuple[str, Any]], offered: frozenset[Modality
 
 
 def unsupported_modality(modality: Modality | None, pointer: str) -> PartError:
-    """`modality` is None for what no model takes."""
+    """The error for a modality that the model does not accept. Pass None for a type that no model accepts."""
     what = "parts of this type" if modality is None else _PLURALS[modality]
-    return PartError("unsupported_modality", f"The model takes no {what}.", pointer)
+    return PartError("unsupported_modality", f"The model does not accept {what}.", pointer)
 
 
 def _check_shapes(
-    contents: Sequence[tuple[str, Any]], listed: list[tuple[str, Any]], most_bytes: int
+    contents: Sequence[tuple[str, Any]], parts: list[tuple[str, Any]], most_bytes: int
 ) -> PartError | None:
-    for at, given in contents:
-        if not isinstance(given, str) and not is_array(given):
-            return PartError("validation_error", "The content of a message is a text, or a list of parts.", at)
-    return next(filter(None, (_check_shape(at, part, most_bytes) for at, part in listed)), None)
+    for at, content in contents:
+        if not isinstance(content, str) and not is_array(content):
+            return PartError("validation_error", "The content of a message must be a string or an array of parts.", at)
+    return next(filter(None, (_check_shape(at, part, most_bytes) for at, part in parts)), None)
 
 
 def _check_shape(at: str, part: Any, most_bytes: int) -> PartError | None:
-    """media-43 (RFC 0091, shape): a text, or a media type of the modality and exactly one source."""
+    """media-43 (RFC 0091, shape): a part has a text, or a media type of its modality and exactly one source."""
     if isinstance(part, InvalidPart):
         return PartError("validation_error", part.message, f"{at}/{part.member}" if part.member else at)
     if isinstance(part, AssetInput):
         return None if part.media_ref and len(part.media_ref) <= MAX_REF else _invalid_source(f"{at}/mediaRef")
     if not is_object(part) or not isinstance(part.get("type"), str):
-        return PartError("validation_error", "A part is an object with a type.", at)
+        return PartError("validation_error", "A part must be an object with a type.", at)
     if part["type"] == "text":
         if not isinstance(part.get("text"), str):
-            return PartError("validation_error", "A text part of a message has no text.", f"{at}/text")
+            return PartError("validation_error", "A text part must have a text.", f"{at}/text")
         return None
     if part_media_type(PART_TYPES[part["type"]], part.get("mimeType")) is None:
-        message = "A part that is no text has a mimeType, which is one of its type."
+        message = "A media part must have a mimeType that matches its type."
         return PartError("validation_error", message, f"{at}/mimeType")
-    named = [name for name in PART_SOURCES if name in part]
-    if len(named) != 1:
-        return PartError("validation_error", "A part that is no text has exactly one of url, mediaRef and data.", at)
-    name, value = named[0], part[named[0]]
-    longest = {"url": MAX_URL, "mediaRef": MAX_REF}.get(PART_SOURCES[name])
+    sources = [name for name in PART_SOURCES if name in part]
+    if len(sources) != 1:
+        return PartError("validation_error", "A media part must have exactly one of url, mediaRef and data.", at)
+    name, value = sources[0], part[sources[0]]
+    max_length = {"url": MAX_URL, "mediaRef": MAX_REF}.get(PART_SOURCES[name])
     if PART_SOURCES[name] == "data" and isinstance(value, bytes) and value:
-        # From a node of this host: no document holds bytes.
+        # Only a node of this host can pass bytes; JSON has none.
         return None
-    if not isinstance(value, str) or not value or (longest is not None and len(value) > longest):
+    if not isinstance(value, str) or not value or (max_length is not None and len(value) > max_length):
         return _invalid_source(f"{at}/{name}")
-    # What is too long is refused for that, and never read to its end.
-    whole = len(value) % 4 == 0
-    if PART_SOURCES[name] == "data" and _decoded_size(value) <= most_bytes and not (whole and _BASE64.fullmatch(value)):
-        return PartError("validation_error", "The data of a part are no base64.", f"{at}/{name}")
+    # Data over the limit is left for `_check_sizes`, which rejects it without reading it.
+    has_full_groups = len(value) % 4 == 0
+    if (
+        PART_SOURCES[name] == "data"
+        and _decoded_size(value) <= most_bytes
+        and not (has_full_groups and _BASE64.fullmatch(value))
+    ):
+        return PartError("validation_error", "The data of a part must be base64.", f"{at}/{name}")
     return None
 
 
 def _invalid_source(pointer: str) -> PartError:
-    message = "The source of a part is a text that is not empty, and not longer than it may be."
+    message = (
+        "The source of a part must be a non-empty string. "
+        f"A url has at most {MAX_URL} characters, a mediaRef at most {MAX_REF}."
+    )
     return PartError("validation_error", message, pointer)
 
 
-def _check_sizes(listed: list[tuple[str, Any]], most_bytes: int) -> PartError | None:
-    """media-44 (RFC 0091, maxBytesPerPart): by the length of the text alone, before anything is decoded."""
+def _check_sizes(parts: list[tuple[str, Any]], most_bytes: int) -> PartError | None:
+    """media-44 (RFC 0091, maxBytesPerPart): check sizes by the length of the base64, before anything is decoded."""
     total = media = 0
-    for at, part in listed:
+    for at, part in parts:
         is_media = isinstance(part, AssetInput) or part["type"] != "text"
         media += is_media
         if media > MAX_PARTS:
-            message = f"At most {MAX_PARTS} parts of a request are no text."
+            message = f"A request may have at most {MAX_PARTS} media parts."
             return PartError("payload_too_large", message, at, {"limit": MAX_PARTS})
         if isinstance(part, AssetInput) or not is_media:
             continue
@@ -282,10 +302,10 @@ def _check_sizes(listed: list[tuple[str, Any]], most_bytes: int) -> PartError | 
         size = _decoded_size(part[name])
         total += size
         if size > most_bytes:
-            message = f"At most {most_bytes} bytes are taken in one part."
+            message = f"A part may have at most {most_bytes} bytes."
             return PartError("payload_too_large", message, f"{at}/{name}", {"limit": most_bytes})
         if total > MAX_TOTAL_BYTES:
-            message = f"At most {MAX_TOTAL_BYTES} bytes are taken in one request."
+            message = f"The media of a request may have at most {MAX_TOTAL_BYTES} bytes."
             return PartError("payload_too_large", message, f"{at}/{name}", {"limit": MAX_TOTAL_BYTES})
     return None
 
@@ -297,7 +317,7 @@ def _build_part(at: str, part: Any) -> InputPart:
         return TextInput(part["text"])
     modality = PART_TYPES[part["type"]]
     media_type = part_media_type(modality, part["mimeType"])
-    assert media_type is not None, "its shape was checked"
+    assert media_type is not None, "_check_shapes runs before _build_part"
     name = next(name for name in PART_SOURCES if name in part)
     source = PART_SOURCES[name]
     value = part[name]
@@ -305,37 +325,38 @@ def _build_part(at: str, part: Any) -> InputPart:
     return MediaInput(modality, media_type, source, decoded, at)
 
 
-def part_media_type(modality: Modality, given: Any) -> str | None:
-    """The one name of the media type of a part; None if it is none, or none of that modality."""
-    if not isinstance(given, str):
+def part_media_type(modality: Modality, declared: Any) -> str | None:
+    """The canonical media type of a part; None if it is malformed or does not belong to the modality."""
+    if not isinstance(declared, str):
         return None
-    name = canonical_media_type(given)
-    if name == UNKNOWN_TYPE and given.partition(";")[0].strip().lower() != UNKNOWN_TYPE:
+    name = canonical_media_type(declared)
+    if name == UNKNOWN_TYPE and declared.partition(";")[0].strip().lower() != UNKNOWN_TYPE:
         return None
     return name if modality == "document" or name.startswith(f"{modality}/") else None
 
 
 def _decoded_size(text: str | bytes) -> int:
-    """How many bytes a base64 text stands for, if it is one."""
+    """The number of bytes in a base64 text."""
     if isinstance(text, bytes):
         return len(text)
     return len(text) // 4 * 3 - text.endswith("=") - text.endswith("==")
 
 
 DISPLAYS: Final = {kind: kind.removeprefix("media.") for kind in MEDIA_KINDS}
-"""media-81 (RFC 0055 B): how each kind is displayed."""
+"""media-81 (RFC 0055 B): the `display` of each media kind."""
 MAX_ALT: Final = 2_000
-"""Characters of a description or a title; more is cut."""
+"""Characters of a description or a title. Longer ones are cut."""
 
 
 def rendering_hint(kind: str, payload: dict[str, Any], title: str = "") -> dict[str, Any]:
-    """media-81 (RFC 0055 B): the hint for those who show it, made from what the payload says."""
-    told = {"mimeType": payload.get("mimeType"), "alt": payload.get("alt"), "title": title}
-    return {"display": DISPLAYS[kind], **{name: text for name, text in told.items() if text}}
+    """media-81 (RFC 0055 B): the rendering hint for a media payload."""
+    members = {"mimeType": payload.get("mimeType"), "alt": payload.get("alt"), "title": title}
+    return {"display": DISPLAYS[kind], **{name: text for name, text in members.items() if text}}
 
 
 def mirror_hint(document: dict[str, Any]) -> dict[str, Any]:
-    """media-82 (RFC 0055 B): an envelope of media whose payload and hint say the same, wherever only one says it."""
+    """media-82 (RFC 0055 B): a media envelope whose payload and rendering hint agree. A member that only one of them
+    has is copied to the other; if both have it, the payload's value is used."""
     payload, meta = document.get("payload"), document.get("meta", {})
     hint: Any = meta.get("rendering", {}) if is_object(meta) else None
     if not is_object(payload) or not is_object(meta) or not is_object(hint):
@@ -344,13 +365,14 @@ def mirror_hint(document: dict[str, Any]) -> dict[str, Any]:
         if name not in payload and isinstance(hint.get(name), str):
             payload = {**payload, name: hint[name]}
     title = hint.get("title")
-    shown = {**hint, **rendering_hint(document["type"], payload, title if isinstance(title, str) else "")}
-    return {**document, "payload": payload, "meta": {**meta, "rendering": shown}}
+    full_hint = {**hint, **rendering_hint(document["type"], payload, title if isinstance(title, str) else "")}
+    return {**document, "payload": payload, "meta": {**meta, "rendering": full_hint}}
 
 
 def check_media_url(payload: dict[str, Any]) -> OutcomeDetail | None:
-    """media-83 (RFC 0055 C): what is no web address is no URL of media in a run; bytes go inline by base64 alone."""
+    """media-83 (RFC 0055 C): the URL of media must be an http or https URL. Inline bytes are allowed only in `base64`,
+    not in a data URL."""
     if payload.get("url", "https://").startswith(("https://", "http://")):
         return None
-    message = "must begin with https:// or http://; send bytes as base64"
+    message = "must begin with https:// or http://; send inline bytes in `base64`"
     return OutcomeDetail("/payload/url", "#/properties/url", "pattern", message)

@@ -1,7 +1,7 @@
 """The answer of a model, its record in `weftwork.model.answered`, and the chunks in which it is streamed.
 
-Providers split characters between chunks, and not everything they send is Unicode. What a strict JSON reader would
-reject is replaced before it is used or recorded.
+Providers may split a character between two chunks, and may send text that is not valid Unicode. Characters that a
+strict JSON reader would reject are replaced before the text is used or recorded.
 
 Sources: readings (Model calls), RFC 0094 D, OpenWOP stream-modes (messages).
 """
@@ -18,18 +18,16 @@ from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.run.model_payloads import ModelAnswered
 
 StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
-"""Why a model stopped, in one vocabulary for all providers. `content-filter` is every refusal and safety stop."""
+"""Why a model stopped, in one vocabulary for all providers. `content-filter` covers every refusal and safety stop."""
 
 
 class TokenUsage(msgspec.Struct, frozen=True):
-    """What a call is billed by."""
-
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class ModelAnswer(msgspec.Struct, frozen=True):
-    """All that a model said in one call."""
+    """The result of one model call."""
 
     text: str
     stop: StopReason
@@ -37,20 +35,21 @@ class ModelAnswer(msgspec.Struct, frozen=True):
     model: str
     usage: TokenUsage = TokenUsage()
     detail: str = ""
-    """The provider's own word for the reason: max_tokens, length, stop_sequence, safety."""
+    """The provider's own name for the stop reason, such as max_tokens, length, stop_sequence or safety."""
     refusal: str | None = None
     safety_category: str | None = None
     tool_calls: tuple[dict[str, Any], ...] = ()
     media: tuple[dict[str, Any], ...] = ()
-    """What it made beside its text, kept as assets: {kind, mediaRef, bytes, mimeType?, alt?, name?}."""
+    """Media that the model generated, stored as assets: {kind, mediaRef, bytes, mimeType?, alt?, name?}."""
     shown: tuple[str, ...] = ()
-    """The mediaRef of each asset that it was shown."""
+    """The mediaRef of each asset in the request."""
     turn: str = "0"
-    """Which answer in this entry of its node it is: the same whenever the entry comes to it."""
+    """The position of the answer within one execution of its node. A repeated execution gives each answer the same
+    position."""
 
 
 class ModelFault(msgspec.Struct, frozen=True):
-    """Why no answer came."""
+    """Why a call returned no answer."""
 
     code: str
     message: str
@@ -58,9 +57,9 @@ class ModelFault(msgspec.Struct, frozen=True):
 
 
 def answer_record(node_id: str, call: str, answer: ModelAnswer) -> ModelAnswered:
-    """model-01 (readings, Model calls): all that a node makes of an answer can be made of its record again.
+    """model-01 (readings, Model calls): the record holds everything that a node needs to process the answer again.
 
-    Of a refusal no word is needed for that: models refuse by quoting what they were asked.
+    The text of a refusal is left out: it is not needed for that, and models often quote the prompt when they refuse.
     """
     refused = answer.refusal is not None or answer.stop == "content-filter"
     return ModelAnswered(
@@ -81,7 +80,7 @@ def answer_record(node_id: str, call: str, answer: ModelAnswer) -> ModelAnswered
 
 
 def answer_from_record(record: dict[str, Any], turn: str) -> ModelAnswer:
-    """The answer again; `turn` is its place in this entry of the node."""
+    """Rebuild an answer from its record. `turn` is its position within the execution of the node."""
     return ModelAnswer(
         record["text"],
         record["stop"],
@@ -99,15 +98,16 @@ def answer_from_record(record: dict[str, Any], turn: str) -> ModelAnswer:
 
 
 def fault_record(node_id: str, call: str, fault: ModelFault) -> ModelAnswered:
-    """model-01: that no answer came is recorded where the node may go on without it."""
-    told = {"code": fault.code, "message": fault.message, "retryable": fault.retryable}
-    return ModelAnswered(node_id, call, fault=told)
+    """model-01: record a failed call. Needed if the node can continue without the answer, because a repeated execution
+    must then see the same failure."""
+    members = {"code": fault.code, "message": fault.message, "retryable": fault.retryable}
+    return ModelAnswered(node_id, call, fault=members)
 
 
 def fault_from_record(record: dict[str, Any]) -> ModelFault | None:
-    """Why no answer came, if that is what was recorded."""
-    told = record.get("fault")
-    return None if told is None else ModelFault(told["code"], told["message"], told["retryable"])
+    """The recorded failure of a call; None if the record holds an answer."""
+    members = record.get("fault")
+    return None if members is None else ModelFault(members["code"], members["message"], members["retryable"])
 
 
 CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
@@ -116,13 +116,13 @@ CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
     "content-filter": "content_filter",
     "tool-call": "tool_calls",
 }
-"""Why a model stopped, in the words of a chunk; another reason has none."""
+"""The `finishReason` of a chunk for each stop reason. `other` has none."""
 
 
 def last_chunk_meta(
     provider: str, model: str, reason: StopReason, usage: TokenUsage, tool_calls: tuple[dict[str, Any], ...]
 ) -> dict[str, Any]:
-    """evt-08 (OpenWOP stream-modes): the last chunk says why the model stopped, and what it used."""
+    """evt-08 (OpenWOP stream-modes): the `meta` of the last chunk, with the finish reason and the token usage."""
     meta: dict[str, Any] = {"provider": provider, "model": model}
     if reason in CHUNK_FINISH_REASONS:
         meta["finishReason"] = CHUNK_FINISH_REASONS[reason]
@@ -140,20 +140,21 @@ _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 
 def clean_text(text: str) -> str:
-    """model-02 (host): the text with U+FFFD for every half of a character that stands alone, and for NUL."""
+    """model-02 (host): replace every unpaired surrogate and every NUL by U+FFFD."""
     if text.isascii():
         return text.replace("\0", "\ufffd")
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole.replace("\0", "\ufffd")
 
 
-def clean_struct(told: _StructT) -> _StructT:
-    members = ((name, getattr(told, name)) for name in told.__struct_fields__)
-    return msgspec.structs.replace(told, **{name: clean_text(each) for name, each in members if isinstance(each, str)})
+def clean_struct(value: _StructT) -> _StructT:
+    """The struct with `clean_text` applied to each of its members that is a string."""
+    members = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    return msgspec.structs.replace(value, **{name: clean_text(each) for name, each in members if isinstance(each, str)})
 
 
 def is_encodable(value: Any) -> bool:
-    """Whether a value can be written down, and read again by a strict reader."""
+    """Whether the value can be encoded as JSON that the strict decoder accepts."""
     try:
         decode(encode_stored(value))
     except (ClientFault, TypeError, ValueError, RecursionError):
@@ -163,12 +164,13 @@ def is_encodable(value: Any) -> bool:
 
 @dataclass(slots=True)
 class SurrogateJoiner:
-    """Puts characters together that come in two pieces."""
+    """Joins surrogate pairs that are split between two chunks of a stream."""
 
     _half: str = ""
 
     def join(self, piece: str, last: bool = False) -> str:
-        """The piece, clean, with the half before it and without a half at its end, if more can follow."""
+        """The chunk with invalid characters replaced. A high surrogate at its end is held back for the next chunk,
+        unless this is the `last` one."""
         text, self._half = self._half + piece, ""
         if not last and "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]

@@ -1,4 +1,4 @@
-"""Composes prompts: from a template and the values of its variables to the text for the model and the visible text.
+"""Composes prompts: fills the variables of a template, once for the model and once, without secrets, for events.
 
 Sources: RFC 0027 A, E and G.
 """
@@ -21,23 +21,23 @@ _PATH_STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[([0-9]{1,9})\]", re.ASCI
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """What a variable stands for."""
+    """The value of a variable."""
 
     value: Any
     untrusted: bool = False
     hidden: bool = False
-    """Whether nobody but the model may see it."""
+    """Whether only the model may see the value. Events show a redaction marker instead."""
 
 
 class UnboundVariable(msgspec.Struct, frozen=True):
-    """A variable that keeps a template from being composed: nothing is bound to it, or something of another type."""
+    """A variable that prevents composition: it is required and has no value, or its value has the wrong type."""
 
     name: str
     code: str
 
 
 class ComposedPrompt(msgspec.Struct, frozen=True):
-    """A text for the model, and the same as events may show it."""
+    """A composed prompt: `text` for the model, and `visible_text`, without hidden values, for events."""
 
     text: str
     visible_text: str
@@ -53,43 +53,43 @@ class ComposedPrompt(msgspec.Struct, frozen=True):
 def compose(
     template: PromptTemplate, text: str, overrides: dict[str, Any], find: Callable[[PromptVariable], Binding | None]
 ) -> ComposedPrompt | UnboundVariable:
-    """prompt-05 (RFC 0027 A): the text, which is the template's own or one instead of it, with its places filled in.
+    """prompt-05 (RFC 0027 A): fill the placeholders of `text`, which is the template's text or its replacement.
 
-    `overrides` win over what `find` binds. A place that the template does not declare is an optional input. What is
-    filled in is not looked at again.
+    `overrides` take precedence over the bindings of `find`. A placeholder that the template does not declare is an
+    optional input. Values are inserted literally: placeholders inside them are not expanded.
     """
     declared = {each.name: each for each in template.variables}
-    named = [found[1] or found[2] for found in _PLACEHOLDER.finditer(text)]
-    undeclared = dict.fromkeys(name for name in named if name not in declared)
-    bound: dict[str, Binding] = {}
+    placeholders = [match[1] or match[2] for match in _PLACEHOLDER.finditer(text)]
+    undeclared = dict.fromkeys(name for name in placeholders if name not in declared)
+    bindings: dict[str, Binding] = {}
     for variable in (*template.variables, *(PromptVariable(name) for name in undeclared)):
-        found = _bind(variable, overrides, find)
-        if variable.required and found is None:
+        binding = _bind(variable, overrides, find)
+        if variable.required and binding is None:
             return UnboundVariable(variable.name, "prompt_variable_unresolved")
-        if found is None:
+        if binding is None:
             continue
-        if variable.name in declared and not has_type(found.value, variable.type):
+        if variable.name in declared and not has_type(binding.value, variable.type):
             return UnboundVariable(variable.name, "prompt_variable_invalid")
-        bound[variable.name] = found
-    shown = {name: _visible_value(name, each) for name, each in bound.items()}
+        bindings[variable.name] = binding
+    visible = {name: _visible_value(name, each) for name, each in bindings.items()}
     return ComposedPrompt(
-        text=_substitute(text, {name: _prompt_text(each) for name, each in bound.items()}),
+        text=_substitute(text, {name: _prompt_text(each) for name, each in bindings.items()}),
         visible_text=_substitute(
-            text, {name: _prompt_text(Binding(shown[name], each.untrusted)) for name, each in bound.items()}
+            text, {name: _prompt_text(Binding(visible[name], each.untrusted)) for name, each in bindings.items()}
         ),
-        bindings=shown,
-        hashes={name: prompt_hash(_value_text(value)) for name, value in shown.items()},
-        untrusted=any(each.untrusted for each in bound.values()),
+        bindings=visible,
+        hashes={name: prompt_hash(_value_text(value)) for name, value in visible.items()},
+        untrusted=any(each.untrusted for each in bindings.values()),
     )
 
 
 def prompt_hash(text: str) -> str:
-    """prompt-06 (RFC 0027 G): the digest of what may be seen, never of what may not."""
+    """prompt-06 (RFC 0027 G): the SHA-256 of a visible text. Hidden values must never be hashed."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def extract_path(value: Any, path: str) -> Any:
-    """What stands at a path like `$.a.b[0]` in a value; None if nothing does, or the path is of another form."""
+    """The value at a path such as `$.a.b[0]`; None if there is no such value or the path is malformed."""
     rest = path.removeprefix("$")
     at = 0
     while at < len(rest):
@@ -109,27 +109,27 @@ def extract_path(value: Any, path: str) -> Any:
 def _bind(
     variable: PromptVariable, overrides: dict[str, Any], find: Callable[[PromptVariable], Binding | None]
 ) -> Binding | None:
-    """None where there is no value; null is none."""
+    """The binding of a variable: its override, the value from `find`, or its default. A null counts as no value."""
     if overrides.get(variable.name) is not None:
         return Binding(overrides[variable.name], hidden=variable.source == "secret")
-    found = find(variable)
-    if found is not None and variable.extract_path is not None:
-        found = msgspec.structs.replace(found, value=extract_path(found.value, variable.extract_path))
-    if found is not None and found.value is not None:
-        return found
+    binding = find(variable)
+    if binding is not None and variable.extract_path is not None:
+        binding = msgspec.structs.replace(binding, value=extract_path(binding.value, variable.extract_path))
+    if binding is not None and binding.value is not None:
+        return binding
     default = variable.default_value
     return Binding(default) if default is not msgspec.UNSET and default is not None else None
 
 
-def _visible_value(name: str, bound: Binding) -> Any:
-    """prompt-07 (RFC 0027 G): what is secret is told by its name."""
-    return redaction_marker(name) if bound.hidden else bound.value
+def _visible_value(name: str, binding: Binding) -> Any:
+    """prompt-07 (RFC 0027 G): a hidden value is shown as a redaction marker with the variable's name."""
+    return redaction_marker(name) if binding.hidden else binding.value
 
 
-def _prompt_text(bound: Binding) -> str:
-    """prompt-08 (RFC 0027 G): content from outside stands between marks."""
-    text = _value_text(bound.value)
-    return wrap_untrusted(text, type="prompt-variable") if bound.untrusted else text
+def _prompt_text(binding: Binding) -> str:
+    """prompt-08 (RFC 0027 G): untrusted content is wrapped in markers."""
+    text = _value_text(binding.value)
+    return wrap_untrusted(text, type="prompt-variable") if binding.untrusted else text
 
 
 def _value_text(value: Any) -> str:
@@ -137,4 +137,4 @@ def _value_text(value: Any) -> str:
 
 
 def _substitute(text: str, values: dict[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: values.get(found[1] or found[2], ""), text)
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1] or match[2], ""), text)

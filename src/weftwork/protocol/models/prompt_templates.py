@@ -1,4 +1,4 @@
-"""Prompt templates: named, versioned texts with variables; references to them; which ones a node uses.
+"""Prompt templates: versioned texts with variables, references to them, and the selection of templates for a node.
 
 Sources: RFC 0027 A (templates) and B (references), RFC 0029.
 """
@@ -16,7 +16,7 @@ from weftwork.protocol.json.values import is_array, is_object
 PromptKind = Literal["system", "user", "few-shot", "schema-hint"]
 PROMPT_KINDS: Final[tuple[PromptKind, ...]] = ("system", "user", "few-shot", "schema-hint")
 PROMPT_ORDER: Final[tuple[PromptKind, ...]] = ("system", "schema-hint", "few-shot", "user")
-"""In which a model is told them."""
+"""The order in which the templates are sent to a model."""
 SINGLE_REF_MEMBERS: Final[dict[PromptKind, str]] = {
     "system": "systemPromptRef",
     "schema-hint": "schemaHintPromptRef",
@@ -25,14 +25,14 @@ SINGLE_REF_MEMBERS: Final[dict[PromptKind, str]] = {
 """The members of a node's config that hold one reference."""
 FEW_SHOT: Final = "fewShotPromptRefs"
 ADDITIONAL: Final = "additionalPromptRefs"
-"""Lists of references; those of the second are of whatever kind their templates are."""
+"""Members that hold lists of references. For ADDITIONAL, the kind of each template applies."""
 REF_MEMBERS: Final = (*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL)
 MAX_REFS: Final = 32
-"""In a list."""
+"""References in one list."""
 
 MAX_TEMPLATE_BYTES: Final = 65_536
 VARIABLE_SOURCES: Final = ("input", "variable", "context")
-"""Where values come from that are bound to variables. Secrets are none of them: this host keeps none."""
+"""Sources of variable values. `secret` is not supported, because this host stores no secrets."""
 
 _TEMPLATE_ID: Final = "[a-z0-9][a-z0-9._-]{0,127}"
 _REF_VERSION: Final = r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
@@ -41,23 +41,21 @@ _VERSION_PARTS: Final = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z
 
 
 class PromptRef(msgspec.Struct, frozen=True):
-    """Names a template; without a version its highest one."""
+    """A reference to a template. Without a version it refers to the highest one."""
 
     template_id: str
     version: str | None = None
     library_id: str | None = None
     overrides: dict[str, Any] = {}
-    """Values of its variables, over whatever else would be bound to them."""
+    """Values of variables. They take precedence over all other bindings."""
 
     @property
     def text(self) -> str:
-        """prompt-01 (RFC 0027 B): the form that events hold."""
+        """prompt-01 (RFC 0027 B): the reference as a string, as events record it."""
         return f"prompt:{self.template_id}{f'@{self.version}' if self.version is not None else ''}"
 
 
 class PromptVariable(msgspec.Struct, frozen=True, rename="camel"):
-    """A place in a text."""
-
     name: str
     type: str = "string"
     required: bool = False
@@ -96,7 +94,7 @@ REF_SCHEMA: Final[dict[str, Any]] = {
         },
     ]
 }
-"""prompt-01 (RFC 0027 B): a reference in a config, as a text or as an object."""
+"""prompt-01 (RFC 0027 B): a reference in a config, as a string or as an object."""
 
 TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -134,32 +132,35 @@ TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-def parse_ref(given: Any) -> PromptRef:
-    """prompt-01 (RFC 0027 B): parse a value that fits REF_SCHEMA."""
-    if isinstance(given, str):
-        template_id, _, version = given.removeprefix("prompt:").partition("@")
+def parse_ref(document: Any) -> PromptRef:
+    """prompt-01 (RFC 0027 B): parse a reference. The document must be valid by REF_SCHEMA."""
+    if isinstance(document, str):
+        template_id, _, version = document.removeprefix("prompt:").partition("@")
         return PromptRef(template_id, version or None)
     return PromptRef(
-        given["templateId"], given.get("version"), given.get("libraryId"), given.get("variableOverrides", {})
+        document["templateId"],
+        document.get("version"),
+        document.get("libraryId"),
+        document.get("variableOverrides", {}),
     )
 
 
 def config_refs(config: Mapping[str, Any]) -> Iterator[tuple[PromptKind | None, PromptRef]]:
-    """The references of a node's config, each with its kind; None is that of its template."""
+    """The references in a node's config, each with its kind. None means the kind of the template."""
     for kind, member in SINGLE_REF_MEMBERS.items():
         if member in config:
             yield kind, parse_ref(config[member])
     lists: tuple[tuple[PromptKind | None, str], ...] = (("few-shot", FEW_SHOT), (None, ADDITIONAL))
     for kind, member in lists:
-        listed: Any = config.get(member)
-        for given in listed if is_array(listed) else ():
-            yield kind, parse_ref(given)
+        refs: Any = config.get(member)
+        for ref in refs if is_array(refs) else ():
+            yield kind, parse_ref(ref)
 
 
 def workflow_prompt_refs(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The references that a workflow has for nodes that name none, by kind."""
-    found: Any = document.get("defaults", {}).get("promptRefs")
-    return found if is_object(found) else {}
+    """The workflow's default references by kind. They apply to nodes without a reference of that kind."""
+    refs: Any = document.get("defaults", {}).get("promptRefs")
+    return refs if is_object(refs) else {}
 
 
 def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
@@ -167,30 +168,34 @@ def uses_templates(config: Mapping[str, Any], defaults: Mapping[str, Any]) -> bo
 
 
 def check_template(document: Any) -> list[Violation]:
-    """prompt-02 (RFC 0027 A): what keeps a document from being a template."""
+    """prompt-02 (RFC 0027 A): the violations of the template schema."""
     return schema.check_inline(TEMPLATE_SCHEMA, document, "")
 
 
 def parse_template(document: dict[str, Any]) -> PromptTemplate:
-    """The template that a document is which `check_template` finds nothing wrong with."""
+    """Parse a document that `check_template` has found valid."""
     return msgspec.convert(document, PromptTemplate)
 
 
 class PromptTemplates:
-    """The templates of a host. Immutable."""
+    """The templates of a host. Immutable. Raises ValueError for two different templates with one id and version."""
 
     def __init__(self, templates: Iterable[PromptTemplate] = ()) -> None:
         self._versions: dict[str, dict[str, PromptTemplate]] = {}
         for each in templates:
             versions = self._versions.setdefault(each.template_id, {})
             if versions.setdefault(each.version, each) != each:
-                raise ValueError(f"version {each.version} of the prompt template {each.template_id} is there twice")
+                raise ValueError(
+                    f"the prompt template {each.template_id} is defined twice in version {each.version}, with "
+                    "different contents; give one of them another version"
+                )
 
     def __len__(self) -> int:
         return sum(map(len, self._versions.values()))
 
     def find(self, ref: PromptRef) -> PromptTemplate | None:
-        """prompt-03 (RFC 0027 B): the template that is named; the highest version if none is. There is one library."""
+        """prompt-03 (RFC 0027 B): the template of a reference, in its highest version if the reference has none. None
+        if there is no such template, or if the reference names a library: this host has only one, without an id."""
         versions = self._versions.get(ref.template_id, {}) if ref.library_id is None else {}
         if ref.version is not None or not versions:
             return versions.get(ref.version or "")
@@ -198,13 +203,13 @@ class PromptTemplates:
 
 
 def _precedence(version: str) -> tuple[Any, ...]:
-    """Semantic Versioning, precedence: a version that is released comes after those before its release."""
-    found = _VERSION_PARTS.fullmatch(version)
-    assert found is not None, "a version that fits its pattern"
-    # Numbers come before words.
-    parts = [(each, each.isdecimal()) for each in found[4].split(".")] if found[4] is not None else []
-    before = tuple((not number, int(each) if number else 0, "" if number else each) for each, number in parts)
-    return (int(found[1]), int(found[2]), int(found[3]), found[4] is None, before)
+    """A sort key by Semantic Versioning 2.0.0, section 11: a release sorts after its pre-releases."""
+    match = _VERSION_PARTS.fullmatch(version)
+    assert match is not None, "the version does not match its pattern"
+    # Numeric identifiers sort before alphanumeric ones.
+    parts = [(each, each.isdecimal()) for each in match[4].split(".")] if match[4] is not None else []
+    pre_release = tuple((not number, int(each) if number else 0, "" if number else each) for each, number in parts)
+    return (int(match[1]), int(match[2]), int(match[3]), match[4] is None, pre_release)
 
 
 NO_CANDIDATE: Final = "no candidate at this layer"
@@ -212,33 +217,35 @@ NO_AGENTS: Final = "this host binds no prompts to agents"
 
 
 class ResolvedPrompt(msgspec.Struct, frozen=True):
-    """A template that a node uses, and how it came to be that one."""
+    """A template that a node uses, and how it was selected."""
 
     kind: PromptKind
     ref: PromptRef
-    """With the version that was found."""
+    """The reference, with the version of the template."""
     template: PromptTemplate | None
-    """None: this host has no such template."""
+    """None if this host has no such template."""
     chain: tuple[dict[str, Any], ...]
+    """One entry per layer of the resolution, with the reason if the layer was not applied."""
     override_text: str | None = None
-    """The text that the run gives instead of the template's."""
+    """The run's replacement for the text of the template."""
 
 
 def resolve_prompts(
     config: Mapping[str, Any], workflow: Mapping[str, Any], overrides: Mapping[str, Any], templates: PromptTemplates
 ) -> list[ResolvedPrompt]:
-    """prompt-04 (RFC 0029 A, readings, Prompt overrides): the templates of a node, in the order in which a model
-    is told them.
+    """prompt-04 (RFC 0029 A, readings, Prompt overrides): the templates of a node, in the order in which they are sent
+    to the model.
 
-    The node's own config comes before the defaults of the workflow. `overrides` are texts of the run by template id: a
-    text replaces that of the template, whichever layer named it. Agents and the host have none of their own.
+    The node's config takes precedence over the workflow's defaults. `overrides` holds texts of the run by template id.
+    Such a text replaces the template's text, no matter which layer selected the template. The agent and host layers are
+    always empty.
     """
-    found = [_resolve(kind, ref, workflow, overrides, templates, True) for kind, ref in config_refs(config)]
-    named = {slot.kind for slot in found}
+    resolved = [_resolve(kind, ref, workflow, overrides, templates, True) for kind, ref in config_refs(config)]
+    own_kinds = {slot.kind for slot in resolved}
     for kind in PROMPT_ORDER:
-        if kind not in named and kind in workflow:
-            found.append(_resolve(kind, parse_ref(workflow[kind]), workflow, overrides, templates, False))
-    return sorted(found, key=lambda slot: PROMPT_ORDER.index(slot.kind))
+        if kind not in own_kinds and kind in workflow:
+            resolved.append(_resolve(kind, parse_ref(workflow[kind]), workflow, overrides, templates, False))
+    return sorted(resolved, key=lambda slot: PROMPT_ORDER.index(slot.kind))
 
 
 def _resolve(
@@ -250,22 +257,22 @@ def _resolve(
     own: bool,
 ) -> ResolvedPrompt:
     template = templates.find(ref)
-    shown = msgspec.structs.replace(ref, version=template.version) if template is not None else ref
+    exact_ref = msgspec.structs.replace(ref, version=template.version) if template is not None else ref
     kind = kind or (template.kind if template is not None else "user")
-    replaced = overrides.get(ref.template_id) if template is not None else None
-    text = replaced if isinstance(replaced, str) else None
-    chain = tuple(_resolution_chain(kind, shown, workflow, bool(overrides), text is not None, own))
-    return ResolvedPrompt(kind, shown, template, chain, text)
+    override = overrides.get(ref.template_id) if template is not None else None
+    text = override if isinstance(override, str) else None
+    chain = tuple(_resolution_chain(kind, exact_ref, workflow, bool(overrides), text is not None, own))
+    return ResolvedPrompt(kind, exact_ref, template, chain, text)
 
 
 def _resolution_chain(
-    kind: PromptKind, ref: PromptRef, workflow: Mapping[str, Any], asked: bool, replaced: bool, own: bool
+    kind: PromptKind, ref: PromptRef, workflow: Mapping[str, Any], has_overrides: bool, replaced: bool, own: bool
 ) -> Iterator[dict[str, Any]]:
-    """One entry per layer that was asked, the one that applied among them. The run's is asked if it says anything."""
+    """One entry per layer, highest precedence first. The layer of the run is listed only if the run has overrides."""
     above = "run-configurable" if replaced else "node"
     if replaced:
         yield {"layer": "run-configurable", "source": ref.text, "applied": True}
-    elif asked:
+    elif has_overrides:
         yield {"layer": "run-configurable", "applied": False, "reason": NO_CANDIDATE}
     if own:
         yield {"layer": "node", "source": ref.text, **_applied_members(not replaced, above)}
@@ -285,7 +292,7 @@ def _applied_members(applied: bool, above: str) -> dict[str, Any]:
 
 
 def prompt_family(templates: int) -> dict[str, Any] | None:
-    """prompt-11 (RFC 0027, RFC 0029): the block of a host that has so many templates; none without any."""
+    """prompt-11 (RFC 0027, RFC 0029): the `prompts` block of discovery for this number of templates; None for 0."""
     if not templates:
         return None
     return {

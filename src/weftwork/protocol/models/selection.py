@@ -1,5 +1,8 @@
-"""Which model a node asks: what the run says, over the node, over the host; and the mock providers that can answer
-the model calls of a run with a test key. Source: OpenWOP run-options."""
+"""Selects the model for a node, and checks the configs of the mock providers for runs with a test key.
+
+The options of the run take precedence over the config of the node, which takes precedence over the host's default.
+Source: OpenWOP run-options.
+"""
 
 from collections.abc import Container, Mapping
 from typing import Any, Final
@@ -15,11 +18,12 @@ MODEL_OPTION: Final = "model"
 CREDENTIAL_OPTION: Final = "credentialRef"
 MAX_NAME: Final = 256
 MAX_TOKENS: Final = 10_000_000
-"""More than any model says. 1e308 is a whole number too, and one that no strict reader takes."""
+"""More than any model generates. JSON Schema counts 1e308 as an integer, but strict JSON readers reject integers that
+large."""
 
 
 class ModelSelection(msgspec.Struct, frozen=True):
-    """Empty or None: the host decides."""
+    """The selected model. The host decides on every member that is empty or None."""
 
     provider: str = ""
     model: str = ""
@@ -28,19 +32,19 @@ class ModelSelection(msgspec.Struct, frozen=True):
 
 
 def select_model(configurable: Mapping[str, Any], config: Mapping[str, Any]) -> ModelSelection:
-    """model-17 (OpenWOP run-options): what the options of the run and the config of a node come to.
+    """model-17 (OpenWOP run-options): combine the options of the run with the config of a node.
 
-    `ai.model` wins over `model`. A model that the node names belongs to the provider that it names: a run that
-    chooses another provider, and no model, gets that provider's own.
+    `ai.model` takes precedence over `model`. The node's model belongs to the node's provider: if the run selects
+    another provider and no model, that provider's default model is used.
     """
     provider = _ai_option(configurable, PROVIDER_OPTION)
-    named = config.get("provider") or ""
+    node_provider = config.get("provider") or ""
     model = _ai_option(configurable, MODEL_OPTION) or configurable.get("model")
     if not model:
-        model = config.get("model") if provider in (None, named) else ""
+        model = config.get("model") if provider in (None, node_provider) else ""
     tokens = configurable.get("maxTokens", config.get("maxTokens"))
     return ModelSelection(
-        provider or named,
+        provider or node_provider,
         model or "",
         configurable.get("temperature", config.get("temperature")),
         None if tokens is None else min(int(tokens), MAX_TOKENS),
@@ -48,29 +52,35 @@ def select_model(configurable: Mapping[str, Any], config: Mapping[str, Any]) -> 
 
 
 def check_selection(configurable: Mapping[str, Any], supported: Container[str], byok: Container[str] = ()) -> None:
-    """model-18 (OpenWOP run-options): `ai.*`, flat or nested, names what this host offers.
+    """model-18 (OpenWOP run-options): check the options `ai.*`, which may be flat or nested.
 
-    `byok`: providers that take a credential of the caller's.
+    `byok` holds the providers that accept the caller's credential. Raises ClientFault with the pointer of the first
+    invalid option.
     """
     nested = configurable.get("ai", {})
     if not is_object(nested):
         raise invalid("ai must be an object.", "/configurable/ai")
     for name in (PROVIDER_OPTION, MODEL_OPTION, CREDENTIAL_OPTION):
         flat = f"ai.{name}"
-        given = [(configurable[flat], flat)] if flat in configurable else []
-        given += [(nested[name], f"ai/{name}")] if name in nested else []
-        for value, at in given:
+        values = [(configurable[flat], flat)] if flat in configurable else []
+        values += [(nested[name], f"ai/{name}")] if name in nested else []
+        for value, at in values:
             if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
-                raise invalid(f"ai.{name} must be a text of 1 to {MAX_NAME} characters.", f"/configurable/{at}")
-        if len(given) == 2 and given[0][0] != given[1][0]:
-            raise invalid(f"ai.{name} is given twice, with different values.", f"/configurable/{flat}")
-        if name == PROVIDER_OPTION and given and given[0][0] not in supported:
-            raise invalid("This host does not offer that provider.", f"/configurable/{given[0][1]}")
+                raise invalid(f"ai.{name} must be a string of 1 to {MAX_NAME} characters.", f"/configurable/{at}")
+        if len(values) == 2 and values[0][0] != values[1][0]:
+            raise invalid(
+                f"ai.{name} is set twice, flat and nested, with different values. Set it once.", f"/configurable/{flat}"
+            )
+        if name == PROVIDER_OPTION and values and values[0][0] not in supported:
+            raise invalid(
+                "This host does not offer this provider. Discovery lists the offered ones in aiProviders.supported.",
+                f"/configurable/{values[0][1]}",
+            )
     if _ai_option(configurable, CREDENTIAL_OPTION) is not None:
         provider = _ai_option(configurable, PROVIDER_OPTION)
         if provider is None or provider not in byok:
             details = {} if provider is None else {"provider": provider}
-            text = "That provider takes no credential of the caller's; leave ai.credentialRef out."
+            text = "The selected provider does not accept a caller's credential; remove ai.credentialRef."
             raise ClientFault("credential_forbidden", text, details or None)
 
 
@@ -81,7 +91,7 @@ def _ai_option(configurable: Mapping[str, Any], name: str) -> str | None:
 
 
 MAX_DELAY_MS: Final = 5000
-"""Per token; what an error may keep waiting as well."""
+"""Limit of `delayMsPerToken` and `failAfterMs`."""
 FINISH_REASONS: Final = ("stop", "length", "tool_calls", "content_filter")
 
 _DELAY: Final = {"type": "integer", "minimum": 0, "maximum": MAX_DELAY_MS}
@@ -117,11 +127,11 @@ MOCK_CONFIGS: Final[dict[str, dict[str, Any]]] = {
     },
     "usage-only": {"usage": _USAGE},
 }
-"""What each takes as its config: the schemas of its members. Others are ignored."""
+"""The schemas of the config members of each mock provider. Other members are ignored."""
 
 
 def check_mock_config(provider: str, config: dict[str, Any]) -> None:
-    """model-16 (OpenWOP run-options): the config of a mock provider is one that it can play."""
+    """model-16 (OpenWOP run-options): check the config of a mock provider. Raises ClientFault for a violation."""
     at = "/configurable/mockProvider/config"
     violations = check_inline({"type": "object", "properties": MOCK_CONFIGS[provider]}, config, at)
     if violations:

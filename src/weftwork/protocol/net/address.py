@@ -1,7 +1,7 @@
-"""Which IP addresses a request may go to. The tables are the host's own, because Python's differ between releases.
+"""Which IP addresses outbound requests may connect to.
 
-An IPv6 address is judged together with every IPv4 address embedded in it, because a gateway may translate one into the
-other.
+The host has its own tables, because those of Python's `ipaddress` differ between releases. An IPv6 address is checked
+together with every IPv4 address embedded in it, because a gateway may translate one into the other.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -12,32 +12,32 @@ Address = IPv4Address | IPv6Address
 # fmt: off
 PRIVATE_IPV4: Final = tuple(map(IPv4Network, (
     "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",  # private
-    "100.64.0.0/10",  # behind a carrier's translation
+    "100.64.0.0/10",  # carrier-grade NAT
     "127.0.0.0/8",  # loopback
 )))
 DENIED_IPV4: Final = tuple(map(IPv4Network, (
     "0.0.0.0/8",  # this network; 0.0.0.0 is loopback in practice
-    "100.100.100.200/32",  # metadata of a cloud
+    "100.100.100.200/32",  # metadata service of a cloud
     "168.63.129.16/32",  # wire server of a cloud
-    "169.254.0.0/16",  # link-local, metadata of most clouds
-    "192.0.0.0/24",  # assignments to protocols, metadata of a cloud
+    "169.254.0.0/16",  # link-local, metadata services of most clouds
+    "192.0.0.0/24",  # protocol assignments, metadata service of a cloud
     "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "233.252.0.0/24",  # documentation
-    "192.88.99.0/24",  # relays of 6to4
-    "198.18.0.0/15",  # measurements
+    "192.88.99.0/24",  # 6to4 relays
+    "198.18.0.0/15",  # benchmarking
     "224.0.0.0/4",  # multicast
     "240.0.0.0/4",  # reserved, broadcast
 )))
 PRIVATE_IPV6: Final = tuple(map(IPv6Network, ("::1/128", "fc00::/7")))
 DENIED_IPV6: Final = tuple(map(IPv6Network, (
-    "2001::/23",  # assignments to protocols: Teredo, measurements, ORCHID and others
+    "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID and others
     "2001:db8::/32", "3fff::/20",  # documentation
     "2002::/16",  # 6to4
     "3ffe::/16",  # the former test network
-    "fd00:42::42/128", "fd00:ec2::/64", "fd20:ce::254/128",  # metadata of clouds
+    "fd00:42::42/128", "fd00:ec2::/64", "fd20:ce::254/128",  # metadata services of clouds
 )))
 # fmt: on
 GLOBAL_IPV6: Final = IPv6Network("2000::/3")
-"""All that is assigned for traffic between networks; whatever lies outside goes nowhere or somewhere special."""
+"""Global unicast. Addresses outside of it are not routed globally or have a special purpose."""
 
 _COMPATIBLE: Final = IPv6Network("::/96")
 _NAT64: Final = IPv6Network("64:ff9b::/96")
@@ -46,40 +46,42 @@ _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
 def parse_address(text: str) -> Address:
-    """An address as the system writes it. Raises ValueError, also for one with a zone: that is of one link only."""
+    """Parse an address as the operating system writes it. Raises ValueError for a malformed address, and for one with a
+    zone, which is valid on one link only."""
     if "%" in text:
         raise ValueError("an address with a zone")
     return IPv6Address(text) if ":" in text else IPv4Address(text)
 
 
 def unmap_ipv4(address: Address) -> Address:
-    """The IPv4 address that a mapped one stands for, or the address itself."""
+    """The IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged."""
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def embedded_ipv4(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that are written into this one by 6to4, Teredo, NAT64, ISATAP, or as the last 32 bits."""
+    """The IPv4 addresses that 6to4, Teredo, NAT64 or ISATAP embed in this address, or that are its last 32 bits."""
     bits = int(address)
     low = bits & 0xFFFF_FFFF
-    found: list[int] = []
+    embedded: list[int] = []
     if (address in _COMPATIBLE and low > 1) or address in _NAT64 or address in _NAT64_LOCAL:
-        found.append(low)
+        embedded.append(low)
     if address in _NAT64_LOCAL:
-        found.append((bits >> 48 & 0xFFFF_0000) | (bits >> 40 & 0xFFFF))
+        embedded.append((bits >> 48 & 0xFFFF_0000) | (bits >> 40 & 0xFFFF))
     if bits >> 112 == 0x2002:
-        found.append(bits >> 80 & 0xFFFF_FFFF)
+        embedded.append(bits >> 80 & 0xFFFF_FFFF)
     if bits >> 96 == 0x2001_0000:
-        # The server, and the client with all its bits turned round.
-        found += [bits >> 64 & 0xFFFF_FFFF, low ^ 0xFFFF_FFFF]
+        # RFC 4380 section 4: the server's address, and the client's with all bits inverted.
+        embedded += [bits >> 64 & 0xFFFF_FFFF, low ^ 0xFFFF_FFFF]
     if bits >> 32 & 0xFFFF_FFFF in _ISATAP:
-        found.append(low)
-    return [IPv4Address(each) for each in found]
+        embedded.append(low)
+    return [IPv4Address(each) for each in embedded]
 
 
 def is_allowed(address: Address, private: bool = False) -> bool:
-    """out-01 (RFC 0076): whether a request may go there; to private networks and loopback only if `private`.
+    """out-01 (RFC 0076): whether a request may connect to the address. Private networks and loopback need `private`.
 
-    No setting opens the addresses of metadata services, link-local, multicast, reserved or translated ones.
+    No setting allows metadata services, link-local, multicast and reserved addresses, or addresses that embed one of
+    them.
     """
     address = unmap_ipv4(address)
     if isinstance(address, IPv4Address):

@@ -1,4 +1,4 @@
-"""Outbound requests: which methods and headers are allowed, and what a redirect makes of a request."""
+"""Rules of outbound requests: allowed methods and headers, and how redirects change a request."""
 
 import re
 from typing import Final
@@ -9,7 +9,7 @@ from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused, Reques
 
 SAFE_METHODS: Final[tuple[str, ...]] = ("GET", "HEAD", "OPTIONS")
 IDEMPOTENT_METHODS: Final[tuple[str, ...]] = (*SAFE_METHODS, "PUT", "DELETE")
-"""Methods that do the same when they are sent twice."""
+"""Methods with the same effect if the request is sent twice (RFC 9110 section 9.2.2)."""
 METHODS: Final[tuple[str, ...]] = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 MAX_REDIRECTS: Final = 3
 MAX_HEADERS: Final = 100
@@ -24,21 +24,21 @@ _RESERVED_HEADERS: Final = frozenset(
 _CROSS_ORIGIN_HEADERS: Final = re.compile(
     "accept(-language)?|content-(type|encoding|language)|user-agent", re.IGNORECASE
 )
-"""What another origin may see after a redirect. Anything else may be a secret, whatever it is called."""
+"""Headers that are kept in a redirect to another origin. Any other header may hold a secret and is dropped."""
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 
 Headers = tuple[tuple[str, str], ...]
 
 
 class FetchLimits(msgspec.Struct, frozen=True):
-    """For one request with its redirects: the whole time, and the bytes of an answer after decoding."""
+    """Limits of one request including its redirects: the total time, and the size of the decoded response body."""
 
     timeout_ms: int = 10_000
     max_bytes: int = 10 * 2**20
 
 
 class CheckedRequest(msgspec.Struct, frozen=True):
-    """A request as it goes to one target."""
+    """A request to one target that has passed all checks."""
 
     target: RequestTarget
     method: str
@@ -47,38 +47,44 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
 
 def check_request(url: str, method: str, headers: Headers, content: bytes, policy: OutboundPolicy) -> CheckedRequest:
-    """out-03 (RFC 0076): a request that may go out. Raises OutboundRefused."""
+    """out-03 (RFC 0076): check a request. Raises OutboundRefused if it is not allowed."""
     if method not in METHODS:
-        raise OutboundRefused("The method is not one that requests may use.")
+        raise OutboundRefused(f"The method of the request must be one of {', '.join(METHODS)}.")
     _check_headers(headers)
     return CheckedRequest(parse_target(url, policy), method, headers, content)
 
 
 def _check_headers(headers: Headers) -> None:
     if len(headers) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers) > MAX_HEADER_BYTES:
-        raise OutboundRefused("The request has too many headers, or too large ones.")
-    for given, value in headers:
-        name = given.lower()
-        if not _HEADER_NAME.fullmatch(given) or not _HEADER_VALUE.fullmatch(value):
-            raise OutboundRefused("A header of the request is not one line of ASCII.")
+        raise OutboundRefused(
+            f"The headers of the request exceed the limit of {MAX_HEADERS} headers or {MAX_HEADER_BYTES} bytes."
+        )
+    for original_name, value in headers:
+        name = original_name.lower()
+        if not _HEADER_NAME.fullmatch(original_name) or not _HEADER_VALUE.fullmatch(value):
+            raise OutboundRefused("A header of the request is malformed: names and values must be one line of ASCII.")
         if name in ("upgrade", "http2-settings") or (name == "connection" and "upgrade" in value.lower()):
-            raise OutboundRefused("Connections are not upgraded.", "upgrade")
+            raise OutboundRefused("The request asks for a protocol upgrade, which is not supported.", "upgrade")
         if name in _RESERVED_HEADERS or name.startswith("proxy-"):
-            raise OutboundRefused("A header of the request is for the host to set.")
+            raise OutboundRefused(
+                "The request sets a header that only the host may set: "
+                f"{', '.join(sorted(_RESERVED_HEADERS))} or proxy-*."
+            )
 
 
 def follow_redirect(
     sent: CheckedRequest, status: int, location: str | None, policy: OutboundPolicy
 ) -> CheckedRequest | None:
-    """out-04 (RFC 0076): what an answer asks to send next, read and checked like the first; None if nothing.
+    """out-04 (RFC 0076): the request that follows a redirect, checked like the first one; None if the response is not
+    a redirect.
 
-    Raises OutboundRefused. Secrets stay with the origin that they were given for.
+    Raises OutboundRefused if the redirect is not allowed. Headers that may hold secrets are not sent to another origin.
     """
     if status not in _REDIRECT_STATUSES or location is None:
         return None
     target = parse_target(resolve_reference(sent.target, location), policy)
     if sent.target.scheme == "https" and target.scheme == "http":
-        raise OutboundRefused("A redirect leads from https to http.")
+        raise OutboundRefused("The server redirects from https to http, which is blocked.")
     method, headers, content = sent.method, sent.headers, sent.content
     if (status == 303 and method != "HEAD") or (status in (301, 302) and method == "POST"):
         method, content = "GET", b""

@@ -1,4 +1,5 @@
-"""The target of an outbound request. Its URL is parsed only here, so that what is checked is what is connected to."""
+"""The target of an outbound request. Only this module parses its URL, so the checks and the connection use one
+result."""
 
 import re
 import unicodedata
@@ -23,7 +24,7 @@ _PRINTABLE_ASCII: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 
 class OutboundRefused(Exception):
-    """A request that must not go out. `blocked` is `ssrf` or `upgrade`; the words hold nothing that was given."""
+    """A request that must not be sent. `blocked` is `ssrf` or `upgrade`. The message quotes nothing of the request."""
 
     def __init__(self, message: str, blocked: str = "ssrf") -> None:
         super().__init__(message)
@@ -31,7 +32,7 @@ class OutboundRefused(Exception):
 
 
 class OutboundPolicy(msgspec.Struct, frozen=True):
-    """What the operator allows. `private` is private networks, by https or http, on any port."""
+    """Which targets the operator allows. `private` allows private networks, with https or http and on any port."""
 
     ports: frozenset[int] = frozenset({443})
     http: bool = False
@@ -42,13 +43,13 @@ class OutboundPolicy(msgspec.Struct, frozen=True):
 
 
 class RequestTarget(msgspec.Struct, frozen=True):
-    """A URL that was read and found allowed. `host` is a name or an address without brackets, in lower case."""
+    """A URL that was parsed and is allowed. `host` is a name or an address without brackets, in lower case."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """With the query."""
+    """The path with the query."""
 
     @property
     def authority(self) -> str:
@@ -66,55 +67,57 @@ class RequestTarget(msgspec.Struct, frozen=True):
 
 
 def parse_target(url: str, policy: OutboundPolicy) -> RequestTarget:
-    """out-02 (RFC 0076): the target of a URL. Raises OutboundRefused for all that is unclear or not allowed."""
+    """out-02 (RFC 0076): parse a URL. Raises OutboundRefused for a URL that is ambiguous or not allowed."""
     if len(url) > MAX_URL:
         raise OutboundRefused(f"The URL is longer than {MAX_URL} characters.")
     if "\\" in url or any(unicodedata.category(each) in _INVISIBLE_CATEGORIES for each in url):
-        raise OutboundRefused("The URL has a space, a backslash or a character that cannot be seen.")
-    found = _SCHEME.match(url)
-    scheme = found[1].lower() if found else ""
-    if scheme not in DEFAULT_PORTS or (scheme == "http" and not (policy.http or policy.private)):
-        raise OutboundRefused("The scheme of the URL is not one that requests may use.")
+        raise OutboundRefused("The URL contains a space, a backslash or an invisible character; percent-encode it.")
+    match = _SCHEME.match(url)
+    scheme = match[1].lower() if match else ""
+    if scheme not in DEFAULT_PORTS:
+        raise OutboundRefused("The scheme of the URL must be https or http.")
+    if scheme == "http" and not (policy.http or policy.private):
+        raise OutboundRefused("http URLs are blocked; use https, or allow http with the setting fetch_http.")
     if not url.startswith("//", len(scheme) + 1):
-        raise OutboundRefused("The URL names no host.")
+        raise OutboundRefused("The URL has no host.")
     rest = url[len(scheme) + 3 :]
-    cut = next((at for at, each in enumerate(rest) if each in "/?#"), len(rest))
-    host, port = _parse_authority(rest[:cut], scheme)
+    authority_end = next((at for at, each in enumerate(rest) if each in "/?#"), len(rest))
+    host, port = _parse_authority(rest[:authority_end], scheme)
     if not policy.allows_port(scheme, port):
-        raise OutboundRefused("The port is not one that requests may go to.")
+        raise OutboundRefused("The port of the URL is blocked; allow it with the setting fetch_ports.")
     if host.startswith("metadata") or (not policy.private and host.rpartition(".")[2] in _INTERNAL_SUFFIXES):
-        raise OutboundRefused("The host of the URL is a name for internal use.")
-    path = rest[cut:].partition("#")[0]
+        raise OutboundRefused("The host of the URL is a name for internal use, which is blocked.")
+    path = rest[authority_end:].partition("#")[0]
     path = path if path.startswith("/") else f"/{path}"
     return RequestTarget(scheme, host, port, path if path.isascii() else quote(path, safe=_PRINTABLE_ASCII))
 
 
 def resolve_reference(base: RequestTarget, reference: str) -> str:
-    """The URL that a reference means at a target, by RFC 3986; it is yet to be read."""
+    """Resolve a reference against a target (RFC 3986 section 5). The result is not checked yet; use `parse_target`."""
     if _SCHEME.match(reference):
         return reference
     if reference.startswith("//"):
         return f"{base.scheme}:{reference}"
-    place = f"{base.scheme}://{base.authority}"
+    origin = f"{base.scheme}://{base.authority}"
     path, mark, query = base.path.partition("?")
-    given = reference.partition("#")[0]
-    if not given:
-        return f"{place}{path}{mark}{query}"
-    if given.startswith("?"):
-        return f"{place}{path}{given}"
-    steps, mark, query = given.partition("?")
-    if not steps.startswith("/"):
-        steps = f"{path.rpartition('/')[0]}/{steps}"
-    return f"{place}{_remove_dot_segments(steps)}{mark}{query}"
+    relative = reference.partition("#")[0]
+    if not relative:
+        return f"{origin}{path}{mark}{query}"
+    if relative.startswith("?"):
+        return f"{origin}{path}{relative}"
+    segments, mark, query = relative.partition("?")
+    if not segments.startswith("/"):
+        segments = f"{path.rpartition('/')[0]}/{segments}"
+    return f"{origin}{_remove_dot_segments(segments)}{mark}{query}"
 
 
 def _parse_authority(text: str, scheme: str) -> tuple[str, int]:
     if "@" in text or "%" in text:
-        raise OutboundRefused("The host of the URL has credentials or escapes.")
+        raise OutboundRefused("The host of the URL must not have credentials or percent-escapes.")
     if text.startswith("["):
         inner, bracket, after = text[1:].partition("]")
         if not bracket or (after and not after.startswith(":")):
-            raise OutboundRefused("The host of the URL is no address.")
+            raise OutboundRefused("The host of the URL is not a valid IPv6 address.")
         host, colon, port = _parse_ipv6(inner), after[:1], after[1:]
     else:
         name, colon, port = text.partition(":")
@@ -122,7 +125,7 @@ def _parse_authority(text: str, scheme: str) -> tuple[str, int]:
     if not colon:
         return host, DEFAULT_PORTS[scheme]
     if not _PORT.fullmatch(port) or not 0 < int(port) < 65_536:
-        raise OutboundRefused("The port of the URL is no port.")
+        raise OutboundRefused("The port of the URL must be a number from 1 to 65535.")
     return host, int(port)
 
 
@@ -130,27 +133,28 @@ def _parse_ipv6(text: str) -> str:
     try:
         return IPv6Address(text).compressed
     except ValueError:
-        raise OutboundRefused("The host of the URL is no address.") from None
+        raise OutboundRefused("The host of the URL is not a valid IPv6 address.") from None
 
 
 def _parse_host_name(text: str) -> str:
-    """A name in the one form that is judged, resolved and asked for. Numbers in any spelling are names here."""
+    """The name in the normalised form that is checked, resolved and sent as the Host header. A number in any notation,
+    such as an IPv4 address, is treated as a name."""
     name = unicodedata.normalize("NFKC", text.translate(_DOTS)).translate(_DOTS).lower().removesuffix(".")
     if not name.isascii():
-        raise OutboundRefused("The host of the URL is not ASCII: write it in its xn-- form.")
+        raise OutboundRefused("The host of the URL is not ASCII; write it in its xn-- form.")
     if len(name) > MAX_HOST or not _NAME.fullmatch(name):
-        raise OutboundRefused("The host of the URL is no name.")
+        raise OutboundRefused("The host of the URL is not a valid host name.")
     return name
 
 
 def _remove_dot_segments(path: str) -> str:
-    kept: list[str] = []
-    steps = path.split("/")[1:]
-    for step in steps:
-        if step == ".." and kept:
-            kept.pop()
-        elif step not in (".", ".."):
-            kept.append(step)
-    if steps[-1] in (".", ".."):
-        kept.append("")
-    return "/" + "/".join(kept)
+    result: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == ".." and result:
+            result.pop()
+        elif segment not in (".", ".."):
+            result.append(segment)
+    if segments[-1] in (".", ".."):
+        result.append("")
+    return "/" + "/".join(result)

@@ -1,13 +1,13 @@
-"""The redactor of run events: masks what must not be in the log, and sets aside what the engine still needs.
+"""The redactor of run events: masks sensitive values for the log, and returns them separately for the engine.
 
-Theory of operation. The first line is data flow: the plan says which places of a run can hold something sensitive, and
-those are hidden whole, whatever their type. The second line is for accidental copies: texts of sensitive values are
-also searched for in other values (secret_matcher), never in a name, an id or a code. Removed values are addressed by
-event sequence and pointer, never by something inside a text, so a caller who types a marker by hand gets that text and
-nothing else.
+Theory of operation. The first line of defence is data flow: the plan lists the places of a run that can hold sensitive
+values, and values of any type there are hidden whole. The second line covers accidental copies: the texts of sensitive
+values are also searched for in other values (secret_matcher), but never in names, ids or codes. Removed values are
+addressed by event sequence and pointer, never by a marker in a text. A caller who types a marker by hand therefore
+gets that text back and no hidden value.
 
-The cost is bounded too. A value without copies is scanned once, by a linear-time engine. In a value with copies, only
-a limited number of texts is masked one by one; a part beyond that limit which contains a copy is hidden whole.
+The cost is bounded. A value without copies is scanned once, in linear time. In a value with copies, only a limited
+number of texts is masked one by one. Beyond that limit, a part that contains a copy is hidden whole.
 
 Source: readings (What the log may hide).
 """
@@ -26,38 +26,38 @@ from weftwork.protocol.workflow.plan import Plan, is_hidden_output
 
 MAX_EXACT_VALUES: Final = 1_000
 MAX_EXACT_TEXT: Final = 16_384
-"""Values and characters of one member in which copies are masked where they stand."""
+"""Values and characters of one member in which copies are masked individually."""
 COPY_NAME: Final = "copy"
-"""The name on the marker of a part that was hidden whole because there is a copy in it."""
+"""The name in the marker of a part that was hidden whole because it contains a copy."""
 
 RemovedValues = list[tuple[str, Any]]
 
 
 def visible_variable(plan: Plan, name: str, value: Any) -> Any:
-    """hide-02 (OpenWOP run-options): a variable as everybody may see it; a sensitive one never shows its value."""
+    """hide-02 (OpenWOP run-options): the value of a variable for responses; a marker if the variable is sensitive."""
     return redaction_marker(name) if name in plan.sensitive_variables else value
 
 
 def visible_channel(plan: Plan, name: str, value: Any) -> Any:
-    """hide-02: a channel as everybody may see it."""
+    """hide-02: the value of a channel for responses; a marker if sensitive data can flow into the channel."""
     return redaction_marker(name) if name in plan.taint.channels else value
 
 
 class Redactor:
-    """Hides what one run must not show. Sensitive texts are learnt as they appear."""
+    """Redacts the events of one run. It learns sensitive texts as they appear, so events must be passed in order."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.matcher = SecretMatcher()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
-        """Learn the values given for sensitive variables, and the definition's defaults for them."""
+        """Learn the inputs for sensitive variables, or their defaults."""
         for variable in self._plan.workflow.variables:
             if variable.sensitive:
                 self.matcher.learn_value(redaction_marker(variable.name), inputs.get(variable.name, variable.default))
 
     def learn_state(self, state: RunState) -> None:
-        """Learn what a log that was written before must keep hidden: sensitive variables and outputs so far."""
+        """Learn the sensitive variables, outputs and other hidden values of a run that is loaded from the store."""
         self.learn_inputs(state.variables)
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
@@ -65,22 +65,22 @@ class Redactor:
             self.matcher.learn_value(redaction_marker(COPY_NAME), value)
 
     def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, RemovedValues]:
-        """The inputs as the header may show them, with what was removed."""
+        """The redacted inputs for the header, and the removed values by pointer."""
         removed: RemovedValues = []
         places = {f"/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         return self._hide(inputs, "", places, removed), removed
 
     def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, RemovedValues]:
-        """hide-03: an event payload as the log may show it, with what was removed."""
+        """hide-03: the redacted payload for the log, and the removed values by pointer."""
         removed: RemovedValues = []
-        shown = dict(payload)
+        visible = dict(payload)
         places = self._hidden_places(kind, node_id, payload)
         words = value_paths.protocol_words(kind, payload) or ()
         for member in value_paths.value_members(kind, payload):
             if member in payload:
-                shown[member] = self._hide(payload[member], f"/{member}", places, removed, words)
-        # A run that fails by no node fails with words of the host alone.
-        failed = (
+                visible[member] = self._hide(payload[member], f"/{member}", places, removed, words)
+        # If no node failed, the host wrote the error of the run, and there is nothing to hide in it.
+        failed_node = (
             node_id
             if kind in value_paths.NODE_ERROR_MEMBERS
             else payload.get("failedNodeId")
@@ -88,33 +88,33 @@ class Redactor:
             else None
         )
         member = value_paths.NODE_ERROR_MEMBERS.get(kind, "error")
-        if failed is not None and member in payload:
-            shown[member] = self._hide_error(failed, payload[member], removed, member)
-        return shown, removed
+        if failed_node is not None and member in payload:
+            visible[member] = self._hide_error(failed_node, payload[member], removed, member)
+        return visible, removed
 
     def visible_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
         return self._hide_error(node_id, error, [])
 
-    def visible_interrupt(self, node_id: str, asking: dict[str, Any]) -> dict[str, Any]:
-        """What a node asks and the schema of its answers, as everybody may see them."""
-        return self.hide_payload("interrupt.requested", node_id, asking)[0]
+    def visible_interrupt(self, node_id: str, interrupt: dict[str, Any]) -> dict[str, Any]:
+        """The redacted data and answer schema of an interrupt."""
+        return self.hide_payload("interrupt.requested", node_id, interrupt)[0]
 
     def visible_value(self, value: Any) -> Any:
-        """A value that is not sensitive itself, with accidental copies masked."""
+        """A value from a place that is not sensitive, with accidental copies masked."""
         return self._hide(value, "", {}, [])
 
     def _hidden_places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
-        """Pointer -> name of what is hidden whole there."""
+        """The pointers of values that are hidden whole, each with the name for its marker."""
         if kind == "run.started":
             return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
             return {"/value": payload["channel"]}
         if node_id is not None and (kind in value_paths.MADE_MEMBERS or is_author_event_type(kind)):
             if kind == "interrupt.requested" and is_outcome_interrupt(payload["data"]):
-                # Words of the host, which a person has to read.
+                # The host wrote this text, and a person has to read it.
                 return {}
-            made = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
-            return self._made_value_places(node_id, made, value_paths.protocol_words(kind, payload))
+            values = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
+            return self._node_value_places(node_id, values, value_paths.protocol_words(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
             self.matcher.learn_value(redaction_marker(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
@@ -128,14 +128,17 @@ class Redactor:
                 places |= self._output_places(f"/outputs/{escape_token(source)}", source, outputs)
         return places
 
-    def _made_value_places(self, node_id: str, made: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
-        """Where a node that hides what it makes has put it; member by member, but for `words`, if it must stay an
-        object. What stands like that in the definition is no secret."""
+    def _node_value_places(self, node_id: str, values: dict[str, Any], words: frozenset[str] | None) -> dict[str, str]:
+        """The places of values from a node whose outputs are hidden.
+
+        `words` are protocol members, which stay visible. If it is not None, an object must stay an object and is hidden
+        member by member. A value that equals the node's config is not hidden: the definition shows it anyway.
+        """
         place = self._plan.nodes.get(node_id)
         if place is None or not (place.hides_outputs or place.node.sensitive_outputs):
             return {}
         places: dict[str, str] = {}
-        for at, value in made.items():
+        for at, value in values.items():
             name = f"{node_id}{at.replace('/', '.')}"
             if words is not None and is_object(value) and at.removeprefix("/") not in value_paths.SHAPED_MEMBERS:
                 config = place.node.config
@@ -158,7 +161,7 @@ class Redactor:
                 )
 
     def _without_protocol_words(self, node_id: str, value: Any) -> Any:
-        """Of a decision, what is no word of the protocol."""
+        """The output of a supervisor without the protocol members of its decision; other outputs unchanged."""
         if self._plan.nodes[node_id].node.declaration.role != "supervisor" or not is_object(value):
             return value
         return {
@@ -168,41 +171,41 @@ class Redactor:
     def _hide_error(
         self, node_id: str, error: dict[str, Any], removed: RemovedValues, member: str = "error"
     ) -> dict[str, Any]:
-        shown = {**error, "message": self._hide(error["message"], f"/{member}/message", {}, removed)}
+        visible = {**error, "message": self._hide(error["message"], f"/{member}/message", {}, removed)}
         if "details" in error and self._plan.nodes[node_id].hides_outputs:
             removed.append((f"/{member}/details", error["details"]))
-            # An object, because details must be one.
-            shown["details"] = {"redacted": redaction_marker(f"{node_id}.error")}
+            # The schema of errors requires `details` to be an object.
+            visible["details"] = {"redacted": redaction_marker(f"{node_id}.error")}
         elif "details" in error:
-            shown["details"] = self._hide(error["details"], f"/{member}/details", {}, removed)
-        return shown
+            visible["details"] = self._hide(error["details"], f"/{member}/details", {}, removed)
+        return visible
 
     def _hide(
         self, value: Any, pointer: str, places: dict[str, str], removed: RemovedValues, words: Iterable[str] = ()
     ) -> Any:
-        """Mask the named places whole and learnt texts everywhere else; member names stay, and so do members here
-        that are words."""
-        named: RemovedValues = []
-        shown = _hide_places(value, pointer, places, named) if places else value
-        if self.matcher.is_absent(shown):
-            removed += named
-            return shown
+        """Hide the values at `places` whole, and mask learnt texts everywhere else. Member names are not changed, nor
+        are members directly below `pointer` that are protocol `words`. Removed values are appended to `removed`."""
+        hidden_places: RemovedValues = []
+        visible = _hide_places(value, pointer, places, hidden_places) if places else value
+        if self.matcher.is_absent(visible):
+            removed += hidden_places
+            return visible
         search = _CopySearch(
             self.matcher, {*places, *(f"{pointer}/{word}" for word in value_paths.FIXED_MEMBERS.intersection(words))}
         )
-        shown = search.hide(shown, pointer)
-        for at, hidden in named:
-            # What is inside a part that was hidden whole goes with it.
+        visible = search.hide(visible, pointer)
+        for at, hidden in hidden_places:
+            # A part that was hidden whole already contains the values inside it.
             if not any(at.startswith(f"{whole}/") for whole in search.hidden_whole):
                 removed.append((at, hidden))
         for at, hidden in search.removed:
-            whole = at in search.hidden_whole
-            removed.append((at, _value_at(value, split_pointer(at.removeprefix(pointer))) if whole else hidden))
-        return shown
+            is_whole = at in search.hidden_whole
+            removed.append((at, _value_at(value, split_pointer(at.removeprefix(pointer))) if is_whole else hidden))
+        return visible
 
 
 def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
-    """hide-04: put removed values back at their pointers. Changes the given document."""
+    """hide-04: put removed values back at their pointers. Modifies the document in place."""
     for pointer, value in removed:
         path = split_pointer(pointer)
         if not path:
@@ -216,7 +219,8 @@ def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
 
 
 def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]:
-    """Where a value is hidden that may have to stay an object, or a list of objects."""
+    """The places to hide of one value. A value that must keep its shape (an object, or a list of objects) is hidden
+    inside instead of whole."""
     if member not in value_paths.SHAPED_MEMBERS:
         return {at: name}
     if is_object(value):
@@ -224,22 +228,22 @@ def _inner_places(at: str, name: str, member: str, value: Any) -> dict[str, str]
     places: dict[str, str] = {}
     for index, each in enumerate(value if is_array(value) else ()):
         for inner in [key for key in value_paths.SHAPED_MEMBERS[member] if is_object(each) and key in each]:
-            found = each[inner]
-            inside = [f"/{escape_token(key)}" for key in found] if is_object(found) else [""]
-            places |= {f"{at}/{index}/{inner}{more}": f"{name}.{inner}" for more in inside}
+            inner_value = each[inner]
+            steps = [f"/{escape_token(key)}" for key in inner_value] if is_object(inner_value) else [""]
+            places |= {f"{at}/{index}/{inner}{step}": f"{name}.{inner}" for step in steps}
     return places or {at: name}
 
 
 class _CopySearch:
-    """The search for copies in one member that is known to hold some.
+    """Masks the copies in one member that is known to contain some.
 
-    `hidden_whole` has the pointers of the parts that were hidden whole.
+    `hidden_whole` holds the pointers of the parts that were hidden whole.
     """
 
     def __init__(self, matcher: SecretMatcher, skipped_pointers: Container[str]) -> None:
         self._matcher = matcher
         self._skipped_pointers = skipped_pointers
-        """Pointers at which nothing is searched for."""
+        """Pointers that are not searched."""
         self._values_left = MAX_EXACT_VALUES
         self._characters_left = MAX_EXACT_TEXT
         self.removed: RemovedValues = []
@@ -269,7 +273,8 @@ class _CopySearch:
         return self._matcher.mask(text)
 
     def _hide_whole(self, value: Any, pointer: str) -> Any:
-        """An object stays an object, and an array an array, because the schema of an event may ask for one."""
+        """Hide a value if it contains a copy. An object stays an object, and an array an array, because the schema of
+        an event may require it."""
         if self._matcher.is_absent(value):
             return value
         self.removed.append((pointer, value))
@@ -279,7 +284,7 @@ class _CopySearch:
 
 
 def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: RemovedValues) -> Any:
-    """Mask the places that are here or below, without a look at anything else."""
+    """Mask the places at or below `pointer`. Visits only the paths to them, and copies only what it changes."""
     if pointer in places:
         removed.append((pointer, value))
         return redaction_marker(places[pointer])
@@ -289,14 +294,14 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
     for place, name in places.items():
         if place.startswith(f"{pointer}/"):
             below.setdefault(place[len(pointer) + 1 :].partition("/")[0], {})[place] = name
-    shown: Any = dict(value) if is_object(value) else list(value)
+    visible: Any = dict(value) if is_object(value) else list(value)
     for step, inner in below.items():
         (key,) = split_pointer(f"/{step}")
         if is_array(value):
-            shown[int(key)] = _hide_places(value[int(key)], f"{pointer}/{step}", inner, removed)
+            visible[int(key)] = _hide_places(value[int(key)], f"{pointer}/{step}", inner, removed)
         elif is_object(value) and key in value:
-            shown[key] = _hide_places(value[key], f"{pointer}/{step}", inner, removed)
-    return shown
+            visible[key] = _hide_places(value[key], f"{pointer}/{step}", inner, removed)
+    return visible
 
 
 def _value_at(value: Any, steps: list[str]) -> Any:

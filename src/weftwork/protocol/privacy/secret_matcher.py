@@ -1,18 +1,17 @@
 """SecretMatcher: learns the texts of sensitive values and of secrets, and finds and masks them in other texts.
 
-This is the second line of hiding; the first one, data flow, does not depend on it. Of sensitive values it covers texts
-only, and only the first ones. A secret is a text that the host itself knows to be one: it is found whole, whatever its
-length.
+This is the second line of defence; the first one, data flow, does not depend on it. For sensitive values it covers only
+texts, and only a limited number of them. A secret is a text that the host itself knows to be secret. Secrets of any
+length are matched in full.
 
-Theory of operation. Most values contain no learnt text. Two Aho-Corasick automata find that out in linear time for all
-texts at once: one reads the JSON of a whole value, the other the single texts of a value whose JSON has a match. The
-exact places are found by going from one match to the next, the leftmost first, and of those that begin at the same
-place the longest. Every text is searched for from there on and never again from the beginning, so a hostile text
-cannot make this slow.
+Theory of operation. Most values contain no learnt text. Two Aho-Corasick automata establish this in linear time for all
+texts at once: one reads the JSON of a whole value, the other the single texts of a value whose JSON has a match. Exact
+positions are found from left to right; of several matches at one position, the longest is used. The search for each
+text continues behind its last match and never restarts, so a hostile text cannot make it slow.
 
 A streamed text is searched chunk by chunk, and a secret that spans two chunks would be found in neither. HoldBack moves
-the end of a chunk that may be the beginning of a secret to the next chunk. Chunks change their length, never their
-number. The text is scanned as the redactor scans it, so that both agree on what is one secret.
+the end of a chunk to the next chunk if it may be the beginning of a secret. The length of chunks changes, but not their
+number. HoldBack scans the text in the same way as the matcher, so that both agree on the extent of each secret.
 
 Sources: readings (What the log may hide), readings (Text streaming), RFC 0021 (redaction), OpenWOP security invariant
 envelope-redaction-sr-1-carry-forward.
@@ -34,30 +33,30 @@ from weftwork.protocol.json.values import is_array, is_object
 MARKER_PREFIX: Final = "[REDACTED:"
 
 MIN_TEXT: Final = 4
-"""Characters; a shorter text stands in too many others to be searched for."""
+"""Shortest text that is learnt. Shorter texts occur in too many others."""
 MAX_TEXT: Final = 64
-"""Characters that are compared. Where a text that long or longer begins, the rest of the string is masked with it."""
+"""Characters that are compared. If a longer text matches this far, the rest of the string is masked with it."""
 MAX_TEXTS: Final = 64
-"""Texts per run that are searched for: the first ones, objects taken in the order of their names."""
+"""Texts learnt per run. The first ones are learnt, with the members of objects ordered by name."""
 MAX_MARKER: Final = 80
-"""Characters of a marker that stands for a copy; a longer name is cut, so that masking cannot make a text huge."""
+"""Characters of a marker. A longer one is cut, so that masking cannot make a text huge."""
 MAX_VALUES: Final = 4096
-"""Values inside one sensitive value that are looked at for texts."""
+"""Values inside one sensitive value that are searched for texts to learn."""
 _MARKER_PATTERN: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
 _PIECE: Final = 16_384
-"""Characters or bytes that are searched at a time, with what a text that begins there may reach into."""
+"""Characters or bytes per search. Each search also reads as far as a match that begins in its piece can extend."""
 _encode = msgspec.json.Encoder().encode
 
 
 def redaction_marker(name: str) -> str:
-    """hide-01 (OpenWOP observability): the marker that stands for a hidden value."""
+    """hide-01 (OpenWOP observability): the marker that replaces a hidden value."""
     return f"{MARKER_PREFIX}{name}]"
 
 
 class SecretMatcher:
-    """Texts to be found, each with the marker that replaces it."""
+    """A set of texts to find, each with the marker that replaces it. Texts can be added but not removed."""
 
     def __init__(self) -> None:
         self._learnt: set[str] = set()
@@ -65,11 +64,12 @@ class SecretMatcher:
         self._secrets: dict[str, str] = {}
         self._full_texts: list[str] = []
         self._automata: tuple[AhoCorasick, BytesAhoCorasick] | None = None
-        """Over the texts, and over the texts as JSON spells them. None after a new text, until the next search."""
+        """Automata over the texts and over their JSON encodings. Reset to None by a new text, rebuilt at the next
+        search."""
         self._longest = 0
 
     def learn_value(self, marker: str, value: Any) -> None:
-        """From now on the texts inside `value` are searched for, as far as the bounds allow."""
+        """Learn the texts inside a sensitive value, within MIN_TEXT, MAX_TEXTS and MAX_VALUES."""
         open_values = [value]
         budget = MAX_VALUES
         while open_values and budget and len(self._learnt) < MAX_TEXTS:
@@ -77,32 +77,33 @@ class SecretMatcher:
             item = open_values.pop()
             if isinstance(item, str):
                 if len(item) >= MIN_TEXT and item[:MAX_TEXT] not in self._learnt:
-                    # Its forms do not count: what is written with escapes would take the place of other texts.
+                    # Its escaped spellings do not count towards MAX_TEXTS; they would displace other texts.
                     self._learnt.add(item[:MAX_TEXT])
                     for text in _spellings(item):
                         self._markers.setdefault(text[:MAX_TEXT], _shorten_marker(marker))
                         self._full_texts.append(text)
                     self._automata = None
             elif is_object(item):
-                # By name, because that is the order in which a restarted host finds them in the log.
+                # Sorted by name, because a restarted host reads them from the log in that order.
                 open_values += [item[name] for name in sorted(item, reverse=True)]
             elif is_array(item):
                 open_values += reversed(item)
 
     def learn_secret(self, secret_id: str, value: str) -> None:
-        """From now on `value`, of any length, is replaced by `[REDACTED:<secret_id>]`; its first id stays."""
+        """Learn a secret of any length. It is replaced by `[REDACTED:<secret_id>]`. If it is learnt again under another
+        id, the first id is kept."""
         if value and value not in self._secrets:
             for text in _spellings(value):
                 self._secrets.setdefault(text, _shorten_marker(redaction_marker(secret_id)))
             self._automata = None
 
     def is_absent(self, value: Any) -> bool:
-        """Whether no text inside the value holds a learnt one; member names are not looked at."""
+        """Whether no text inside the value contains a learnt text. Member names are not searched."""
         return not (self._markers or self._secrets) or self.is_absent_in_json(_encode(value)) or self._is_clean(value)
 
     def is_absent_in_json(self, encoded: bytes) -> bool:
-        """Whether no learnt text stands anywhere in this JSON, names included. May say no where there is none, for
-        it looks at the JSON as one text, but never yes where there is one."""
+        """Whether the JSON certainly contains no learnt text, member names included. Because the JSON is searched as
+        one string, the result can be False although no single text contains one."""
         return not self._is_found(1, encoded)
 
     def _is_clean(self, value: Any) -> bool:
@@ -112,58 +113,60 @@ class SecretMatcher:
 
     def _is_found(self, which: int, text: Any) -> bool:
         if self._automata is None:
-            # A text with half a character stands in no JSON and cannot be encoded.
+            # A text with an unpaired surrogate cannot be encoded as UTF-8 and never occurs in JSON.
             texts = [text for text in (*self._markers, *self._secrets) if not _HALF_CHARACTER.search(text)]
             spelled = [_encode(text)[1:-1] for text in texts]
             self._automata = AhoCorasick(texts), BytesAhoCorasick(spelled)
             self._longest = max(map(len, spelled), default=0)
         find: Callable[[Any], list[Any]] = self._automata[which].find_matches_as_indexes
-        # A search lists all matches, and a hostile text has very many: the first piece with one is enough.
+        # A search returns all matches, and a hostile text can have very many. Searching in pieces stops early.
         return any(find(text[at : at + _PIECE + self._longest]) for at in range(0, len(text), _PIECE))
 
     @property
     def learnt_texts(self) -> tuple[str, ...]:
-        """All that is searched for, each from its beginning to its end."""
+        """All learnt texts in full length."""
         return (*self._full_texts, *self._secrets)
 
     def mask(self, text: str) -> str:
         return self.mask_counted(text)[0]
 
     def mask_counted(self, text: str) -> tuple[str, int]:
-        """The text with every learnt one in it replaced, and how many there were. A marker that stands in it already
-        stays as it is, unless it is none of ours and has a learnt text inside."""
+        """Replace every learnt text, and count the replacements. Markers in the text are kept, except markers that this
+        matcher did not write and that contain a learnt text."""
         learnt = {**self._markers, **self._secrets}
         nearest = [(start, -len(each), each) for each in learnt if (start := text.find(each)) >= 0]
         if not nearest:
             return text, 0
         heapify(nearest)
-        kept = _KeptMarkers(text, learnt)
-        shown: list[str] = []
+        markers = _KeptMarkers(text, learnt)
+        masked: list[str] = []
         at = count = 0
         while nearest:
             start, _, found = heappop(nearest)
             end = start + len(found)
             again = max(start + 1, at)
-            if start >= at and not kept.are_inside(start, end):
-                shown += (text[at:start], learnt[found])
+            if start >= at and not markers.are_inside(start, end):
+                masked += (text[at:start], learnt[found])
                 count += 1
                 at = again = len(text) if found not in self._secrets and len(found) == MAX_TEXT else end
             if (following := text.find(found, again)) >= 0:
                 heappush(nearest, (following, -len(found), found))
-        return "".join((*shown, text[at:])), count
+        return "".join((*masked, text[at:])), count
 
 
 class _KeptMarkers:
+    """The spans of the markers in a text that must not be changed."""
+
     def __init__(self, text: str, learnt: dict[str, str]) -> None:
-        ours = frozenset(learnt.values())
+        own_markers = frozenset(learnt.values())
         self._spans = [
-            found.span()
-            for found in _MARKER_PATTERN.finditer(text)
-            if found[0] in ours or not any(each in found[1] for each in learnt)
+            match.span()
+            for match in _MARKER_PATTERN.finditer(text)
+            if match[0] in own_markers or not any(each in match[1] for each in learnt)
         ]
 
     def are_inside(self, *places: int) -> bool:
-        """Whether one of the places is inside of a marker."""
+        """Whether one of the positions is inside a marker."""
         before = [(bisect_left(self._spans, (place, 0)) - 1, place) for place in places]
         return any(index >= 0 and self._spans[index][1] > place for index, place in before)
 
@@ -173,43 +176,45 @@ def _shorten_marker(marker: str) -> str:
 
 
 def _spellings(text: str) -> list[str]:
-    """The text, and how it stands inside JSON: models quote JSON in their texts."""
+    """The text and its possible spellings inside a JSON string, because models quote JSON in their texts."""
     plain, spelled = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
-    capital = _ESCAPE_PATTERN.sub(lambda found: f"\\u{found[1].upper()}", spelled)
-    return list(dict.fromkeys((text, plain, spelled, capital, plain.replace("/", "\\/"))))
+    upper_case = _ESCAPE_PATTERN.sub(lambda match: f"\\u{match[1].upper()}", spelled)
+    return list(dict.fromkeys((text, plain, spelled, upper_case, plain.replace("/", "\\/"))))
 
 
 def redact_value(value: Any, secrets: SecretMatcher) -> tuple[Any, int]:
-    """env-11: the value with every learnt text in its texts and member names replaced, and how many there were.
+    """env-11: replace every learnt text in the texts and member names of the value, and count the replacements.
 
-    Parts in which there is none are not copied. Two names that become the same stay two members.
+    Parts without a learnt text are not copied. If two member names become equal, one of them gets a number, so no
+    member is lost.
     """
     if isinstance(value, str):
         return secrets.mask_counted(value)
     if is_array(value):
-        found = [redact_value(each, secrets) for each in value]
-        count = sum(each for _, each in found)
-        return ([each for each, _ in found] if count else value), count
+        items = [redact_value(each, secrets) for each in value]
+        count = sum(each for _, each in items)
+        return ([each for each, _ in items] if count else value), count
     return _redact_members(value, secrets) if is_object(value) else (value, 0)
 
 
 def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict[str, Any], int]:
-    shown: dict[str, Any] = {}
+    redacted: dict[str, Any] = {}
     total = 0
     for name, each in value.items():
         new_name, in_name = redact_value(name, secrets)
         new_value, count = redact_value(each, secrets)
         total += in_name + count
-        free, number = new_name, 1
-        while in_name and (free in shown or free in value):
+        free_name, number = new_name, 1
+        while in_name and (free_name in redacted or free_name in value):
             number += 1
-            free = f"{new_name} ({number})"
-        shown[free] = new_value
-    return (shown if total else value), total
+            free_name = f"{new_name} ({number})"
+        redacted[free_name] = new_value
+    return (redacted if total else value), total
 
 
 class HoldBack:
-    """Cuts a stream anew. Without texts to look for it changes nothing and holds nothing."""
+    """Moves the chunk boundaries of a stream so that no secret is split. Without texts to find, chunks pass
+    unchanged."""
 
     __slots__ = ("_held", "_longest", "_longest_first", "_texts_by_first_character")
 
@@ -218,7 +223,7 @@ class HoldBack:
         self._set_texts(texts)
 
     def update_texts(self, texts: Collection[str]) -> None:
-        """All that is looked for by now; it only grows."""
+        """Set the texts to find. The new set must contain the old one."""
         if len(texts) != len(self._longest_first):
             self._set_texts(texts)
 
@@ -230,8 +235,9 @@ class HoldBack:
             self._texts_by_first_character[text[:1]].append(text)
 
     def release(self, piece: str, last: bool = False) -> str:
-        """hide-06 (readings, Text streaming): what may be shown by now: the piece, with what was held before it and
-        without what is held now. A secret is in it whole, for the redactor to find, or not yet."""
+        """hide-06 (readings, Text streaming): the text that may be passed on: the held text and the chunk, without the
+        end that is now held. The result contains each secret whole or not at all, so that the redactor can find it. The
+        `last` chunk releases everything."""
         if not self._texts_by_first_character:
             return piece
         whole = self._held + piece
@@ -240,22 +246,22 @@ class HoldBack:
         return whole[:at]
 
     def _safe_length(self, whole: str) -> int:
-        """Up to where no secret has begun that may go on after the end."""
+        """The length of the prefix in which no secret begins that may continue behind the end."""
         at = self._skip_matches(whole, len(whole) - self._longest + 1)
         while at < len(whole):
-            found = 1
+            step = 1
             for text in self._texts_by_first_character.get(whole[at], ()):
                 if len(whole) - at < len(text):
                     if text.startswith(whole[at:]):
                         return at
-                elif found == 1 and whole.startswith(text, at):
-                    found = len(text)
-            at += found
+                elif step == 1 and whole.startswith(text, at):
+                    step = len(text)
+            at += step
         return at
 
     def _skip_matches(self, whole: str, edge: int) -> int:
-        """The first place at or after `edge` that is in no secret from before it. Up to there none can go on after the
-        end, so they are looked for as the redactor does it, from one to the next."""
+        """The first position at or after `edge` that is not inside a secret which begins before `edge`. No secret that
+        begins before `edge` can continue behind the end, so complete matches are skipped as `mask_counted` does."""
         at = 0
         nearest = [(start, -len(each), each) for each in self._longest_first if (start := whole.find(each)) >= 0]
         heapify(nearest)

@@ -1,6 +1,6 @@
-"""Which members of each event type carry values, as opposed to names, ids and codes of the protocol.
+"""Lists the members of each event type that carry values, as opposed to names, ids and codes of the protocol.
 
-Redaction looks at values only; every other member of a payload stays as it is.
+Redaction applies only to these members. Every other member of a payload stays unchanged.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(MEDIA_KINDS, ("url", "base64", "mimeType", "alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
-"""Members that are made by a node: hidden whole when the node hides what it makes."""
+"""Members whose values come from a node. They are hidden whole if the outputs of the node are hidden."""
 
 VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("inputs",),
@@ -63,10 +63,10 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
     WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
-"""Event type -> members that carry values, beside errors. Nothing else in a payload is ever rewritten."""
+"""Members that carry values, by event type. Only these members and errors are ever redacted."""
 
 NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError", events.EFFECT_RECORDED: "error"}
-"""Event type -> the member with the error of the node."""
+"""The member that holds the error of the node, by event type."""
 _DECISION_WORDS: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
 _TURN_WORDS: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})
 _APPROVAL_WORDS: Final = frozenset({"action", "decidedBy", "voter", "override"})
@@ -86,25 +86,27 @@ PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
     ConfidenceEscalated.event_type: _DECISION_WORDS,
     WorkflowChainEvent.event_type: frozenset({"code"}),
 }
-"""Types with a member that must stay an object, and the members of that which are words of the protocol or of the
-author, and never values."""
+"""Event types with a value that must stay an object, and the members of that object that hold names of the protocol or
+of the workflow's author instead of values."""
 SHAPED_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "questions": ("question", "schema"),
     **dict.fromkeys(("correlation", "outcomeSchema", "resumeSchema"), ()),
 }
-"""Members that must keep their shape too: in a list of objects these are values, in an object all are."""
+"""Members that must also keep their shape. In a list of objects, the listed members are values. In an object, all
+members are."""
 
 FIXED_MEMBERS: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
-"""Words of the protocol itself: what a secret happens to be spelled like is not looked for there."""
+"""Members whose values the protocol defines. They are not searched for copies, because a secret may equal such a
+word."""
 
 
 def protocol_words(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
-    """Of what a node made: the members that are words, None if it need not stay an object."""
+    """The members of a node's value that are not values themselves; None if the value need not stay an object."""
     if kind == "interrupt.resolved" and payload.get("kind") == "approval":
         return _APPROVAL_WORDS
     return PROTOCOL_WORDS.get(kind)
 
 
 def value_members(kind: str, payload: dict[str, Any]) -> Iterable[str]:
-    """The members that carry values. Of an event that an author made up, every one."""
+    """The members that carry values. For an event type of the workflow's author, all members do."""
     return tuple(payload) if events.is_author_event_type(kind) else VALUE_MEMBERS.get(kind, ())

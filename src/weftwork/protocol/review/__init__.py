@@ -1,1 +1,1 @@
-"""Looking back at runs: debug bundles, diffs, spans, annotations."""
+"""Inspecting runs: debug bundles, diffs, spans, annotations."""

@@ -1,6 +1,7 @@
-"""Annotations: feedback on a run by people or programs. A side resource: never in the log, never folded.
+"""Annotations: feedback on a run by people or programs. They are stored outside the event log and do not affect the
+run.
 
-The texts are untrusted: they are bounded, stored and returned, and never interpreted. Source: RFC 0056.
+The texts are untrusted: the host limits, stores and returns them, and never interprets them. Source: RFC 0056.
 """
 
 from typing import Any, Final
@@ -14,65 +15,66 @@ from weftwork.protocol.timestamps import iso
 _MEMBERS: Final = schema.document("annotation-create")["properties"]
 SIGNAL_KINDS: Final[tuple[str, ...]] = tuple(_MEMBERS["signal"]["properties"]["kind"]["enum"])
 TARGET_KINDS: Final[tuple[str, ...]] = ("run", *(name.removesuffix("Id") for name in _MEMBERS["target"]["properties"]))
-"""fb-04 (readings, Advertising): what discovery shows, taken from the schema that requests are checked with."""
+"""fb-04 (readings, Advertising): the kinds that discovery lists, from the schema that requests are checked against."""
 
 MAX_ANNOTATIONS: Final = 1000
-"""Per run."""
+"""Annotations per run."""
 MAX_TEXT: Final = 4096
 MAX_LABEL: Final = 256
 """Characters of a note or a correction, and of a label."""
 MAX_BYTES: Final = 28 * 1024
-"""Of the whole document: with what a stream puts around it, it still leaves in one piece."""
+"""Bytes of the stored document. With the framing of a stream, a document of this size is still sent in one write."""
 
 _TEXT_LIMITS: Final[dict[str, int]] = {"note": MAX_TEXT, "signal/correction": MAX_TEXT, "signal/label": MAX_LABEL}
-"""Path of each text -> its bound."""
+"""The length limit of each free text, by path."""
 
 
-def annotation_texts(given: dict[str, Any]) -> dict[str, str]:
-    """What was written freely, by path."""
-    found = {**given, **{f"signal/{name}": text for name, text in given["signal"].items()}}
-    return {path: found[path] for path in _TEXT_LIMITS if path in found}
+def annotation_texts(body: dict[str, Any]) -> dict[str, str]:
+    """The free texts of an annotation, by path."""
+    members = {**body, **{f"signal/{name}": text for name, text in body["signal"].items()}}
+    return {path: members[path] for path in _TEXT_LIMITS if path in members}
 
 
-def check_annotation(given: Any) -> None:
-    """fb-01 (RFC 0056): a signal with the member its kind needs, and texts within their bounds."""
-    schema.require("annotation-create", given)
-    for path, text in annotation_texts(given).items():
+def check_annotation(body: Any) -> None:
+    """fb-01 (RFC 0056): require a signal with the member that its kind needs, and texts within their limits. Raises
+    ClientFault otherwise."""
+    schema.require("annotation-create", body)
+    for path, text in annotation_texts(body).items():
         if len(text) > _TEXT_LIMITS[path]:
-            raise invalid(f"The text at the pointer takes {_TEXT_LIMITS[path]} or fewer characters.", f"/{path}")
+            raise invalid(f"The text must have at most {_TEXT_LIMITS[path]} characters.", f"/{path}")
 
 
 def annotation_document(
-    annotation_id: str, run_id: str, principal: str, now: int, given: dict[str, Any], shown: dict[str, Any]
+    annotation_id: str, run_id: str, principal: str, now: int, body: dict[str, Any], texts: dict[str, Any]
 ) -> bytes:
-    """fb-02 (RFC 0056): the document that is kept: the host's own members beside the caller's.
+    """fb-02 (RFC 0056): the document to store, with the members of the host and of the caller.
 
-    `given` has passed `check_annotation`, and `shown` are its texts as everybody may see them. Raises ClientFault
-    for a document that is too large.
+    `body` has passed `check_annotation`. `texts` holds its free texts after redaction. Raises ClientFault for a
+    document larger than MAX_BYTES.
     """
-    signal: dict[str, Any] = dict(given["signal"])
+    signal: dict[str, Any] = dict(body["signal"])
     if "rating" in signal:
-        # JSON has one kind of number: 4.0 is the whole number 4.
+        # JSON Schema accepts 4.0 as an integer.
         signal["rating"] = int(signal["rating"])
-    for path, text in shown.items():
+    for path, text in texts.items():
         if path != "note":
             signal[path.removeprefix("signal/")] = text
     document: dict[str, Any] = {
         "annotationId": annotation_id,
-        "target": {"runId": run_id, **given.get("target", {})},
+        "target": {"runId": run_id, **body.get("target", {})},
         "signal": signal,
         "actor": {"principalRef": principal},
         "createdAt": iso(now),
     }
-    if "note" in shown:
-        document["note"] = shown["note"]
+    if "note" in texts:
+        document["note"] = texts["note"]
     encoded = msgspec.json.encode(document)
     if len(encoded) > MAX_BYTES:
-        raise invalid(f"An annotation takes {MAX_BYTES} or fewer bytes as it is kept.", maxBytes=MAX_BYTES)
+        raise invalid(f"The stored annotation must have at most {MAX_BYTES} bytes.", maxBytes=MAX_BYTES)
     return encoded
 
 
 def annotation_limit_fault() -> ClientFault:
-    """fb-03: the run has as many annotations as it may; a wait would not help."""
-    message = f"A run takes {MAX_ANNOTATIONS} or fewer annotations, and this one has so many."
+    """fb-03: the error for a run that has reached its limit of annotations. Not retryable."""
+    message = f"The run has reached the limit of {MAX_ANNOTATIONS} annotations."
     return ClientFault("annotation_limit_reached", message, {"maxAnnotations": MAX_ANNOTATIONS})

@@ -1,14 +1,16 @@
-"""The debug bundle: one run with its events and spans as one document that can be passed on. Pure, written in pieces.
+"""The debug bundle: one run with its events and spans as one shareable document. Pure, written in pieces.
 
-Theory of operation. The document is written in the order in which its parts are known: the fixed members, the run, the
-events, and then what was counted on the way. An event is added if the whole document, ended right after it, would still
-fit; so the document never exceeds its limit, and nothing that was written has to be taken back.
+Theory of operation. The document is written in the order in which its parts become known: the fixed members, the run,
+the events, and then the spans and counts collected from the events. An event is added only if the document would still
+be within its limit when it ended right after this event. The document therefore never exceeds its limit, and no written
+part has to be revised.
 
-What the log hides stays hidden, because the log is what is read. What looks like a credential is masked on top of that.
+The bundle is built from the log, so values that the log hides stay hidden. Text that looks like a credential is masked
+in addition.
 
-Bytes make a bundle unreadable and may be what nobody wanted to pass on. Media in an event become the URL that the host
-would have given them, which opens as long as the run exists; any other run of base64 is cut down to its beginning. The
-encoded documents are scanned for media and credentials first, because most contain neither.
+Inline bytes make a bundle unreadable and may be private. Media in an event is replaced by the URL of its asset, which
+works as long as the run exists. Any other long run of base64 is cut to a prefix. The encoded documents are scanned for
+media and credentials first, because most contain neither.
 
 Sources: OpenWOP debug-bundle, RFC 0055 C (bundles list media by URL), readings (Debug bundle).
 """
@@ -31,13 +33,13 @@ from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
 
 AssetLink = Callable[[bytes, str, str], str]
-"""The URL of an asset by the digest of its bytes, its media type and its name."""
+"""Returns the URL of an asset, given the digest of its bytes, its media type and its name."""
 
 BUNDLE_VERSION: Final = "1.0"
 MAX_BYTES: Final = 8_000_000
-"""Of the body of an answer."""
+"""Bytes of a bundle."""
 MAX_RUN_BYTES: Final = 2_000_000
-"""What the run itself may take; its largest members are left out until it fits."""
+"""Bytes of the `run` member. Its largest members are omitted until it is within the limit."""
 MAX_SPANS: Final = 1000
 EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
@@ -49,12 +51,12 @@ BUNDLE_STATUS: Final[dict[str, str]] = {
     "waiting-input": "waiting-clarification",
     "waiting-external": "waiting-clarification",
 }
-"""bundle-03 (readings, Debug bundle): the statuses that bundles have no word for; all others are said as they are."""
+"""bundle-03 (readings, Debug bundle): replacements for statuses that the bundle schema does not have."""
 
 MAX_BASE64_RUN: Final = 1024
-"""Characters of base64 that may stand in a bundle."""
+"""Longest run of base64 in a bundle, in characters."""
 MIN_BASE64_LINE: Final = 40
-"""A line of base64 that is broken into lines is at least so long."""
+"""Shortest line, except the last, of base64 with line breaks."""
 
 _USAGE: Final = "provider.usage"
 _REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
@@ -71,24 +73,24 @@ _HEX: Final = re.compile(r"[0-9a-f\s]+")
 
 
 def host_identity(version: str) -> dict[str, str]:
-    """Which product wrote the bundle; nothing of the machine it runs on."""
+    """The product that wrote the bundle. Contains nothing about the machine."""
     return {"name": "weftwork", "version": version, "vendor": "weftwork"}
 
 
 def bundle_run(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """bundle-03 (OpenWOP debug-bundle): the snapshot with a status out of the bundle's list, the host's own beside it,
-    and its end under the name that bundles give it."""
+    """bundle-03 (OpenWOP debug-bundle): the snapshot with a `status` that the bundle schema allows, the host's status
+    in `hostStatus`, and the time of completion in `endedAt`."""
     status: str = snapshot["status"]
-    ended = snapshot.get("completedAt")
-    members = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended}
+    ended_at = snapshot.get("completedAt")
+    members = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended_at}
     return {**snapshot, **members, "error": snapshot.get("error")}
 
 
 class DebugBundle:
-    """bundle-01 (OpenWOP debug-bundle): a run as it stood when it was read, with its log up to then.
+    """bundle-01 (OpenWOP debug-bundle): a run at the time it was read, with its log up to that time.
 
-    Write `head`, then `write_events` for the pages of the log until `is_full` or the end, then `tail()`.
-    `last_sequence` is the last event of the run as it was read.
+    Write `head`, then the result of `write_events` for each page of the log until `is_full` or the end of the log, then
+    `tail()`. `last_sequence` is the sequence of the last event of the run when it was read.
     """
 
     def __init__(
@@ -114,12 +116,12 @@ class DebugBundle:
         self._tokens: tuple[int, int] | None = None
         self._event_count = 0
         self._truncated_reason: str | None = None
-        shown, left_out = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
-        if left_out:
+        run_document, omitted = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
+        if omitted:
             self._truncated_reason = RUN_TRUNCATED
         head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_identity(version)}
-        # bundle-02: whatever the log hides is masked, and so is what looks like a credential.
-        head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(shown)}
+        # bundle-02: values that the log hides are masked, and so is text that looks like a credential.
+        head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(run_document)}
         self.head = msgspec.json.encode(head)[:-1] + b',"events":['
         self._size = len(self.head)
 
@@ -128,22 +130,23 @@ class DebugBundle:
         return self._truncated_reason == EVENTS_TRUNCATED or self._event_count > self.last_sequence
 
     def write_events(self, events: list[Event]) -> bytes:
-        """The next events of the log, as far as they fit."""
+        """The next events of the log, up to the first one that exceeds a limit."""
         documents = [event.document for event in events]
-        # Asked of all of them at once: mostly none holds anything.
-        media = any(len(each) > MAX_BASE64_RUN for each in documents)
-        if media or _MEMBER in (together := b"".join(documents)) or may_hold_credential(together):
+        # One scan of all documents together, because most pages contain neither media nor credentials.
+        may_have_media = any(len(each) > MAX_BASE64_RUN for each in documents)
+        if may_have_media or _MEMBER in (together := b"".join(documents)) or may_hold_credential(together):
             documents = [_mask_document(document, self._link, event=True) for document in documents]
-        taken: list[bytes] = []
+        written: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
             if event.sequence > self.last_sequence or not self._add(event, document):
                 break
-            taken.append(document)
-        before = b"," if self._event_count > len(taken) and taken else b""
-        return before + b",".join(taken)
+            written.append(document)
+        separator = b"," if self._event_count > len(written) and written else b""
+        return separator + b",".join(written)
 
     def _add(self, event: Event, document: bytes) -> bool:
-        """bundle-04 (OpenWOP debug-bundle): an event fits, or the bundle ends before it and says so."""
+        """bundle-04 (OpenWOP debug-bundle): add an event if it fits. Otherwise mark the bundle as truncated and return
+        False."""
         if self._event_count >= self._max_events:
             self._truncated_reason = EVENTS_TRUNCATED
             return False
@@ -151,8 +154,9 @@ class DebugBundle:
         changed = self._project(event) if event.type in SPAN_EVENT_TYPES else None
         size = self._size + len(document) + (1 if self._event_count else 0)
         self._event_count += 1
-        cut = self._truncated_reason if event.sequence == self.last_sequence else EVENTS_TRUNCATED
-        if size + self._spans_size + max(len(self._encoded_spans) - 1, 0) + len(self._footer(cut)) > self._cap:
+        # If the bundle ended here, it would be truncated, except at the last event.
+        reason = self._truncated_reason if event.sequence == self.last_sequence else EVENTS_TRUNCATED
+        if size + self._spans_size + max(len(self._encoded_spans) - 1, 0) + len(self._footer(reason)) > self._cap:
             self._event_count -= 1
             self._tokens, self._spans_size = before
             if changed is not None:
@@ -163,7 +167,7 @@ class DebugBundle:
         return True
 
     def tail(self) -> bytes:
-        """Everything behind the events. Call it when the bundle is full, or the log is at its end."""
+        """The end of the document, behind the events. Call it when the bundle is full or the log has ended."""
         return (
             b'],"spans":['
             + b",".join(self._encoded_spans.values())
@@ -171,12 +175,13 @@ class DebugBundle:
         )
 
     def _project(self, event: Event) -> tuple[str, bytes | None] | None:
-        """Keep the span that the event adds or changes, and say which one, and what it was."""
+        """Apply an event to the spans. Returns the id of the new or changed span and its previous encoding, so that the
+        change can be undone; None if no span changed."""
         fact = span_fact(event)
         if event.type == _USAGE:
-            given, made = self._tokens or (0, 0)
+            input_tokens, output_tokens = self._tokens or (0, 0)
             used = [token_count(fact.payload.get(member)) for member in ("inputTokens", "outputTokens")]
-            self._tokens = given + used[0], made + used[1]
+            self._tokens = input_tokens + used[0], output_tokens + used[1]
         span = self._spans.add(fact)
         if span is None:
             return None
@@ -192,15 +197,15 @@ class DebugBundle:
         else:
             self._encoded_spans[name] = old
 
-    def _footer(self, cut: str | None) -> bytes:
-        """The end of a bundle without spans."""
+    def _footer(self, truncated_reason: str | None) -> bytes:
+        """The end of the document with an empty list of spans."""
         cost = None
         if self._tokens is not None:
             cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
         metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._event_count}
-        end: dict[str, Any] = {"metrics": metrics, "truncated": cut is not None}
-        if cut is not None:
-            end["truncatedReason"] = cut
+        end: dict[str, Any] = {"metrics": metrics, "truncated": truncated_reason is not None}
+        if truncated_reason is not None:
+            end["truncatedReason"] = truncated_reason
         if self._spans.is_truncated:
             end["spansTruncated"] = True
         return b'],"spans":[],' + msgspec.json.encode(end)[1:]
@@ -209,7 +214,7 @@ class DebugBundle:
 def unattached_bundle(
     run_id: str, events: list[Any], spans: list[dict[str, Any]], version: str, now: str, link: AssetLink | None = None
 ) -> dict[str, Any]:
-    """A bundle of events that belong to no run of the host."""
+    """The bundle for events that do not belong to a run of the host."""
     return {
         "bundleVersion": BUNDLE_VERSION,
         "generatedAt": now,
@@ -224,24 +229,24 @@ def unattached_bundle(
     }
 
 
-def _fit_run(run: dict[str, Any], most: int) -> tuple[bytes, list[str]]:
-    """The run within so many bytes, and the members that are left out for that, the largest first."""
+def _fit_run(run: dict[str, Any], max_bytes: int) -> tuple[bytes, list[str]]:
+    """The encoded run within `max_bytes`, and the names of the members that were omitted for that, largest first."""
     members = {name: _mask_document(msgspec.json.encode(value)) for name, value in run.items()}
-    left_out: list[str] = []
+    omitted: list[str] = []
     size = sum(len(value) + len(name) + 4 for name, value in members.items())
     for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
-        if size <= most:
+        if size <= max_bytes:
             break
         if name not in _REQUIRED_MEMBERS:
             size -= len(members.pop(name)) + len(name) + 4
-            left_out.append(name)
-    if left_out:
-        members["omitted"] = msgspec.json.encode(left_out)
-    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), left_out
+            omitted.append(name)
+    if omitted:
+        members["omitted"] = msgspec.json.encode(omitted)
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), omitted
 
 
 def _mask_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:
-    """Encoded JSON as it may be in a bundle."""
+    """Encoded JSON without credentials, media and long base64. Returned unchanged if it contains none of them."""
     if may_hold_base64(document):
         value = msgspec.json.decode(document)
         return msgspec.json.encode(_mask_value(reference_media(value, link) if event else value))
@@ -251,19 +256,19 @@ def _mask_document(document: bytes, link: AssetLink | None = None, event: bool =
 
 
 def _mask_value(value: Any) -> Any:
-    """bundle-02, bundle-08: the value without what looks like a credential, and without bytes as text."""
-    # Masked first: what is cut in the middle does not look like a credential any more.
+    """bundle-02, bundle-08: mask the credentials and elide the long base64 of a value."""
+    # Credentials first, because a credential that was cut in the middle is no longer recognised.
     return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))
 
 
 def may_hold_base64(document: bytes) -> bool:
-    """Whether media or a long run of base64 could be in an encoded document; False is certain."""
+    """Whether an encoded document may contain media or a long run of base64. False is certain."""
     return _MEMBER in document or (len(document) > MAX_BASE64_RUN and _BASE64_RUN in document.translate(_BASE64_MAP))
 
 
 def reference_media(event: Any, link: AssetLink | None) -> Any:
-    """bundle-08 (RFC 0055 C): an event of media with a URL instead of their bytes; others as they are. Without `link`
-    nothing is said but that they were left out."""
+    """bundle-08 (RFC 0055 C): a media event with a URL instead of the bytes; other events unchanged. Without `link`,
+    the bytes are replaced by the note that they were left out."""
     kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
     if not is_object(payload):
         return event
@@ -275,7 +280,7 @@ def reference_media(event: Any, link: AssetLink | None) -> Any:
 
 
 def elide_long_base64(text: str) -> str:
-    """bundle-08: a text in which no run of base64 is longer than it may be, in one line or in many."""
+    """bundle-08: cut every run of base64 longer than MAX_BASE64_RUN to a prefix, also if it has line breaks."""
     return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
 
 
@@ -283,9 +288,9 @@ def _elide_runs(text: str) -> str:
     return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
 
 
-def _elide_lines(found: re.Match[str]) -> str:
-    # Digests below each other are no media.
-    text = found[0]
+def _elide_lines(match: re.Match[str]) -> str:
+    # A list of hexadecimal digests is not media.
+    text = match[0]
     if len(text) <= MAX_BASE64_RUN or _HEX.fullmatch(text):
         return text
     return elide_base64(re.sub(r"\s+", "", text), MAX_BASE64_RUN)
@@ -294,14 +299,14 @@ def _elide_lines(found: re.Match[str]) -> str:
 def _payload_with_url(payload: dict[str, Any], link: AssetLink | None) -> dict[str, Any]:
     if "base64" not in payload:
         return payload
-    kept = {name: value for name, value in payload.items() if name != "base64"}
-    if isinstance(kept.get("url"), str):
-        return kept
+    others = {name: value for name, value in payload.items() if name != "base64"}
+    if isinstance(others.get("url"), str):
+        return others
     text = payload["base64"]
     data = decode_base64(text) if isinstance(text, str) else None
     if link is None or data is None:
-        return {**kept, "elided": "The bytes are not in the bundle."}
-    declared, name = (kept.get(each) if isinstance(kept.get(each), str) else "" for each in ("mimeType", "name"))
+        return {**others, "elided": "The bytes are not in the bundle."}
+    declared, name = (others.get(each) if isinstance(others.get(each), str) else "" for each in ("mimeType", "name"))
     media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
-    # In a token a credential could be found by nobody.
-    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **kept}
+    # The name is masked before it becomes part of the token, where a credential could not be recognised any more.
+    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **others}

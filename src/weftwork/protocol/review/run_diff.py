@@ -1,7 +1,7 @@
-"""How two runs differ: by their logs, sequence by sequence, and by the resulting states. Pure and bounded.
+"""Compares two runs: their logs, sequence by sequence, and their states. Pure and bounded.
 
-Members that differ between any two runs are not compared: event ids, run ids and times, and causation, which names an
-event. Everything is taken from what the log shows, so what the log hides stays hidden. Source: RFC 0054.
+Members that differ between any two runs are not compared: event ids, run ids, times, and causation, which refers to an
+event id. Both runs are compared as the log shows them, so hidden values stay hidden. Source: RFC 0054.
 """
 
 import json
@@ -18,20 +18,23 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.run.projection import StoredRun
 
 MAX_COMPARED_EVENTS: Final = 10_000
-"""Of each log that are compared."""
+"""Events of each log that are compared."""
 MAX_EVENT_BYTES: Final = 4 * 2**20
-"""The difference with which those of events reach this is the last one."""
+"""Bytes of differing events. The comparison ends with the difference that reaches this limit."""
 MAX_STATE_BYTES: Final = 1_048_576
-"""Values of states that are not equal to the byte are looked at, and shown, as long as they fit into this."""
+"""Bytes of state values that differ byte by byte. A pair of values that exceeds the rest of this budget is neither
+compared further nor included."""
 CHILD_RUN_ID: Final = "childRunId"
 VOLATILE_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "writtenAt", "parentRunId", CHILD_RUN_ID})
-"""diff-02 (readings, Diff): members of payloads that are run ids, or times taken from the event's own."""
+"""diff-02 (readings, Diff): payload members that are not compared, because they hold run ids or the time of the
+event."""
 
 _ROW_MEMBERS: Final[dict[str, str]] = {"variable": "variables", "channel": "channels"}
 
 
 class RunDiff:
-    """Of run b, seen from run a. Takes in the events of both, from sequence 0 on, and then says what differs."""
+    """The changes from run a to run b. Call `add` with the events of both runs from sequence 0 while `has_next`, then
+    `document`."""
 
     def __init__(self, a: StoredRun, b: StoredRun) -> None:
         self.last_sequence = _last_comparable(a, b)
@@ -51,7 +54,7 @@ class RunDiff:
         )
 
     def add(self, a: Event | None, b: Event | None) -> None:
-        """diff-01 (RFC 0054): the events of both logs at the next sequence; None where a log has none."""
+        """diff-01 (RFC 0054): compare the events of both logs at `next_sequence`. None means that a log has ended."""
         sequence, self.next_sequence = self.next_sequence, self.next_sequence + 1
         if a is not None and b is not None and is_same_event(a, b):
             return
@@ -63,7 +66,7 @@ class RunDiff:
         self._events.append(entry)
 
     def document(self) -> dict[str, Any]:
-        """diff-01 (RFC 0054): the answer; `truncated` unless both runs have ended and everything was compared."""
+        """diff-01 (RFC 0054): the diff. It is `truncated` unless both runs have ended and everything was compared."""
         return {
             **self._ids,
             "divergedAtSeq": self._events[0]["seq"] if self._events else None,
@@ -74,14 +77,15 @@ class RunDiff:
 
 
 def _last_comparable(a: StoredRun, b: StoredRun) -> int:
-    """diff-03 (readings, Diff): the last sequence that can be compared: what a live run lacks may still come."""
+    """diff-03 (readings, Diff): the last sequence to compare. Events behind the end of a live run are not compared,
+    because the run may still produce them."""
     runs = (a.projection, b.projection)
     live = [run.last_sequence for run in runs if run.status not in TERMINAL_STATUSES]
     return min(live) if live else max(run.last_sequence for run in runs)
 
 
 def is_same_event(a: Event, b: Event) -> bool:
-    """diff-02 (RFC 0054): equal but for what differs between any two runs."""
+    """diff-02 (RFC 0054): whether two events are equal apart from the members that differ between any two runs."""
     one, other = ((e.type, e.node_id, e.schema_version, e.engine_version) for e in (a, b))
     return one == other and (a.payload == b.payload or _stable_payload(a.payload) == _stable_payload(b.payload))
 
@@ -89,13 +93,13 @@ def is_same_event(a: Event, b: Event) -> bool:
 def _stable_payload(payload: bytes) -> bytes:
     value = _decode(payload)
     if is_object(value):
-        kept = {name: member for name, member in value.items() if name not in VOLATILE_MEMBERS}
-        value = {**kept, "outputs": _without_child_runs(kept["outputs"])} if "outputs" in kept else kept
+        stable = {name: member for name, member in value.items() if name not in VOLATILE_MEMBERS}
+        value = {**stable, "outputs": _without_child_runs(stable["outputs"])} if "outputs" in stable else stable
     return encode_stored(value)
 
 
 def _without_child_runs(value: Any) -> Any:
-    """diff-02 (readings, Diff): outputs without the runs that nodes have started."""
+    """diff-02 (readings, Diff): the outputs without the ids of child runs."""
     if is_object(value):
         return {name: _without_child_runs(member) for name, member in value.items() if name != CHILD_RUN_ID}
     return [_without_child_runs(item) for item in value] if is_array(value) else value
@@ -107,7 +111,8 @@ def _comparable_value(data: bytes, pointer: str) -> bytes:
 
 
 def _decode(data: bytes) -> Any:
-    """JSON of ours, with every number in one form, so that what equals in canonical form equals here."""
+    """Decode JSON that the host has written. All numbers become floats, so that values that are equal in canonical form
+    compare equal."""
     return json.loads(data, parse_int=_number, parse_float=_number)
 
 
@@ -116,30 +121,31 @@ def _number(text: str) -> float:
 
 
 def state_diff(a: StoredRun, b: StoredRun) -> tuple[dict[str, Any], bool]:
-    """diff-04 (RFC 0054): pointer into the snapshots -> the values there, and whether some were left out.
+    """diff-04 (RFC 0054): the differing values by pointer into the snapshots, and whether some were omitted.
 
-    Status, variables, channels, and outputs by node; what a run lacks is left out of its pair.
+    Compares the status, variables, channels, and outputs by node. If only one run has a value, the pair has only that
+    value.
     """
-    found: dict[str, Any] = {}
-    cut = False
-    left = MAX_STATE_BYTES
+    differences: dict[str, Any] = {}
+    is_truncated = False
+    bytes_left = MAX_STATE_BYTES
     one, other = dict(_state_values(a)), dict(_state_values(b))
     for pointer in sorted(one.keys() | other.keys()):
         pair = {name: state[pointer] for name, state in (("a", one), ("b", other)) if pointer in state}
         if len(pair) == 2 and pair["a"] == pair["b"]:
             continue
-        weight = len(pointer) + sum(map(len, pair.values()))
-        if weight > left:
-            cut = True
+        size = len(pointer) + sum(map(len, pair.values()))
+        if size > bytes_left:
+            is_truncated = True
             continue
-        left -= weight
+        bytes_left -= size
         if len(pair) == 1 or _comparable_value(pair["a"], pointer) != _comparable_value(pair["b"], pointer):
-            found[pointer] = {name: msgspec.Raw(value) for name, value in pair.items()}
-    return found, cut
+            differences[pointer] = {name: msgspec.Raw(value) for name, value in pair.items()}
+    return differences, is_truncated
 
 
 def _state_values(run: StoredRun) -> Iterator[tuple[str, bytes]]:
-    """What is compared of a snapshot, by pointer."""
+    """The compared values of a snapshot, each with its pointer."""
     yield "/status", msgspec.json.encode(run.projection.status)
     for row in run.rows:
         if row.kind in _ROW_MEMBERS:

@@ -1,9 +1,9 @@
-"""Spans of a run, projected from its log: a span says nothing that the log does not say.
+"""Spans of a run, derived from its log. A span contains nothing that the log does not contain.
 
-Names and attributes are those of OpenWOP observability (openwop.run, openwop.node.<typeId>, cost attributes), RFC 0021
-(openwop.envelope) and RFC 0032 (reliability); the members of a span are those of a debug bundle. Of envelopes and model
-calls a span has names, numbers and codes, never content. The trace is the caller's W3C trace context if there is one;
-span ids are derived from the log, so that projecting twice gives equal spans.
+Names and attributes follow OpenWOP observability (openwop.run, openwop.node.<typeId>, cost attributes), RFC 0021
+(openwop.envelope) and RFC 0032 (reliability). The members of a span follow the debug bundle. For envelopes and model
+calls, a span has names, numbers and codes, never content. The trace is the caller's W3C trace context if there is one.
+Span ids are derived from the log, so the same log always gives the same spans.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ from weftwork.protocol.timestamps import iso
 RUN_SPAN: Final = "openwop.run"
 ENVELOPE_SPAN: Final = "openwop.envelope"
 MAX_SPAN_EVENTS: Final = 16
-"""Most events that one span lists; its attributes are those of the last one all the same."""
+"""Events that one span lists. Later events still update the attributes of the span."""
 
 MAX_ATTRIBUTE: Final = 256
-"""Characters of a text in an attribute."""
+"""Characters of a string attribute."""
 
 RELIABILITY_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
     "envelope.retry.attempted": {
@@ -46,7 +46,8 @@ RELIABILITY_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
         "byteOffset": "openwop.envelope.recovery.byte_offset",
     },
 }
-"""trace-06 (RFC 0032): members of the events that a node span tells; the texts of refusals and errors are none."""
+"""trace-06 (RFC 0032): the attribute for each event member that a node span includes. Texts of refusals and errors are
+not included."""
 
 _NODE_END_STATUS: Final = {"node.completed": "ok", "node.failed": "error", "node.cancelled": "unset"}
 _USAGE: Final = "provider.usage"
@@ -61,7 +62,7 @@ SPAN_EVENT_TYPES: Final = frozenset(
         *TERMINAL_TYPES,
     }
 )
-"""Types of events that a span tells something of; the payloads of all others need not be looked at."""
+"""Event types that affect spans. The payloads of all others need not be decoded."""
 
 _ENVELOPE_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "type": ("envelope_type", "openwop.envelope_kind"),
@@ -79,14 +80,14 @@ _TRACEPARENT: Final = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-(
 
 
 class TraceContext(msgspec.Struct, frozen=True):
-    """A trace and the span that called us, if any."""
+    """A trace id, and the caller's span id if there is one."""
 
     trace_id: str
     parent_id: str | None = None
 
 
 def parse_traceparent(header: str | None) -> TraceContext | None:
-    """trace-01 (W3C Trace Context 3.2): the caller's context, or None for an absent or broken header."""
+    """trace-01 (W3C Trace Context 3.2): the caller's context; None for an absent or invalid header."""
     match = _TRACEPARENT.fullmatch(header) if header else None
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
@@ -96,30 +97,31 @@ def parse_traceparent(header: str | None) -> TraceContext | None:
 
 
 def span_id(*names: str | int) -> str:
-    """16 hex digits, the same for the same names, so that spans projected twice are equal."""
+    """A span id of 16 hexadecimal digits, determined by the names."""
     return hashlib.sha256("\0".join(map(str, names)).encode()).hexdigest()[:16]
 
 
 def format_traceparent(trace_id: str, span: str) -> str:
-    """trace-02: the header we emit; sampled."""
+    """trace-02: the `traceparent` header that the host sends, with the sampled flag set."""
     return f"00-{trace_id}-{span}-01"
 
 
 def trace_of(header: RunHeader) -> TraceContext:
-    """trace-03 (OpenWOP debug-bundle): the caller's trace if it sent one, else one derived from the run id."""
+    """trace-03 (OpenWOP debug-bundle): the caller's trace if there is one, otherwise a trace derived from the run
+    id."""
     return parse_traceparent(header.traceparent) or _derived_trace(header.run_id)
 
 
 def project_spans(header: RunHeader, facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    """trace-04: one span for the run and one per node attempt, in order of their start."""
-    found = RunSpans(header)
+    """trace-04: one span for the run, one per node attempt and one per recorded envelope, in order of their start."""
+    spans = RunSpans(header)
     for fact in facts:
-        found.add(fact)
-    return found.spans
+        spans.add(fact)
+    return spans.spans
 
 
 def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
-    """trace-05: those of events that belong to no run of the host."""
+    """trace-05: the envelope spans of events that do not belong to a run of the host."""
     trace = _derived_trace(run_id).trace_id
     return [
         _envelope_span(run_id, trace, None, span_fact(event)) for event in events if event.type == ENVELOPE_RECORDED
@@ -127,13 +129,14 @@ def envelope_spans(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]
 
 
 def span_fact(event: Event) -> Fact:
-    """An event as spans see it: what is hidden in the log stays hidden."""
+    """The event with its decoded payload as the log shows it: hidden values stay hidden."""
     payload, at = msgspec.json.decode(event.payload), event.timestamp
     return Fact(event.sequence, event.type, payload, at, event.node_id, event.event_id, event.content_trust)
 
 
 class RunSpans:
-    """The spans of one run, as its log is read on. `most` bounds them; `is_truncated` if there would be more."""
+    """The spans of one run, built while its log is read. At most `most` spans are created; `is_truncated` is set if
+    there would be more."""
 
     def __init__(self, header: RunHeader, most: int | None = None) -> None:
         self._header = header
@@ -149,7 +152,7 @@ class RunSpans:
         self.is_truncated = False
 
     def add(self, fact: Fact) -> dict[str, Any] | None:
-        """Take in the next event; the span that is new or has changed."""
+        """Apply the next event. Returns the span that was created or changed, or None."""
         node_id = fact.node_id
         if fact.type == "run.started":
             self._run["startedAt"] = iso(fact.timestamp)
@@ -202,7 +205,7 @@ def _node_span(header: RunHeader, context: TraceContext, run: dict[str, Any], fa
 
 
 def _envelope_span(run_id: str, trace_id: str, parent: str | None, fact: Fact) -> dict[str, Any]:
-    """An outcome is there at once, so the span has no length."""
+    """The span of a recorded outcome. It has no duration, because the outcome is a single event."""
     span = _new_span(ENVELOPE_SPAN, trace_id, span_id(run_id, ENVELOPE_SPAN, fact.sequence), parent, fact.timestamp)
     attributes = {"openwop.run_id": run_id, **envelope_attributes(fact.payload, fact.content_trust)}
     if fact.node_id is not None:
@@ -229,11 +232,11 @@ def _new_span(name: str, trace_id: str, identity: str, parent: str | None, start
 
 
 def _add_span_event(span: dict[str, Any], fact: Fact) -> None:
-    said = reliability_attributes(fact.type, fact.payload)
-    span["attributes"] |= said
-    listed: list[dict[str, Any]] = span.setdefault("events", [])
-    if len(listed) < MAX_SPAN_EVENTS:
-        listed.append({"name": fact.type, "timestamp": iso(fact.timestamp), "attributes": said})
+    attributes = reliability_attributes(fact.type, fact.payload)
+    span["attributes"] |= attributes
+    events: list[dict[str, Any]] = span.setdefault("events", [])
+    if len(events) < MAX_SPAN_EVENTS:
+        events.append({"name": fact.type, "timestamp": iso(fact.timestamp), "attributes": attributes})
 
 
 def _close_span(span: dict[str, Any], fact: Fact, status: str) -> None:
@@ -244,7 +247,8 @@ def _close_span(span: dict[str, Any], fact: Fact, status: str) -> None:
 
 
 def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
-    """trace-05 (RFC 0021): an outcome of the gate without its payload; drift is told only where there is some."""
+    """trace-05 (RFC 0021): the attributes of a recorded outcome, without its payload. The drift attribute is present
+    only if there is drift."""
     attributes: dict[str, Any] = {}
     for member, names in _ENVELOPE_ATTRIBUTES.items():
         if (value := _attribute_value(payload.get(member))) is not None:
@@ -256,13 +260,14 @@ def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str,
 
 
 def reliability_attributes(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """trace-06: of one of the six events."""
-    found = {name: _attribute_value(payload.get(member)) for member, name in RELIABILITY_ATTRIBUTES[kind].items()}
-    return {name: value for name, value in found.items() if value is not None}
+    """trace-06: the attributes of one of the six reliability events."""
+    values = {name: _attribute_value(payload.get(member)) for member, name in RELIABILITY_ATTRIBUTES[kind].items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
-    """trace-07 (OpenWOP observability): tokens of one more call, and who was called; nothing else of it is told."""
+    """trace-07 (OpenWOP observability): add the tokens of one call to the attributes, and set the provider. Nothing
+    else of the call is included."""
     for member, name in _TOKEN_ATTRIBUTES.items():
         attributes[name] = attributes.get(name, 0) + token_count(payload.get(member))
     attributes[_TOTAL_TOKENS_ATTRIBUTE] = sum(attributes[name] for name in _TOKEN_ATTRIBUTES.values())
@@ -271,12 +276,12 @@ def add_cost(attributes: dict[str, Any], payload: dict[str, Any]) -> None:
 
 
 def token_count(value: Any) -> int:
-    """A number of tokens; 0 for anything else."""
+    """The value if it is a non-negative integer, otherwise 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
 def _attribute_value(value: Any) -> str | int | bool | None:
-    """A value as an attribute may hold it; None for anything else."""
+    """The value as an attribute, with credentials masked; None for a value that is not a string, integer or boolean."""
     if isinstance(value, str):
         return mask_credentials_in_text(value)[:MAX_ATTRIBUTE]
     return value if isinstance(value, bool | int) else None

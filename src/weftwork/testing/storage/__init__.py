@@ -1,8 +1,8 @@
-"""The conformance suite of the storage ports; the modules are named after the ports that they check.
+"""The conformance suite for the storage ports. The modules are named after the ports that they check.
 
-A check is a public async function whose docstring is the promise it proves. It takes `store` alone, which is open and
-empty, and fails with an exception. A restart check takes `make` instead: each call makes a store that is not open yet,
-all of them on the same data. With pytest:
+A check is a public async function. Its docstring states the guarantee that it verifies. Its only parameter is `store`,
+an open, empty store, and it raises an exception if the guarantee is broken. A restart check has the parameter `make`
+instead: each call returns a new store that is not open yet, always on the same data. With pytest:
 
     from weftwork.testing import storage
 
@@ -10,7 +10,7 @@ all of them on the same data. With pytest:
     def test_the_store_keeps_its_promises(check):
         storage.prove(MyStore(), check)
 
-Failures say more with `pytest.register_assert_rewrite("weftwork.testing.storage")` in conftest.py.
+For detailed failures, call `pytest.register_assert_rewrite("weftwork.testing.storage")` in conftest.py.
 """
 
 from weftwork.ports.storage.store import Store

@@ -15,14 +15,14 @@ BUDGET: Final = 2**20
 
 
 def annotation(annotation_id: str = "a1", size: int = 2) -> Annotation:
-    """An annotation whose document has so many bytes."""
+    """An annotation with a document of `size` bytes."""
     return Annotation(annotation_id, b"\xff" * size)
 
 
 async def page_of(
     store: Store, run: RunKey, after: str | None = None, limit: int = 10, budget: int = BUDGET
 ) -> AnnotationPage:
-    """A page of a run that must be there."""
+    """A page of annotations of an existing run."""
     page = await store.annotations.page(run, after, limit, budget)
     assert page is not None
     return page
@@ -33,7 +33,7 @@ async def annotation_ids(store: Store, run: RunKey) -> list[str]:
 
 
 async def an_annotation_is_kept(store: Store) -> None:
-    """What was added comes back as it was, by its id and in a page, of a live run and of one that has ended."""
+    """An annotation is returned unchanged by `find` and by `page`, for live and for ended runs."""
     for run in (await make_run(store), await make_run(store, "ended", status="completed")):
         before = await state_of(store, run)
         first, second = annotation(size=100_000), annotation("a2", 0)
@@ -43,11 +43,11 @@ async def an_annotation_is_kept(store: Store) -> None:
         assert await page_of(store, run) == AnnotationPage((first, second), False)
         assert await store.annotations.find(run, "a1") == first
         assert await store.annotations.find(run, "a3") is None
-        assert await state_of(store, run) == before, "nothing of it is in the log"
+        assert await state_of(store, run) == before, "an annotation must not change the run"
 
 
 async def an_unknown_run_has_no_annotations(store: Store) -> None:
-    """Of a run that is not there nothing can be said or read, and no record is left."""
+    """For an unknown run, nothing can be added or read, and no idempotency record is stored."""
     run = RunKey(ACME, "nobody")
     assert await store.annotations.add(run, annotation(), MAX_ANNOTATIONS, record()) == "absent"
     assert await store.annotations.page(run, None, 10, BUDGET) is None
@@ -59,7 +59,7 @@ async def an_unknown_run_has_no_annotations(store: Store) -> None:
 
 
 async def another_partition_sees_no_annotations(store: Store) -> None:
-    """With another partition a run's annotations are not there, and its own run of the same id has others."""
+    """Annotations are invisible to other partitions. A run with the same id in another partition has its own."""
     run = await make_run(store, status="running")
     await store.annotations.add(run, annotation(), MAX_ANNOTATIONS)
     for partition in (OTHER, "test:acme", ""):
@@ -75,7 +75,8 @@ async def another_partition_sees_no_annotations(store: Store) -> None:
 
 
 async def annotations_are_paged_oldest_first(store: Store) -> None:
-    """Pages hold at most `limit`, in the order of the commits; walking them gives each annotation of the run once."""
+    """A page holds at most `limit` annotations in commit order. Walking the pages returns each annotation of the run
+    once."""
     run, other = await make_run(store), await make_run(store, "other")
     names = [f"a{(number * 7) % 10}" for number in range(10)]
     for name in names:
@@ -95,7 +96,7 @@ async def annotations_are_paged_oldest_first(store: Store) -> None:
 
 
 async def a_page_ends_where_its_budget_is_reached(store: Store) -> None:
-    """The annotation that reaches the budget is the last of its page, and the page says that there are more."""
+    """A page ends with the annotation that reaches its budget, and `more` is true if others follow."""
     run = await make_run(store)
     for name in "abc":
         await store.annotations.add(run, annotation(name, 10), MAX_ANNOTATIONS)
@@ -105,7 +106,7 @@ async def a_page_ends_where_its_budget_is_reached(store: Store) -> None:
 
 
 async def a_full_run_takes_no_more(store: Store) -> None:
-    """With `most` annotations a run is full: nothing is written, and other runs are not."""
+    """`add` returns "full" and writes nothing once a run has `most` annotations. The limit is per run."""
     run, other = await make_run(store), await make_run(store, "other")
     for name in ("a1", "a2"):
         assert await store.annotations.add(run, annotation(name), 2) == "added"
@@ -117,7 +118,7 @@ async def a_full_run_takes_no_more(store: Store) -> None:
 
 
 async def many_at_once_do_not_overfill_a_run(store: Store) -> None:
-    """Of many who annotate at once, as many are kept as the run takes."""
+    """Concurrent adds store no more annotations than the limit of the run."""
     run = await make_run(store)
     ends = await asyncio.gather(*(store.annotations.add(run, annotation(f"a{n}"), 5) for n in range(20)))
     assert sorted(map(str, ends)) == ["added"] * 5 + ["full"] * 15
@@ -125,7 +126,7 @@ async def many_at_once_do_not_overfill_a_run(store: Store) -> None:
 
 
 async def an_annotation_id_is_used_once(store: Store) -> None:
-    """An id that the run has already is refused with an exception, and the first annotation stays."""
+    """An annotation id that the run already has raises an exception, and the first annotation is unchanged."""
     run = await make_run(store)
     await store.annotations.add(run, annotation(), MAX_ANNOTATIONS)
     assert isinstance(
@@ -136,7 +137,8 @@ async def an_annotation_id_is_used_once(store: Store) -> None:
 
 
 async def an_annotation_is_stored_with_its_record(store: Store) -> None:
-    """A record is there when the annotation is; a taken slot is looked at first and writes nothing."""
+    """The idempotency record is stored together with the annotation. A taken slot is checked first, and then nothing is
+    written."""
     run = await make_run(store)
     assert await store.annotations.add(run, annotation(), MAX_ANNOTATIONS, record()) == "added"
     assert await store.records.find_record(ACME, "slot-1", 0) == record()
@@ -153,7 +155,7 @@ async def an_annotation_is_stored_with_its_record(store: Store) -> None:
 
 
 async def one_of_many_with_one_slot_is_kept(store: Store) -> None:
-    """Of many who annotate at once with the same slot, one is kept and the others are told of it."""
+    """Of concurrent adds with the same slot, one is stored, and the others return SlotTaken with its record."""
     run = await make_run(store)
     ends = await asyncio.gather(
         *(store.annotations.add(run, annotation(f"a{n}"), MAX_ANNOTATIONS, record(outcome=b"%d" % n)) for n in range(8))
@@ -163,7 +165,7 @@ async def one_of_many_with_one_slot_is_kept(store: Store) -> None:
 
 
 async def an_event_is_located_among_the_first(store: Store) -> None:
-    """`locate` gives the sequence of the run's event of that id, and does not look behind the first `within`."""
+    """`locate` returns the sequence of the event with this id if it is among the first `within` events of the run."""
     run, other = await make_run(store), await make_run(store, "other")
     for each in (run, other):
         await store.log.append(each, -1, batch(each, -1, 5))
@@ -178,7 +180,7 @@ async def an_event_is_located_among_the_first(store: Store) -> None:
 
 
 async def annotations_go_with_their_run(store: Store) -> None:
-    """After a run was deleted its annotations are not there, not even for a new run of the same id."""
+    """Deleting a run removes its annotations. A new run with the same id has none."""
     run = await make_run(store, status="completed")
     kept = await make_run(store, "kept", status="completed")
     for each in (run, kept):

@@ -1,5 +1,5 @@
-"""Checks of child runs: they come with an append of their parent, are found by it and by the root of their tree, and
-exchange messages with it: results for the parent, and cancel requests for children.
+"""Checks of child runs: creation with an append of the parent, queries by parent and root, and the messages between
+parent and child: results for the parent, and cancel requests for children.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, ma
 
 
 def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> ChildCreate:
-    """A child to be; `fields` are of what it knows of its parent."""
+    """The creation of a child run. `fields` sets fields of its Parent."""
     plain: dict[str, Any] = {"node_id": "node-1", "key": run_id, "cause": "core.dispatch"}
-    kinship = Parent(run_id=parent.run_id, root=root or parent.run_id, **(plain | fields))
-    return ChildCreate(header(run_id, parent.partition, parent=kinship))
+    parent_link = Parent(run_id=parent.run_id, root=root or parent.run_id, **(plain | fields))
+    return ChildCreate(header(run_id, parent.partition, parent=parent_link))
 
 
 async def create_children(store: Store, parent: RunKey, expected: int, *spawns: ChildCreate) -> list[RunKey]:
-    """Append one event to the parent, with these children, for which it waits."""
+    """Append one event to the parent that creates these children and parks the parent."""
     given = batch(parent, expected)
     given = replace(given, projection=replace(given.projection, parked=True), child_creates=spawns)
     assert await store.log.append(parent, expected, given) is None
@@ -37,7 +37,8 @@ async def create_children(store: Store, parent: RunKey, expected: int, *spawns: 
 
 
 async def children_come_with_the_append(store: Store) -> None:
-    """A spawned run is pending and empty, with its header, tags and hidden values, and takes appends as every run."""
+    """A new child run is pending and empty, with its header, tags and hidden values, and accepts appends like any
+    run."""
     parent = await make_run(store)
     plain = child(parent, "plain")
     full = child(parent, "full", awaited=False, cascade=False, depth=3, variables=("v",), outputs=True)
@@ -56,8 +57,8 @@ async def children_come_with_the_append(store: Store) -> None:
 
 
 async def a_refused_append_makes_no_children(store: Store) -> None:
-    """With a run id in use, even by a sibling, at the wrong sequence, after the end, or with a slot that is taken,
-    neither the events nor any of the children are there."""
+    """A refused append stores neither its events nor any child: a run id in use, even by a sibling, a wrong sequence,
+    an ended run, or a taken slot."""
     parent, ended = await make_run(store), await make_run(store, "ended", status="completed")
     await store.records.save_record(record())
     before = await state_of(store, parent), await state_of(store, ended)
@@ -84,7 +85,7 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
 
 
 async def children_are_given_in_the_order_of_creation(store: Store) -> None:
-    """`children` gives those of one run and no others, by pages, as they stand, without outputs and state rows."""
+    """`children` returns the children of one run in pages, with their current projection, without outputs and rows."""
     parents = [await make_run(store, name) for name in ("p-1", "p-2")]
     names: dict[RunKey, list[str]] = {parent: [] for parent in parents}
     for expected in range(-1, 5):
@@ -112,7 +113,7 @@ async def children_are_given_in_the_order_of_creation(store: Store) -> None:
 
 
 async def a_tree_is_counted_by_its_root(store: Store) -> None:
-    """`descendants` counts the runs that are there and name this one as the root, whether it is there or not."""
+    """`count_descendants` counts the existing runs whose root is this run, even if the root itself was deleted."""
     root, other = await make_run(store), await make_run(store, "run-b")
     first, second = await create_children(store, root, -1, child(root, "c-1"), child(root, "c-2"))
     await create_children(store, other, -1, child(other, "of-b"))
@@ -130,7 +131,7 @@ async def a_tree_is_counted_by_its_root(store: Store) -> None:
 
 
 async def lists_may_be_of_children(store: Store) -> None:
-    """A listing with a parent shows its children alone, newest first, and the other filters and pages hold."""
+    """A listing by parent returns only its children, newest first, and combines with other filters and pages."""
     parent, other = await make_run(store), await make_run(store, "run-b")
     spawns = [child(parent, f"c-{number}") for number in range(6)]
     spawns = [replace(each, header=replace(each.header, tags=("t",) * (at % 2))) for at, each in enumerate(spawns)]
@@ -157,13 +158,13 @@ async def lists_may_be_of_children(store: Store) -> None:
 
 
 async def a_run_may_be_created_as_a_child(store: Store) -> None:
-    """A run that is created with a parent in its header is a child of it, and without one a run of its own."""
+    """A run that is created with a parent in its header is a child of that run, even if the parent does not exist."""
     parent = await make_run(store)
-    made = child(parent, "c-1").header
+    first = child(parent, "c-1").header
     orphan = child(RunKey(ACME, "unknown"), "orphan", "run-a").header
-    for each in (made, orphan):
+    for each in (first, orphan):
         assert await store.log.create(each) == RunCreated()
-    assert [found.header for found in await store.child_runs.children(parent, None, 10)] == [made]
+    assert [found.header for found in await store.child_runs.children(parent, None, 10)] == [first]
     assert await store.child_runs.count_descendants(parent) == 2
     await create_children(store, parent, -1, child(parent, "c-2"))
     assert await _walk(store, parent, 1) == ["c-1", "c-2"]
@@ -173,7 +174,7 @@ async def a_run_may_be_created_as_a_child(store: Store) -> None:
 
 
 async def another_partition_has_other_children(store: Store) -> None:
-    """Equal ids in two partitions: each parent has its own children, and a third partition sees none."""
+    """Parents with equal ids in two partitions each have their own children. A third partition sees none."""
     ours, theirs = await make_run(store), await make_run(store, partition=OTHER)
     await create_children(store, ours, -1, child(ours, "c-1"), child(ours, "c-2"))
     await create_children(store, theirs, -1, child(theirs, "c-1"))
@@ -194,15 +195,15 @@ async def _walk(store: Store, parent: RunKey, limit: int) -> list[str]:
 
 
 def result_batch(run: RunKey, expected: int, status: Status = "running", outcome: bytes = b"{}") -> Batch:
-    """One event of a child with word of it for its parent."""
-    told = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
-    return batch(run, expected, status=status, child_result=told)
+    """One event of a child, with its result for the parent."""
+    result = ChildResult(run.run_id, "node-1", run.run_id, expected + 1, status, outcome)
+    return batch(run, expected, status=status, child_result=result)
 
 
 async def report_result(
     store: Store, parent: RunKey, run: RunKey, expected: int, status: Status = "running"
 ) -> PendingChildResult:
-    """Append that; what the parent is to hear."""
+    """Append an event of a child with its result, and return the message that the parent must receive."""
     given = result_batch(run, expected, status)
     assert await store.log.append(run, expected, given) is None
     assert given.child_result is not None
@@ -212,7 +213,7 @@ async def report_result(
 async def parent_with_children(
     store: Store, run_id: str = "run-a", partition: str = ACME, count: int = 3, **fields: Any
 ) -> Any:
-    """A run that stands at 0, and its children."""
+    """A run whose last sequence is 0, and its children."""
     parent = await make_run(store, run_id, partition)
     spawns = [child(parent, f"{run_id}-{at}", **fields) for at in range(count)]
     return parent, await create_children(store, parent, -1, *spawns)
@@ -231,13 +232,13 @@ async def a_child_result_is_kept_until_it_is_acknowledged(store: Store) -> None:
         assert await store.child_runs.child_results(None, 10) == [first, second]
     await store.child_runs.acknowledge_results((first,))
     assert await store.child_runs.child_results(None, 10) == [second]
-    for heard in ((), (first,), (first, second), (second,)):
-        await store.child_runs.acknowledge_results(heard)
+    for acknowledged in ((), (first,), (first, second), (second,)):
+        await store.child_runs.acknowledge_results(acknowledged)
     assert await store.child_runs.child_results(None, 10) == []
 
 
 async def a_later_child_result_replaces_an_earlier_one(store: Store) -> None:
-    """Of each child there is its last word alone, and who hears an earlier one does not miss it."""
+    """Only the latest result of each child is kept. Acknowledging an earlier result does not remove a later one."""
     parent, (one, two, _) = await parent_with_children(store)
     first = await report_result(store, parent, one, -1)
     other = await report_result(store, parent, two, -1)
@@ -255,28 +256,28 @@ async def a_later_child_result_replaces_an_earlier_one(store: Store) -> None:
 
 
 async def child_results_keep_their_order(store: Store) -> None:
-    """News of all partitions by pages: what was told again keeps its place, and a page goes on behind news that was
-    heard meanwhile, even if that child is deleted."""
+    """Results of all partitions are read in pages. A replaced result keeps its position, and a page may start after a
+    result that was acknowledged, even if its child was deleted."""
     families = [await parent_with_children(store, "run-a"), await parent_with_children(store, "run-b", OTHER)]
-    told: list[PendingChildResult] = []
+    results: list[PendingChildResult] = []
     for parent, runs in families:
-        told += [await report_result(store, parent, run, -1) for run in reversed(runs)][::-1]
+        results += [await report_result(store, parent, run, -1) for run in reversed(runs)][::-1]
     assert await store.child_runs.child_results(None, 0) == []
     for limit in (1, 2, 4, 10):
-        assert await walk(partial(store.child_runs.child_results, limit=limit), limit) == told
-    told[1] = await report_result(store, families[0][0], families[0][1][1], 0, "completed")
-    assert await walk(partial(store.child_runs.child_results, limit=2), 2) == told
-    await store.child_runs.acknowledge_results((told[1], told[2]))
-    assert await store.child_runs.child_results(told[1], 10) == told[3:]
+        assert await walk(partial(store.child_runs.child_results, limit=limit), limit) == results
+    results[1] = await report_result(store, families[0][0], families[0][1][1], 0, "completed")
+    assert await walk(partial(store.child_runs.child_results, limit=2), 2) == results
+    await store.child_runs.acknowledge_results((results[1], results[2]))
+    assert await store.child_runs.child_results(results[1], 10) == results[3:]
     assert await store.retention.delete(families[0][1][1], NOW) is True
-    assert await store.child_runs.child_results(told[1], 10) == told[3:]
-    unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(told[0].result, child_run_id="unknown"))
+    assert await store.child_runs.child_results(results[1], 10) == results[3:]
+    unknown = PendingChildResult(RunKey(ACME, "run-a"), replace(results[0].result, child_run_id="unknown"))
     assert await store.child_runs.child_results(unknown, 10) == []
 
 
 async def an_ended_run_gets_no_child_results(store: Store) -> None:
-    """No news is kept for a parent that has ended or was deleted, or of a run without one; that of the children of a
-    run goes with its end, and that of others stays."""
+    """No results are kept for a parent that has ended or was deleted, nor from a run without a parent. The end of a run
+    removes the results of its children, and no others."""
     parent, (one, two, three) = await parent_with_children(store)
     other, (theirs, *_) = await parent_with_children(store, "run-b", OTHER)
     (grandchild,) = await create_children(store, two, -1, child(two, "grandchild", parent.run_id))
@@ -296,10 +297,10 @@ async def an_ended_run_gets_no_child_results(store: Store) -> None:
 
 
 async def a_child_stays_until_its_result_is_acknowledged(store: Store) -> None:
-    """`delete` of a child whose news is unheard raises StillLive, it is as it was, and no search for what can be
-    deleted finds it; once it was heard, or its parent has ended, it goes."""
+    """A child with an unacknowledged result cannot be deleted: `delete` raises StillLive and changes nothing, and the
+    child is not listed as deletable. It can be deleted once the result is acknowledged or the parent has ended."""
     parent, (one, two, silent) = await parent_with_children(store)
-    heard = await report_result(store, parent, one, -1, "completed")
+    acknowledged = await report_result(store, parent, one, -1, "completed")
     await report_result(store, parent, two, -1, "failed")
     await store.log.append(silent, -1, batch(silent, -1, status="completed"))
     before = await state_of(store, one)
@@ -311,7 +312,7 @@ async def a_child_stays_until_its_result_is_acknowledged(store: Store) -> None:
     assert await state_of(store, one) == before
     assert [found.header.key for found in await store.child_runs.children(parent, None, 10)] == [one, two, silent]
     assert await store.retention.delete(silent, NOW) is True
-    await store.child_runs.acknowledge_results((heard,))
+    await store.child_runs.acknowledge_results((acknowledged,))
     assert await store.retention.delete(one, NOW, record()) is True
     assert isinstance(await catch(store.retention.delete(two, NOW)), StillLive)
     await store.log.append(parent, 0, batch(parent, 0, status="cancelled"))
@@ -320,18 +321,18 @@ async def a_child_stays_until_its_result_is_acknowledged(store: Store) -> None:
 
 
 async def a_cancel_request_stands_until_the_child_has_ended(store: Store) -> None:
-    """Orders are kept for children of the run that have not ended, the first for each; they go with the child's end
-    and outlive the run that gave them."""
+    """A cancel request is kept for each child of the run that has not ended; the first one for a child wins. It is
+    removed when the child ends, and survives the end and deletion of the parent."""
     parent, (one, two, three) = await parent_with_children(store)
     stranger, (theirs, *_) = await parent_with_children(store, "run-b")
     await store.log.append(three, -1, batch(three, -1, status="completed"))
     names = (two.run_id, one.run_id, three.run_id, theirs.run_id, stranger.run_id, parent.run_id, "unknown")
-    orders = tuple(CancelRequest(name, f"why {name}") for name in names)
-    await store.log.append(parent, 0, batch(parent, 0, cancel_requests=orders))
+    requests = tuple(CancelRequest(name, f"why {name}") for name in names)
+    await store.log.append(parent, 0, batch(parent, 0, cancel_requests=requests))
     wanted = [PendingCancelRequest(run, parent.run_id, f"why {run.run_id}") for run in (one, two)]
     assert await store.child_runs.cancel_requests(None, 10) == wanted
-    orders = (CancelRequest(one.run_id, "another"), CancelRequest("new", "at once"))
-    again = batch(parent, 1, cancel_requests=orders, child_creates=(child(parent, "new"),))
+    requests = (CancelRequest(one.run_id, "another"), CancelRequest("new", "at once"))
+    again = batch(parent, 1, cancel_requests=requests, child_creates=(child(parent, "new"),))
     await store.log.append(parent, 1, again)
     new = RunKey(ACME, "new")
     added = PendingCancelRequest(new, parent.run_id, "at once")
@@ -349,8 +350,8 @@ async def a_cancel_request_stands_until_the_child_has_ended(store: Store) -> Non
 
 
 async def a_cascade_cancels_the_selected_children(store: Store) -> None:
-    """Before or with the end of a run, orders for those of its children that are cancelled with it, or for those it
-    waits for, if they have not ended; an order that was given before stays, and nobody else gets one."""
+    """A cascade, before or with the end of a run, requests the cancellation of its live children that cascade, or with
+    `awaited_only` of those that it waits for. Earlier requests are kept, and no other run gets one."""
     kinds = [(awaited, cascade) for awaited in (True, False) for cascade in (True, False)]
     for name, cascade, reached in (
         ("all", CascadeCancel("why"), (0, 2, 4, 5)),
@@ -363,8 +364,8 @@ async def a_cascade_cancels_the_selected_children(store: Store) -> None:
         bystander, _ = await parent_with_children(store, f"beside-{name}")
         await create_children(store, runs[0], -1, child(runs[0], f"{name}-grandchild", name))
         await store.log.append(runs[5], -1, batch(runs[5], -1, status="completed"))
-        order = (CancelRequest(runs[4].run_id, "before"),)
-        await store.log.append(parent, 1, batch(parent, 1, cancel_requests=order))
+        request = (CancelRequest(runs[4].run_id, "before"),)
+        await store.log.append(parent, 1, batch(parent, 1, cancel_requests=request))
         reasons = [(RunKey(ACME, f"{name}-{at}"), "before" if at == 4 else "why") for at in reached]
         wanted = [PendingCancelRequest(run, name, reason) for run, reason in reasons]
         stop = batch(parent, 2, status="cancelling", cascade_cancel=cascade)
@@ -392,8 +393,8 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
     families = [await parent_with_children(store, "run-a"), await parent_with_children(store, "run-b", OTHER)]
     wanted: list[PendingCancelRequest] = []
     for parent, runs in families:
-        orders = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
-        await store.log.append(parent, 0, batch(parent, 0, cancel_requests=orders))
+        requests = tuple(CancelRequest(run.run_id, "why") for run in reversed(runs))
+        await store.log.append(parent, 0, batch(parent, 0, cancel_requests=requests))
         wanted += [PendingCancelRequest(run, parent.run_id, "why") for run in runs]
     assert await store.child_runs.cancel_requests(None, 0) == []
 
@@ -412,31 +413,31 @@ async def cancel_requests_keep_their_order(store: Store) -> None:
 
 
 async def child_messages_stay_in_their_partition(store: Store) -> None:
-    """Equal ids in two partitions: news and orders are of the own family alone."""
+    """With equal ids in two partitions, results and cancel requests stay in their partition."""
     ours, our_runs = await parent_with_children(store)
     theirs, their_runs = await parent_with_children(store, partition=OTHER)
-    our_news = await report_result(store, ours, our_runs[0], -1)
-    their_news = await report_result(store, theirs, their_runs[0], -1)
-    assert await store.child_runs.child_results(None, 10) == [our_news, their_news]
-    await store.child_runs.acknowledge_results((their_news,))
-    assert await store.child_runs.child_results(None, 10) == [our_news]
-    await store.child_runs.acknowledge_results((PendingChildResult(RunKey("test:acme", "run-a"), our_news.result),))
-    assert await store.child_runs.child_results(None, 10) == [our_news]
-    order = (CancelRequest(their_runs[1].run_id, "why"),)
-    await store.log.append(theirs, 0, batch(theirs, 0, cancel_requests=order))
+    our_result = await report_result(store, ours, our_runs[0], -1)
+    their_result = await report_result(store, theirs, their_runs[0], -1)
+    assert await store.child_runs.child_results(None, 10) == [our_result, their_result]
+    await store.child_runs.acknowledge_results((their_result,))
+    assert await store.child_runs.child_results(None, 10) == [our_result]
+    await store.child_runs.acknowledge_results((PendingChildResult(RunKey("test:acme", "run-a"), our_result.result),))
+    assert await store.child_runs.child_results(None, 10) == [our_result]
+    request = (CancelRequest(their_runs[1].run_id, "why"),)
+    await store.log.append(theirs, 0, batch(theirs, 0, cancel_requests=request))
     assert await store.child_runs.cancel_requests(None, 10) == [PendingCancelRequest(their_runs[1], "run-a", "why")]
     last = batch(theirs, 1, status="cancelled", cascade_cancel=CascadeCancel("why"))
     await store.log.append(theirs, 1, last)
     assert {each.child.partition for each in await store.child_runs.cancel_requests(None, 10)} == {OTHER}
-    assert await store.child_runs.child_results(None, 10) == [our_news]
+    assert await store.child_runs.child_results(None, 10) == [our_result]
 
 
 async def a_refused_append_sends_no_child_messages(store: Store) -> None:
-    """At the wrong sequence, or with a slot that is taken, there are no news and no orders, and none go."""
+    """An append at a wrong sequence or with a taken slot neither adds nor removes results and cancel requests."""
     parent, (one, two, three) = await parent_with_children(store)
     kept = await report_result(store, parent, one, -1)
     await store.log.append(parent, 0, batch(parent, 0, cancel_requests=(CancelRequest(two.run_id, "why"),)))
-    ordered = [PendingCancelRequest(two, parent.run_id, "why")]
+    requested = [PendingCancelRequest(two, parent.run_id, "why")]
     await store.records.save_record(record())
     full = {"cancel_requests": (CancelRequest(three.run_id, "why"),), "cascade_cancel": CascadeCancel("why")}
     for run, expected, given in (
@@ -449,11 +450,11 @@ async def a_refused_append_sends_no_child_messages(store: Store) -> None:
         assert isinstance(await catch(store.log.append(run, expected + 3, late)), SequenceConflict)
         assert await store.log.append(run, expected, replace(given, record=record())) == SlotTaken(record())
         assert await store.child_runs.child_results(None, 10) == [kept]
-        assert await store.child_runs.cancel_requests(None, 10) == ordered
+        assert await store.child_runs.cancel_requests(None, 10) == requested
 
 
 async def child_messages_survive_a_restart(make: Callable[[], Store]) -> None:
-    """Children, news and orders are there, and runs that end then take with them what was for them."""
+    """Children, results and cancel requests survive a restart. The end of a run still removes its messages."""
     async with opened(make()) as store:
         parent, (one, two, three) = await parent_with_children(store)
         kept = [await report_result(store, parent, run, -1) for run in (one, two)]

@@ -18,7 +18,7 @@ MAX_REGISTRATIONS: Final = 1000
 
 
 def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any) -> WorkflowRegistration:
-    """A version of a workflow of acme; `fields` replace its own."""
+    """A version of a workflow of the tenant acme. `fields` overrides the defaults."""
     plain: dict[str, Any] = {
         "tenant": "acme",
         "digest": f"digest-{workflow_id}-{version}",
@@ -29,14 +29,13 @@ def registration(workflow_id: str = "greet", version: str = "1.0", **fields: Any
     return WorkflowRegistration(workflow_id=workflow_id, version=version, **(plain | fields))
 
 
-async def register(store: Store, *given: WorkflowRegistration) -> None:
-    """Register them one after the other."""
-    for each in given:
+async def register(store: Store, *registrations: WorkflowRegistration) -> None:
+    for each in registrations:
         assert await store.definitions.register(each, each.digest.encode(), MAX_REGISTRATIONS) == VersionRegistered()
 
 
 async def a_definition_is_kept(store: Store) -> None:
-    """`get` gives the bytes that were put under that digest, and None for any other."""
+    """`get` returns the bytes that were stored under the digest, and None for an unknown digest."""
     assert await store.definitions.get("d1") is None
     await store.definitions.put("d1", b'{"id": "first"}')
     await store.definitions.put("d2", b"\x00" * 100_000)
@@ -46,7 +45,7 @@ async def a_definition_is_kept(store: Store) -> None:
 
 
 async def a_definition_never_changes(store: Store) -> None:
-    """Putting a digest again, or registering under it, changes nothing."""
+    """A stored document never changes: `put` and `register` with a known digest keep the first bytes."""
     await store.definitions.put("d1", b"first")
     await store.definitions.put("d1", b"second")
     third = registration(digest="d1")
@@ -55,7 +54,7 @@ async def a_definition_never_changes(store: Store) -> None:
 
 
 async def a_registration_comes_back_whole(store: Store) -> None:
-    """`find` gives a registration as it was, by its version and without; the document is under its digest."""
+    """`find` returns a registration unchanged, with and without a version. Its document is stored under its digest."""
     bare = registration("bare", description=None)
     await register(store, registration(), bare)
     for version in (None, "1.0"):
@@ -67,7 +66,8 @@ async def a_registration_comes_back_whole(store: Store) -> None:
 
 
 async def the_version_registered_last_is_current(store: Store) -> None:
-    """The order of registration decides, and not that of names or times; earlier versions stay as they were."""
+    """The version that was registered last is current, independent of version names and times. Earlier versions stay
+    unchanged."""
     given = [registration(version=version, created_at=at) for version, at in (("2.0", 30), ("10.0", 20), ("1.0", 10))]
     for each in given:
         await register(store, each)
@@ -78,7 +78,8 @@ async def the_version_registered_last_is_current(store: Store) -> None:
 
 
 async def a_version_is_registered_once(store: Store) -> None:
-    """A version that is there is Known, whatever is offered; nothing is written, and it does not become current."""
+    """Registering an existing version returns VersionExists, for any document. Nothing is written, and the version does
+    not become current."""
     await register(store, registration(), registration(version="2.0"))
     for digest in ("another", registration().digest):
         again = registration(digest=digest, created_at=NOW + 1)
@@ -91,7 +92,7 @@ async def a_version_is_registered_once(store: Store) -> None:
 
 
 async def one_of_many_registers_a_version(store: Store) -> None:
-    """Of many who register the same version at once, one is the first, and all others are told who it was."""
+    """Of concurrent registrations of one version, one succeeds, and the others return VersionExists with it."""
     given = [registration(digest=f"d{number}") for number in range(8)]
     ends = await asyncio.gather(*(store.definitions.register(each, b"", MAX_REGISTRATIONS) for each in given))
     (first,) = [each for each, end in zip(given, ends, strict=True) if end == VersionRegistered()]
@@ -100,7 +101,8 @@ async def one_of_many_registers_a_version(store: Store) -> None:
 
 
 async def a_full_tenant_registers_nothing(store: Store) -> None:
-    """With `most` registrations a tenant is Full, versions counted one by one; a known version is still Known."""
+    """With `most` registrations of a tenant, a new version returns RegistrationLimitReached, and an existing one still
+    returns VersionExists. Every version counts."""
     await register(store, registration(), registration(version="2.0"))
     for new in (registration(version="3.0"), registration("another")):
         assert await store.definitions.register(new, b"", 2, record()) == RegistrationLimitReached()
@@ -113,7 +115,8 @@ async def a_full_tenant_registers_nothing(store: Store) -> None:
 
 
 async def a_registration_is_stored_with_its_record(store: Store) -> None:
-    """A record is there when the registration is; a slot that is taken registers nothing, and is looked at first."""
+    """The idempotency record is stored together with the registration. A taken slot is checked first, and then nothing
+    is registered."""
     assert await store.definitions.register(registration(), b"", MAX_REGISTRATIONS, record()) == VersionRegistered()
     assert await store.records.find_record(ACME, "slot-1", 0) == record()
     other = record(fingerprint="0" * 64)
@@ -126,7 +129,8 @@ async def a_registration_is_stored_with_its_record(store: Store) -> None:
 
 
 async def workflows_are_listed_by_id(store: Store) -> None:
-    """A page holds the current version of each workflow behind the cursor, by id, with the versions newest first."""
+    """A page returns the current version of each workflow behind the cursor, ordered by id, with its versions newest
+    first."""
     assert await store.definitions.workflows("acme", None, 10) == []
     for name in ("b", "a_", "a-", "c", "a"):
         await register(store, registration(name), registration(name, "0.9"))
@@ -139,7 +143,7 @@ async def workflows_are_listed_by_id(store: Store) -> None:
 
 
 async def a_listing_names_the_newest_versions(store: Store) -> None:
-    """Of many versions a listing names the last hundred."""
+    """A listing names at most the last MAX_LISTED_VERSIONS versions of a workflow."""
     versions = [str(number) for number in range(MAX_LISTED_VERSIONS + 3)]
     await register(store, *(registration(version=version) for version in versions))
     (listed,) = await store.definitions.workflows("acme", None, 10)
@@ -148,7 +152,7 @@ async def a_listing_names_the_newest_versions(store: Store) -> None:
 
 
 async def another_tenant_sees_no_workflow(store: Store) -> None:
-    """A workflow cannot be found or listed by any other tenant, who may use the same id and version for its own."""
+    """A workflow is invisible to other tenants, which may register the same id and version."""
     await register(store, registration())
     for tenant in ("other", "acm", "ACME", "live:acme", ""):
         assert await store.definitions.find(tenant, "greet") is None
@@ -162,7 +166,7 @@ async def another_tenant_sees_no_workflow(store: Store) -> None:
 
 
 async def workflows_are_counted(store: Store) -> None:
-    """`count` counts the workflows of all tenants, each once."""
+    """`count` returns the number of workflows of all tenants. Versions do not count."""
     assert await store.definitions.count() == 0
     await register(store, registration(), registration(version="2.0"), registration("b"), registration(tenant="other"))
     await store.definitions.put("d1", b"{}")

@@ -1,4 +1,4 @@
-"""Checks of what `EventLog` reads, and of tenancy: a run or record of another partition does not exist."""
+"""Checks of the reading methods of `EventLog`, and of tenancy: runs and records of other partitions are invisible."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, hea
 
 
 async def a_page_of_events_starts_after_its_cursor(store: Store) -> None:
-    """`read` gives the events after the cursor, ascending, at most `limit`, for any cursor and limit."""
+    """`read` returns at most `limit` events after the cursor, in ascending order, for any cursor and limit."""
     runs = [await make_run(store, f"run-{number}") for number in range(3)]
     for run in runs:
         await store.log.append(run, -1, batch(run, -1, 12))
@@ -27,15 +27,15 @@ async def a_page_of_events_starts_after_its_cursor(store: Store) -> None:
 
 
 async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> None:
-    """`read` with a budget gives nothing behind the event with which the weights reach it, and always one event;
-    the next page goes on there."""
+    """With a budget, a page ends with the event whose size reaches the budget, and has at least one event. The next
+    page continues behind it."""
     run = await make_run(store)
     sizes = [2, 900_000, 2, 2, 5_000, 70_000, 2, 2, 2, 20_000, 2]
     small = batch(run, -1, len(sizes))
     events = tuple(event(run, at, payload=b"%*d" % (size, at)) for at, size in enumerate(sizes))
     await store.log.append(run, -1, replace(small, events=events))
-    weights = [item.size for item in events]
-    for budget in (-1, 0, 1, weights[0], weights[0] + 1, 6_000, 100_000, 2**40):
+    event_sizes = [item.size for item in events]
+    for budget in (-1, 0, 1, event_sizes[0], event_sizes[0] + 1, 6_000, 100_000, 2**40):
         for limit in (1, 3, 100):
             seen: list[int] = []
             while len(seen) < len(sizes):
@@ -43,31 +43,31 @@ async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> Non
                 first = len(seen)
                 seen += found
                 assert 0 < len(found) <= limit
-                assert len(found) == 1 or sum(weights[first : found[-1]]) < budget
-                whole = len(found) == limit or seen[-1] == len(sizes) - 1
-                assert whole or sum(weights[first : found[-1] + 1]) >= budget
+                assert len(found) == 1 or sum(event_sizes[first : found[-1]]) < budget
+                is_full = len(found) == limit or seen[-1] == len(sizes) - 1
+                assert is_full or sum(event_sizes[first : found[-1] + 1]) >= budget
             assert seen == list(range(len(sizes)))
     assert await store.log.read(run, -1, 0, 10) == []
     assert await store.log.read(run, len(sizes) - 1, 10, 10) == []
 
 
 async def an_event_keeps_its_content_trust(store: Store) -> None:
-    """`read` tells of each event whether what it carries came from outside, that it did not, or that nobody said."""
+    """`read` returns the content trust of each event: untrusted, trusted, or None."""
     run = await make_run(store)
-    said = (None, "untrusted", "trusted", None, *(["untrusted"] * 20), None)
-    first = batch(run, -1, len(said))
-    events = tuple(replace(item, content_trust=trust) for item, trust in zip(first.events, said, strict=True))
+    trusts = (None, "untrusted", "trusted", None, *(["untrusted"] * 20), None)
+    first = batch(run, -1, len(trusts))
+    events = tuple(replace(item, content_trust=trust) for item, trust in zip(first.events, trusts, strict=True))
     await store.log.append(run, -1, replace(first, events=events))
-    assert [item.content_trust for item in await store.log.read(run, -1, 100)] == [*said]
+    assert [item.content_trust for item in await store.log.read(run, -1, 100)] == [*trusts]
     assert [item.content_trust for item in await store.log.read(run, 0, 2, 10_000)] == ["untrusted", "trusted"]
     theirs = tuple(replace(item, run_id="run-b") for item in events)
     await store.log.create(header("run-b"), first=replace(first, events=theirs))
-    assert [item.content_trust for item in await store.log.read(RunKey(run.partition, "run-b"), -1, 100)] == [*said]
+    assert [item.content_trust for item in await store.log.read(RunKey(run.partition, "run-b"), -1, 100)] == [*trusts]
 
 
 async def a_row_is_the_last_one_written(store: Store) -> None:
-    """`read_run` has each row once, as written last; kinds with the same names do not mix; rows of other runs
-    stay out."""
+    """`read_run` returns each row once, with its last value. Rows of different kinds with equal names, and rows of
+    different runs, are separate."""
     run = await make_run(store)
     other = await make_run(store, "run-b")
     first = (StateRow("variable", "a", b"1"), StateRow("node", "a", b"2"), StateRow("channel", "a", b"[3]"))
@@ -81,7 +81,7 @@ async def a_row_is_the_last_one_written(store: Store) -> None:
 
 
 async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
-    """`projection` gives what `read_run` gives without the outputs, and nothing for a run that is not there."""
+    """`projection` returns the projection of `read_run` without the outputs, and None for an unknown run."""
     run = await make_run(store)
     await make_run(store, partition=OTHER, status="running")
     assert await store.log.projection(run) == Projection("pending")
@@ -96,8 +96,8 @@ async def a_projection_is_that_of_the_stored_run(store: Store) -> None:
 
 
 async def hidden_values_come_back(store: Store) -> None:
-    """`hidden_values` gives the values of the header and of every event, in order of their sequence, of that run
-    only; nothing else shows them."""
+    """`hidden_values` returns the hidden values of the header and of every event of the run, ordered by sequence. No
+    other method returns them."""
     of_header = (HiddenValue(-1, "/token", b'"s3cret"'), HiddenValue(-1, "/deep/0", b'{"s3cret":1}'))
     assert await store.log.create(header(), of_header) == RunCreated()
     run = header().key
@@ -114,7 +114,7 @@ async def hidden_values_come_back(store: Store) -> None:
 
 
 async def an_acknowledged_write_is_seen(store: Store) -> None:
-    """A read that starts after a write returned sees it, on whichever connection it runs."""
+    """A read that starts after a write has returned sees the write, on every connection."""
     run = await make_run(store)
     for expected in range(-1, 40):
         await store.log.append(run, expected, batch(run, expected))
@@ -124,7 +124,7 @@ async def an_acknowledged_write_is_seen(store: Store) -> None:
 
 
 async def a_stored_run_is_one_view(store: Store) -> None:
-    """The projection and the rows that `read_run` gives belong to the same append, even while others commit."""
+    """The projection and the rows that `read_run` returns belong to the same append, even during concurrent commits."""
     run = await make_run(store)
 
     async def fill() -> None:
@@ -143,7 +143,7 @@ async def a_stored_run_is_one_view(store: Store) -> None:
 
 
 async def another_partition_sees_nothing(store: Store) -> None:
-    """With another partition, or the other mode of the same tenant, a run cannot be read, listed or changed."""
+    """A run cannot be read, listed or changed from another partition, including the other mode of the same tenant."""
     run = await _full_run(store)
     before = await state_of(store, run)
     for partition in (OTHER, "test:acme", "live:acm", "LIVE:ACME", ""):
@@ -158,7 +158,7 @@ async def another_partition_sees_nothing(store: Store) -> None:
 
 
 async def equal_ids_are_different_runs(store: Store) -> None:
-    """Two partitions may use the same run id; each has its own run, events, rows and hidden values."""
+    """Two partitions may use the same run id. Each has its own run, events, rows and hidden values."""
     run = await _full_run(store)
     before = await state_of(store, run)
     theirs = header(partition=OTHER, tags=("t",), inputs={"of": "other"})
@@ -174,7 +174,7 @@ async def equal_ids_are_different_runs(store: Store) -> None:
 
 
 async def equal_slots_are_different_records(store: Store) -> None:
-    """A slot that is taken in one partition is free in every other, and stays what it is."""
+    """A slot that is taken in one partition is free in every other one."""
     await store.records.save_record(record())
     theirs = record(partition=OTHER, outcome=b"theirs")
     assert await store.log.create(header(partition=OTHER), (), theirs) == RunCreated()
@@ -183,7 +183,7 @@ async def equal_slots_are_different_records(store: Store) -> None:
 
 
 async def a_record_stays_in_the_partition_of_its_run(store: Store) -> None:
-    """`create` refuses another partition's record with an exception, and writes nothing."""
+    """`create` raises an exception for a record of another partition, and writes nothing."""
     assert await catch(store.log.create(header(), (), record(partition=OTHER))) is not None
     assert await store.log.read_run(header().key) is None
     assert await store.records.find_record(OTHER, "slot-1", 0) is None

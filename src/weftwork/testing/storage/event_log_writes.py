@@ -18,7 +18,7 @@ from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, hea
 
 
 async def sequences_have_no_gaps(store: Store) -> None:
-    """Appends of any size give sequence 0, 1, 2, ... and the projection of the last one is kept."""
+    """Appends of any size produce the sequences 0, 1, 2, ..., and the last projection is stored."""
     run = await make_run(store)
     expected = -1
     for count in (1, 4, 1, 30, 2):
@@ -30,7 +30,7 @@ async def sequences_have_no_gaps(store: Store) -> None:
 
 
 async def events_come_back_as_they_were(store: Store) -> None:
-    """Every field of an event survives, and its payload byte for byte."""
+    """Every field of an event is stored unchanged, its payload byte for byte."""
     run = await make_run(store)
     events = [
         event(run, 0, payload=b"{}", type="run.started"),
@@ -43,7 +43,7 @@ async def events_come_back_as_they_were(store: Store) -> None:
 
 
 async def a_projection_comes_back_as_it_was(store: Store) -> None:
-    """Every field of a projection survives, null or not, whatever it was before."""
+    """Every field of a projection is stored unchanged, including None, and replaces its earlier value."""
     run = await make_run(store)
     full = Projection("failed", 2, NOW, NOW + 1, "node-2", b'{"code":"node_failed"}', 17, b'{"a":{}}')
     for projection in (
@@ -56,7 +56,7 @@ async def a_projection_comes_back_as_it_was(store: Store) -> None:
 
 
 async def a_conflict_writes_nothing(store: Store) -> None:
-    """An append that expects any but the last sequence raises SequenceConflict and leaves no trace."""
+    """An append with an `expected` other than the last sequence raises SequenceConflict and writes nothing."""
     run = await make_run(store)
     await store.log.append(run, -1, batch(run, -1, 3))
     before = await state_of(store, run)
@@ -70,14 +70,14 @@ async def a_conflict_writes_nothing(store: Store) -> None:
 
 
 async def an_unknown_run_is_a_conflict(store: Store) -> None:
-    """An append to a run that is not there raises SequenceConflict and makes none."""
+    """An append to an unknown run raises SequenceConflict and does not create the run."""
     run = header().key
     assert isinstance(await catch(store.log.append(run, -1, batch(run, -1))), SequenceConflict)
     assert await state_of(store, run) == (None, [], [])
 
 
 async def nothing_follows_the_end(store: Store) -> None:
-    """A run whose status is terminal takes no more events, even at the right sequence."""
+    """A run with a terminal status accepts no more events, even at the right sequence."""
     for number, status in enumerate[Status](("completed", "failed", "cancelled")):
         run = await make_run(store, f"run-{number}", status=status)
         before = await state_of(store, run)
@@ -87,21 +87,21 @@ async def nothing_follows_the_end(store: Store) -> None:
 
 
 async def one_of_many_appenders_wins(store: Store) -> None:
-    """Of concurrent appends with the same `expected` exactly one is stored; the others raise SequenceConflict."""
+    """Of concurrent appends with the same `expected`, exactly one is stored. The others raise SequenceConflict."""
     run = await make_run(store)
     for expected in range(-1, 9):
         rivals = [
             _single_event_batch(run, Projection("running", expected + 1), f"{expected}-{rival}") for rival in range(16)
         ]
         ends = await asyncio.gather(*(catch(store.log.append(run, expected, rival)) for rival in rivals))
-        won = [rival for rival, end in zip(rivals, ends, strict=True) if end is None]
-        assert len(won) == 1
+        winners = [rival for rival, end in zip(rivals, ends, strict=True) if end is None]
+        assert len(winners) == 1
         assert sum(isinstance(end, SequenceConflict) for end in ends) == 15
-        assert fields_of(await store.log.read(run, expected, 10)) == fields_of(list(won[0].events))
+        assert fields_of(await store.log.read(run, expected, 10)) == fields_of(list(winners[0].events))
 
 
 async def runs_do_not_disturb_each_other(store: Store) -> None:
-    """Concurrent appends to different runs all happen, each in its own order."""
+    """Concurrent appends to different runs all succeed, each run in its own order."""
 
     async def fill(run: RunKey) -> None:
         for expected in range(-1, 9):
@@ -115,14 +115,14 @@ async def runs_do_not_disturb_each_other(store: Store) -> None:
 
 
 async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
-    """Events with a gap or of another run, a projection that does not fit them, a completion time without an
-    end, an end without a completion time, another partition's record, another run's child or word: an exception,
-    and no trace."""
+    """An inconsistent batch raises an exception and writes nothing: events with a gap or of another run, a projection
+    with another last sequence, a completion time without a terminal status or the reverse, a record of another
+    partition, or a child or child result of another run."""
     run = await make_run(store)
     await store.log.append(run, -1, batch(run, -1))
     before = await state_of(store, run)
     good = batch(run, 0, 2)
-    kinship = Parent(run.run_id, "n", "k", "core.dispatch", run.run_id)
+    parent_link = Parent(run.run_id, "n", "k", "core.dispatch", run.run_id)
     for bad in (
         replace(good, events=(event(run, 1), event(run, 3))),
         replace(good, events=(event(run, 0), event(run, 1))),
@@ -133,7 +133,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
         replace(good, record=record(partition=OTHER)),
         replace(good, child_creates=(ChildCreate(header("child")),)),
         replace(good, child_creates=(ChildCreate(header("child", parent=Parent("b", "n", "k", "c", "b"))),)),
-        replace(good, child_creates=(ChildCreate(header("child", OTHER, parent=kinship)),)),
+        replace(good, child_creates=(ChildCreate(header("child", OTHER, parent=parent_link)),)),
         replace(good, child_result=ChildResult("child", "n", "k", 0, "running")),
     ):
         assert await catch(store.log.append(run, 0, bad)) is not None
@@ -145,7 +145,7 @@ async def an_inconsistent_batch_is_refused_whole(store: Store) -> None:
 
 
 async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
-    """Cancelling the caller of an append does not tear it: it has happened as a whole or not at all."""
+    """An append whose caller is cancelled is atomic: it is stored completely or not at all."""
     for number in range(20):
         run = await make_run(store, f"run-{number}")
         given = batch(run, -1, 5, rows=(StateRow("variable", "v", b"1"),), record=record(f"slot-{number}"))
@@ -154,7 +154,7 @@ async def a_cancelled_caller_leaves_all_or_nothing(store: Store) -> None:
             await asyncio.sleep(0)
         appending.cancel()
         await asyncio.wait([appending])
-        # Everything that was given to the store before this write is settled when this write is.
+        # The store completes writes in order, so the cancelled append is decided once this write returns.
         await make_run(store, f"barrier-{number}")
         found = await stored_run(store, run)
         events = len(await store.log.read(run, -1, 10))
@@ -168,7 +168,7 @@ def _single_event_batch(run: RunKey, projection: Projection, event_id: str = "ev
 
 
 async def a_new_run_is_pending_and_empty(store: Store) -> None:
-    """A created run has status pending, last sequence -1, no events, no rows and the header it was given."""
+    """A new run has its header, the status pending, the last sequence -1, no events and no rows."""
     assert await store.log.create(header()) == RunCreated()
     assert await store.log.read_run(header().key) == StoredRun(header(), Projection("pending", -1))
     assert await store.log.read(header().key, -1, 10) == []
@@ -176,7 +176,7 @@ async def a_new_run_is_pending_and_empty(store: Store) -> None:
 
 
 async def a_run_comes_with_its_first_batch(store: Store) -> None:
-    """A first batch is there as if it had been appended, and the next append follows it."""
+    """A first batch has the same effect as an append after `create`, and the next append follows it."""
     for status in ("running", "completed"):
         given = header(status)
         parts: dict[str, Any] = {
@@ -204,20 +204,21 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
 
 
 async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
-    """Slot taken, scope taken, id in use or an unsound batch: neither run nor events are there."""
+    """A refused `create` stores neither the run nor events: a taken slot or scope, a run id in use, or an inconsistent
+    batch."""
     await make_run(store, "live", scope_id="scope")
     await store.records.save_record(record())
     given = header("next", scope_id="scope")
     first = batch(given.key, -1, 2, rows=(StateRow("node", "n", b"{}"),), hidden=(HiddenValue(0, "/a", b"1"),))
     assert await store.log.create(given, (), record(), first=first) == SlotTaken(record())
     assert await store.log.create(given, (), None, True, first) == ScopeTaken("live")
-    for unsound in (
+    for inconsistent in (
         batch(given.key, 0),
         batch(header("else").key, -1),
         batch(given.key, -1, record=record("own")),
         replace(first, projection=Projection("running", 7)),
     ):
-        assert isinstance(await catch(store.log.create(given, first=unsound)), HostFault)
+        assert isinstance(await catch(store.log.create(given, first=inconsistent)), HostFault)
     assert await state_of(store, given.key) == (None, [], [])
     assert await store.records.find_record(ACME, "own", 0) is None
     before = await state_of(store, header("live").key)
@@ -227,7 +228,7 @@ async def a_refused_run_leaves_nothing_of_its_first_batch(store: Store) -> None:
 
 
 async def a_header_comes_back_whole(store: Store) -> None:
-    """Every field of a header survives, with the types and the text of its JSON values."""
+    """Every field of a header is stored unchanged, including the types and texts of its JSON values."""
     values: dict[str, Any] = {
         "text": 'Zoë \u0000 \U0001f9f5 "quoted"',
         "numbers": [0, -1, 1.0, 0.1, 1e300, 2**53, -(2**63)],
@@ -259,7 +260,7 @@ async def a_header_comes_back_whole(store: Store) -> None:
 
 
 async def a_header_is_not_shared_with_the_caller(store: Store) -> None:
-    """What is done to a header after it was given, or to one that was read, does not change the store."""
+    """Changing a header after `create`, or one that was read, does not change the store."""
     inputs = {"name": "first"}
     given = header(inputs=inputs)
     await store.log.create(given)
@@ -271,7 +272,7 @@ async def a_header_is_not_shared_with_the_caller(store: Store) -> None:
 
 
 async def a_run_id_is_used_once(store: Store) -> None:
-    """A second run of the same partition and id is refused and changes nothing."""
+    """Creating a second run with the same partition and id raises an exception and changes nothing."""
     run = await make_run(store, status="running", inputs={"first": True})
     before = await state_of(store, run)
     error = await catch(
@@ -284,7 +285,7 @@ async def a_run_id_is_used_once(store: Store) -> None:
 
 
 async def a_live_run_keeps_its_scope(store: Store) -> None:
-    """With `exclusive`, a live run of the same partition and scope answers ScopeTaken and nothing is written."""
+    """With `exclusive`, `create` returns ScopeTaken and writes nothing while the scope has a live run."""
     for number, status in enumerate[Status](("pending", "running", "waiting-input", "cancelling")):
         scope = f"scope-{number}"
         await make_run(store, f"run-{number}", status=status, scope_id=scope)
@@ -296,7 +297,8 @@ async def a_live_run_keeps_its_scope(store: Store) -> None:
 
 
 async def a_scope_is_free_again_after_the_end(store: Store) -> None:
-    """Ended runs, other scopes and other partitions do not keep a scope; without `exclusive` nobody asks."""
+    """Ended runs, other scopes and other partitions do not occupy a scope. Without `exclusive`, scopes are not
+    checked."""
     for number, status in enumerate[Status](("completed", "failed", "cancelled")):
         await make_run(store, f"run-{number}", status=status, scope_id="scope")
     await make_run(store, "other", partition=OTHER, scope_id="scope")
@@ -307,7 +309,7 @@ async def a_scope_is_free_again_after_the_end(store: Store) -> None:
 
 
 async def no_scope_is_a_scope(store: Store) -> None:
-    """Runs without a scope are one scope of their own."""
+    """All runs without a scope id share one scope."""
     await make_run(store, "scoped", scope_id="scope")
     assert await store.log.create(header("first"), exclusive=True) == RunCreated()
     assert await store.log.create(header("second"), exclusive=True) == ScopeTaken("first")
@@ -317,10 +319,11 @@ async def no_scope_is_a_scope(store: Store) -> None:
 
 
 async def one_of_many_takes_a_scope(store: Store) -> None:
-    """Of concurrent exclusive creations in one scope exactly one makes a run; the others name it."""
+    """Of concurrent exclusive creations in one scope, exactly one creates a run. The others return ScopeTaken with its
+    id."""
     headers = [header(f"run-{number}", scope_id="scope") for number in range(32)]
     answers = await asyncio.gather(*(store.log.create(given, exclusive=True) for given in headers))
-    made = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == RunCreated()]
-    assert len(made) == 1
-    assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(made[0]): 31}
-    assert await run_ids(store) == made
+    created = [given.run_id for given, answer in zip(headers, answers, strict=True) if answer == RunCreated()]
+    assert len(created) == 1
+    assert Counter(answer for answer in answers if answer != RunCreated()) == {ScopeTaken(created[0]): 31}
+    assert await run_ids(store) == created

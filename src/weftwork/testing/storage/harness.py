@@ -1,4 +1,4 @@
-"""The shapes of a check, how one is run, and what checks read: all that shows of a run, and all pages of a list."""
+"""Types of checks, the function that runs one, and helpers that read runs and walk pages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -16,7 +16,7 @@ from weftwork.testing.storage.samples import ACME
 
 
 class Check(Protocol):
-    """Raises unless the open, empty store keeps the promise."""
+    """Raises an exception if the open, empty store breaks the guarantee."""
 
     __name__: str
 
@@ -24,7 +24,7 @@ class Check(Protocol):
 
 
 class RestartCheck(Protocol):
-    """Raises unless the promise holds across stores that are opened one after the other."""
+    """Raises an exception if stores that are opened one after the other on the same data break the guarantee."""
 
     __name__: str
 
@@ -39,7 +39,7 @@ Item = TypeVar("Item")
 
 @asynccontextmanager
 async def opened(store: S) -> AsyncGenerator[S, None]:
-    """The store, which is open within and closed afterwards."""
+    """Open the store for the duration of the context."""
     await store.open()
     try:
         yield store
@@ -48,7 +48,7 @@ async def opened(store: S) -> AsyncGenerator[S, None]:
 
 
 def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) -> None:
-    """Open the store, run the check on it within that time, and close it again, on a loop of its own."""
+    """Open the store, run the check with a timeout of `seconds`, and close the store, all in a new event loop."""
 
     async def run() -> None:
         async with opened(store), asyncio.timeout(seconds):
@@ -58,7 +58,7 @@ def prove(store: S, check: Callable[[S], Awaitable[None]], seconds: float = 30) 
 
 
 async def catch(call: Awaitable[object]) -> Exception | None:
-    """What the call raises, or None."""
+    """The exception that the call raises, or None."""
     try:
         await call
     except Exception as error:
@@ -93,30 +93,30 @@ async def list_all_runs(store: Store, query: RunQuery) -> list[StoredRun]:
 
 
 async def walk(page_after: Callable[[Item | None], Awaitable[list[Item]]], limit: int) -> list[Item]:
-    """All items by pages of at most `limit`, each asked for with the last item of the one before."""
-    found: list[Item] = []
-    while page := await page_after(found[-1] if found else None):
+    """All items, read in pages of at most `limit`. The cursor of each page is the last item of the previous one."""
+    items: list[Item] = []
+    while page := await page_after(items[-1] if items else None):
         assert len(page) <= limit
-        found += page
-        assert len(found) < 1000
-    return found
+        items += page
+        assert len(items) < 1000
+    return items
 
 
 async def purge(store: Store) -> int:
-    """Purge to the end; how many pieces that took."""
-    pieces = 0
+    """Purge until nothing is left to purge, and return the number of calls that did work."""
+    calls = 0
     while await store.retention.purge():
-        pieces += 1
-    return pieces
+        calls += 1
+    return calls
 
 
 def fields_of(events: list[Event]) -> list[dict[str, Any]]:
-    """Events as dictionaries, without the encodings that an event caches in itself."""
+    """Events as dictionaries, without the cached encodings."""
     cached = {"shown", "_document"}
     return [{name: getattr(item, name) for name in item.__struct_fields__ if name not in cached} for item in events]
 
 
 async def state_of(store: Store, run: RunKey) -> tuple[Any, ...]:
-    """Everything a store shows of a run."""
+    """Everything that a store returns about a run: the stored run, its events and its hidden values."""
     events = await store.log.read(run, -1, 100_000)
     return await store.log.read_run(run), fields_of(events), await store.log.hidden_values(run)

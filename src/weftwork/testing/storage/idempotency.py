@@ -1,4 +1,4 @@
-"""Checks of idempotency records: one outcome per slot, committed with what it is the outcome of."""
+"""Checks of idempotency records: one outcome per slot, committed together with the change that it describes."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from weftwork.testing.storage.samples import ACME, NOW, batch, header, make_run,
 
 
 async def a_record_is_stored_with_its_run(store: Store) -> None:
-    """A record given to `create` or `append` is there when the call returns, as it was given."""
+    """A record that is passed to `create` or `append` is stored unchanged when the call returns."""
     assert await store.log.create(header(), record=record("one", outcome=b"\x00\xff")) == RunCreated()
     assert await store.records.find_record(ACME, "one", NOW) == record("one", outcome=b"\x00\xff")
     run = header().key
@@ -22,7 +22,7 @@ async def a_record_is_stored_with_its_run(store: Store) -> None:
 
 
 async def a_taken_slot_makes_no_run(store: Store) -> None:
-    """`create` answers SlotTaken with what the slot holds, and writes nothing."""
+    """`create` returns SlotTaken with the existing record, and writes nothing."""
     await store.log.create(header(), record=record())
     rival = record(fingerprint="other", outcome=b"other", created_at=NOW + 1)
     answer = await store.log.create(header("run-b"), (HiddenValue(-1, "", b"1"),), rival)
@@ -32,7 +32,7 @@ async def a_taken_slot_makes_no_run(store: Store) -> None:
 
 
 async def a_taken_slot_adds_no_events(store: Store) -> None:
-    """`append` answers SlotTaken with what the slot holds, and writes nothing."""
+    """`append` returns SlotTaken with the existing record, and writes nothing."""
     run = await make_run(store)
     await store.records.save_record(record())
     before = await state_of(store, run)
@@ -43,7 +43,8 @@ async def a_taken_slot_adds_no_events(store: Store) -> None:
 
 
 async def the_slot_is_looked_at_first(store: Store) -> None:
-    """A retry gets its recorded outcome although the scope, the sequence or the end stands in its way."""
+    """The slot is checked before the scope, the sequence and the status, so a retry always gets its recorded
+    outcome."""
     run = await make_run(store, scope_id="scope")
     await store.records.save_record(record())
     assert await store.log.create(header("run-b", scope_id="scope"), (), record(), True) == SlotTaken(record())
@@ -54,18 +55,18 @@ async def the_slot_is_looked_at_first(store: Store) -> None:
 
 
 async def one_of_many_takes_a_slot(store: Store) -> None:
-    """64 concurrent creations with one slot make one run, and the others get its record."""
+    """Of 64 concurrent creations with one slot, one creates a run, and the others return SlotTaken with its record."""
     outcomes = [record(outcome=b"%d" % number) for number in range(64)]
     creating = (store.log.create(header(f"run-{number}"), (), given) for number, given in enumerate(outcomes))
     answers = await asyncio.gather(*creating)
-    won = [number for number, answer in enumerate(answers) if answer == RunCreated()]
-    assert len(won) == 1
-    assert Counter(map(repr, answers)) == {repr(RunCreated()): 1, repr(SlotTaken(outcomes[won[0]])): 63}
-    assert await run_ids(store, RunQuery(limit=100)) == [f"run-{won[0]}"]
+    winners = [number for number, answer in enumerate(answers) if answer == RunCreated()]
+    assert len(winners) == 1
+    assert Counter(map(repr, answers)) == {repr(RunCreated()): 1, repr(SlotTaken(outcomes[winners[0]])): 63}
+    assert await run_ids(store, RunQuery(limit=100)) == [f"run-{winners[0]}"]
 
 
 async def a_record_can_stand_alone(store: Store) -> None:
-    """`remember` stores a record once; afterwards it answers with the first and keeps it."""
+    """`save_record` stores a record once. Later calls for the slot return SlotTaken with the first record."""
     assert await store.records.find_record(ACME, "slot-1", 0) is None
     assert await store.records.save_record(record()) is None
     assert await store.records.save_record(record(outcome=b"other")) == SlotTaken(record())
@@ -76,7 +77,7 @@ async def a_record_can_stand_alone(store: Store) -> None:
 
 
 async def an_old_record_is_not_recalled(store: Store) -> None:
-    """`recall` leaves out a record made before `not_before`, and not one made at that instant."""
+    """`find_record` ignores a record that is older than `not_before`, but not one of exactly that time."""
     await store.records.save_record(record())
     assert await store.records.find_record(ACME, "slot-1", NOW - 1) == record()
     assert await store.records.find_record(ACME, "slot-1", NOW) == record()
@@ -84,7 +85,8 @@ async def an_old_record_is_not_recalled(store: Store) -> None:
 
 
 async def an_expired_record_is_replaced(store: Store) -> None:
-    """A record made before `expired_before` no longer holds its slot; the new one does, sweep or no sweep."""
+    """A record older than `expired_before` no longer holds its slot. The new record replaces it, also before a
+    sweep."""
     await store.records.save_record(record())
     late = record(outcome=b"late", created_at=NOW + 5, expired_before=NOW + 1)
     assert await store.log.create(header(), record=late) == RunCreated()
@@ -96,8 +98,8 @@ async def an_expired_record_is_replaced(store: Store) -> None:
 
 
 async def old_records_are_swept(store: Store) -> None:
-    """`sweep` deletes the records made before the instant and no other, and says how many; it may need
-    several calls, since each does bounded work. A swept slot is free again."""
+    """`sweep` deletes exactly the records older than the given time and returns their number. Each call does bounded
+    work, so several calls may be needed. A swept slot is free again."""
     for age in range(30):
         await store.records.save_record(record(f"slot-{age}", created_at=NOW - age))
     swept = 0

@@ -1,4 +1,4 @@
-"""Checks of the ports of API keys and of signing keys."""
+"""Checks of the ports for API keys and signing keys."""
 
 import asyncio
 
@@ -15,14 +15,14 @@ def key(key_id: str, created_at: int = NOW) -> ApiKeyRow:
 
 
 async def the_salt_is_made_once(store: Store) -> None:
-    """The salt is 32 bytes and the same for everybody who asks, the first ones at once included."""
+    """The salt has 32 bytes and never changes, even if the first calls are concurrent."""
     salts = await asyncio.gather(*(store.keys.salt() for _ in range(8)))
     assert len(salts[0]) == 32
     assert {*salts, await store.keys.salt()} == {salts[0]}
 
 
 async def keys_are_listed_oldest_first(store: Store) -> None:
-    """`all` gives every key as it was put, by the time it was made, expired and revoked ones too."""
+    """`all` returns every key unchanged, ordered by creation time, including expired and revoked keys."""
     assert await store.keys.all() == []
     rows = [
         key("k3", 30),
@@ -35,7 +35,7 @@ async def keys_are_listed_oldest_first(store: Store) -> None:
 
 
 async def a_key_is_replaced_by_its_id(store: Store) -> None:
-    """Putting a known key id replaces that key and no other, and does not move it."""
+    """`put` with a known key id replaces that key only, and keeps its position."""
     await store.keys.put(key("k1"))
     await store.keys.put(key("k2"))
     revoked = replace(key("k1"), revoked_at=NOW + 1, scopes=("runs:read",))
@@ -48,7 +48,7 @@ def signing_key(kid: str = "s1", created_at: int = NOW) -> SigningKey:
 
 
 async def signing_keys_are_listed_oldest_first(store: Store) -> None:
-    """`all` gives every key as it was put, by the time it was made, retired ones too; its secret byte for byte."""
+    """`all` returns every key unchanged, ordered by creation time, including retired keys."""
     assert await store.signing.all() == []
     keys = [signing_key("s3", 30), SigningKey("s1", bytes(range(256)), 10, 11), SigningKey("s2", b"", 20)]
     for key in keys:
@@ -57,7 +57,7 @@ async def signing_keys_are_listed_oldest_first(store: Store) -> None:
 
 
 async def a_signing_key_is_replaced_by_its_kid(store: Store) -> None:
-    """Putting a known kid replaces that key and no other, and does not move it."""
+    """`put` with a known kid replaces that key only, and keeps its position."""
     for kid in ("s1", "s2"):
         await store.signing.put(signing_key(kid))
     retired = replace(signing_key(), retired_at=NOW + 1, secret=b"other")
@@ -66,7 +66,7 @@ async def a_signing_key_is_replaced_by_its_kid(store: Store) -> None:
 
 
 async def a_dropped_signing_key_is_gone(store: Store) -> None:
-    """`drop` forgets that key and no other, and says whether there was one."""
+    """`drop` deletes that key only, and returns whether it existed."""
     for kid in ("s1", "s2"):
         await store.signing.put(signing_key(kid))
     assert await store.signing.drop("s3") is False

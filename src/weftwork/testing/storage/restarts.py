@@ -17,7 +17,7 @@ from weftwork.testing.storage.samples import ACME, OTHER, batch, header, make_ru
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
-    """What a call had returned for is there, unchanged, in the store that is opened next."""
+    """Everything that was written by a call that returned is unchanged after a restart."""
     async with opened(make()) as store:
         given = header(tags=("t",))
         await store.log.create(given, (HiddenValue(-1, "/a", b"1"),), record())
@@ -49,7 +49,7 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
 
 
 async def work_goes_on_after_a_restart(make: Callable[[], Store]) -> None:
-    """Sequences, ends, slots and scopes of the time before bind the store that is opened next."""
+    """Sequences, terminal statuses, slots and scopes are enforced after a restart."""
     async with opened(make()) as store:
         run = await make_run(store, status="running", scope_id="scope")
         ended = await make_run(store, "ended", status="failed")

@@ -1,4 +1,4 @@
-"""Checks of deletion: an ended run goes with all that belongs to it, and nothing else does."""
+"""Checks of deletion: an ended run is deleted with everything that belongs to it, and nothing else."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -22,7 +22,7 @@ QUERIES: Final = (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet
 
 
 async def a_deleted_run_is_gone(store: Store) -> None:
-    """After `delete` no call shows anything of the run; its neighbours are as they were."""
+    """After `delete`, no call returns anything of the run. Other runs are unchanged."""
     before, run, after = [await _full_run(store, name) for name in ("run-a", "run-b", "run-c")]
     shown = [await state_of(store, before), await state_of(store, after)]
     assert await store.retention.delete(run, NOW) is True
@@ -39,7 +39,7 @@ async def a_deleted_run_is_gone(store: Store) -> None:
 
 
 async def a_live_run_is_not_deleted(store: Store) -> None:
-    """`delete` of a run that has not ended raises StillLive, and the run is as it was."""
+    """`delete` of a run that has not ended raises StillLive and changes nothing."""
     for status in STATUSES:
         run = await make_run(store, f"run-{status}", status=status)
         before = await state_of(store, run)
@@ -52,7 +52,7 @@ async def a_live_run_is_not_deleted(store: Store) -> None:
 
 
 async def another_partition_deletes_nothing(store: Store) -> None:
-    """A run can be deleted in its own partition only."""
+    """A run can be deleted only in its own partition."""
     run = await _full_run(store)
     before = await state_of(store, run)
     for partition in (OTHER, "test:acme", ""):
@@ -61,7 +61,7 @@ async def another_partition_deletes_nothing(store: Store) -> None:
 
 
 async def a_long_run_is_gone_at_once(store: Store) -> None:
-    """However much belongs to a run, nothing of it is seen after `delete`, before and after it is purged."""
+    """A run of any size is invisible at once after `delete`, before and after it is purged."""
     run = await _full_run(store, events=3000, rows=700)
     assert await store.retention.delete(run, NOW) is True
     assert await state_of(store, run) == NO_STATE
@@ -76,7 +76,7 @@ async def a_long_run_is_gone_at_once(store: Store) -> None:
 
 
 async def a_run_id_is_free_after_deletion(store: Store) -> None:
-    """A run of the same id can be made again, has nothing of the old one, and can be deleted again."""
+    """After a deletion, a run with the same id can be created and deleted again. It has nothing of the old run."""
     for _ in range(3):
         again = await _full_run(store, events=1500)
         stored, events, hidden = await state_of(store, again)
@@ -92,7 +92,8 @@ async def a_run_id_is_free_after_deletion(store: Store) -> None:
 
 
 async def a_page_goes_on_after_a_deleted_run(store: Store) -> None:
-    """A listing goes on after the last run of a page although that one was deleted, until that is swept."""
+    """A listing continues behind the last run of a page although that run was deleted, until `forget_deleted` removes
+    its position."""
     runs = [await make_run(store, f"run-{number}", status="completed", tags=("t",)) for number in range(6)]
     for query in (RunQuery(limit=2), RunQuery(tags=("t",), limit=2), RunQuery(workflow_id="greet", limit=2)):
         assert await run_ids(store, query) == ["run-5", "run-4"]
@@ -110,7 +111,7 @@ async def a_page_goes_on_after_a_deleted_run(store: Store) -> None:
 
 
 async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
-    """`unfinished_runs` goes on after a run that has ended and was deleted since."""
+    """`unfinished_runs` continues behind a run that has ended and was deleted."""
     runs = [await make_run(store, f"run-{number}") for number in range(4)]
     await store.log.append(runs[1], -1, batch(runs[1], -1, status="failed"))
     await store.retention.delete(runs[1], NOW)
@@ -118,18 +119,18 @@ async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
 
 
 async def a_record_outlives_its_run(store: Store) -> None:
-    """What was recorded about a run answers for its key after the run was deleted."""
-    made = header()
-    await store.log.create(made, (), record())
-    await store.log.append(made.key, -1, batch(made.key, -1, status="completed"))
-    await store.retention.delete(made.key, NOW)
+    """The idempotency record of a run remains after the run was deleted."""
+    run = header().key
+    await store.log.create(header(), (), record())
+    await store.log.append(run, -1, batch(run, -1, status="completed"))
+    await store.retention.delete(run, NOW)
     await purge(store)
     assert await store.records.find_record(ACME, "slot-1", 0) == record()
     assert await store.log.create(header("run-b"), (), record()) == SlotTaken(record())
 
 
 async def a_deletion_is_recorded_with_it(store: Store) -> None:
-    """A record given to `delete` is stored with the deletion; if its slot is taken, nothing is deleted."""
+    """A record that is passed to `delete` is stored with the deletion. If its slot is taken, nothing is deleted."""
     first, second = await _full_run(store, "run-a"), await _full_run(store, "run-b")
     assert await store.retention.delete(RunKey(ACME, "run-x"), NOW, record()) is False
     assert await store.records.find_record(ACME, "slot-1", 0) is None
@@ -142,7 +143,7 @@ async def a_deletion_is_recorded_with_it(store: Store) -> None:
 
 
 async def ended_runs_are_found_by_their_end(store: Store) -> None:
-    """`runs_ended_before` and `count_ended` give the runs that ended before an instant, of one partition or of all."""
+    """`runs_ended_before` and `count_ended` cover the runs that ended before a time, in one partition or in all."""
     ends = {"run-a": 30, "run-b": 10, "run-c": 20, "run-d": 10, "run-e": 40}
     runs = {name: await _run_ended_at(store, name, ACME, end) for name, end in ends.items()}
     await _run_ended_at(store, "run-f", OTHER, 5)
@@ -165,7 +166,7 @@ async def ended_runs_are_found_by_their_end(store: Store) -> None:
 
 
 async def a_deletion_survives_a_restart(make: Callable[[], Store]) -> None:
-    """A store that is opened next shows nothing of a deleted run and goes on taking away what it left."""
+    """A deleted run stays invisible after a restart, and its purge continues."""
     async with opened(make()) as store:
         run = await _full_run(store, events=2000)
         kept = await make_run(store, "run-b", status="completed")
@@ -188,11 +189,12 @@ async def _run_ended_at(store: Store, run_id: str, partition: str, at: int) -> R
 
 
 async def _full_run(store: Store, run_id: str = "run-a", events: int = 5, rows: int = 3, **fields: Any) -> RunKey:
-    """An ended run with some of everything."""
-    made = header(run_id, tags=("t", "u"), inputs={"x": "[REDACTED]"}, **fields)
-    assert await store.log.create(made, (HiddenValue(-1, "/x", b'"secret"'),)) == RunCreated()
+    """An ended run with events, rows, tags, hidden values and an annotation."""
+    run_header = header(run_id, tags=("t", "u"), inputs={"x": "[REDACTED]"}, **fields)
+    run = run_header.key
+    assert await store.log.create(run_header, (HiddenValue(-1, "/x", b'"secret"'),)) == RunCreated()
     values = tuple(StateRow("variable", f"v{number}", b"%d" % number) for number in range(rows))
-    last = batch(made.key, -1, events, "completed", values, (HiddenValue(1, "/y", b'"secret"'),))
-    assert await store.log.append(made.key, -1, last) is None
-    assert await store.annotations.add(made.key, Annotation("said-1", b"{}"), 10) == "added"
-    return made.key
+    last = batch(run, -1, events, "completed", values, (HiddenValue(1, "/y", b'"secret"'),))
+    assert await store.log.append(run, -1, last) is None
+    assert await store.annotations.add(run, Annotation("said-1", b"{}"), 10) == "added"
+    return run

@@ -1,6 +1,4 @@
-"""Checks of `RunQueries`: listings of runs and of open interrupts, and what a host finds to execute at its start or
-when time has passed.
-"""
+"""Checks of `RunQueries`: listings of runs and open interrupts, and the queries for unfinished and due runs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +20,7 @@ _WORKFLOWS = ("greet", "order", "report")
 
 
 async def runs_are_listed_newest_first(store: Store) -> None:
-    """The run created last comes first, whatever its id and time say; rows are left out."""
+    """Runs are listed newest first by order of creation, independent of their ids and times, and without rows."""
     for run_id, created_at in (("run-b", 3), ("run-c", 1), ("run-a", 2)):
         run = await make_run(store, run_id, created_at=created_at, inputs={"of": run_id})
         await store.log.append(run, -1, batch(run, -1, rows=(StateRow("variable", "v", b"1"),)))
@@ -35,18 +33,18 @@ async def runs_are_listed_newest_first(store: Store) -> None:
 
 
 async def a_listing_follows_the_status(store: Store) -> None:
-    """A run moves from one status filter to the other with the append that changes it."""
+    """A status filter reflects every append that changes the status."""
     run = await make_run(store)
     for expected, status in enumerate[Status](("running", "waiting-input", "running", "cancelling", "cancelled"), -1):
         await store.log.append(run, expected, batch(run, expected, status=status))
-        for asked in STATUSES:
-            page = await store.queries.list_runs(ACME, RunQuery(statuses=(asked,)))
-            assert len(page.runs) == (asked == status)
+        for filtered in STATUSES:
+            page = await store.queries.list_runs(ACME, RunQuery(statuses=(filtered,)))
+            assert len(page.runs) == (filtered == status)
 
 
 async def filters_combine(store: Store) -> None:
-    """A page holds the runs that have one of the statuses, the workflow and all of the tags; walking the
-    cursor gives each of them once, in order, whatever the limit."""
+    """A listing returns the runs with one of the statuses, the workflow and all tags. Walking the pages returns each of
+    them once, in order, for any limit."""
     everything = await _fill(store)
     statuses = ((), ("running",), ("completed", "pending"), ("failed", "failed", "cancelled"), STATUSES)
     tags = ((), ("all",), ("even",), ("even", "third"), ("third", "third"), ("nobody",))
@@ -58,7 +56,7 @@ async def filters_combine(store: Store) -> None:
 
 
 async def a_page_has_a_cursor_while_runs_are_left(store: Store) -> None:
-    """A page never holds more than `limit` runs, and says `more` with a cursor unless it is the last."""
+    """A page has at most `limit` runs. Unless it is the last, it has `more` and a cursor."""
     for number in range(6):
         await make_run(store, f"run-{number}", tags=("t",))
     for tags in ((), ("t",)):
@@ -72,7 +70,7 @@ async def a_page_has_a_cursor_while_runs_are_left(store: Store) -> None:
 
 
 async def new_runs_do_not_disturb_a_walk(store: Store) -> None:
-    """Runs that are created, or change, while a listing is walked neither repeat nor hide the others."""
+    """Runs that are created or changed during a walk neither repeat nor hide others."""
     for number in range(10):
         await make_run(store, f"run-{number}")
     seen: list[str] = []
@@ -90,7 +88,7 @@ async def new_runs_do_not_disturb_a_walk(store: Store) -> None:
 
 
 async def an_unknown_cursor_ends_the_listing(store: Store) -> None:
-    """After a run id that the partition does not have there is nothing."""
+    """A cursor with a run id that the partition does not have gives an empty page."""
     await make_run(store)
     await make_run(store, "theirs", OTHER)
     await make_run(store, "run-b")
@@ -100,8 +98,9 @@ async def an_unknown_cursor_ends_the_listing(store: Store) -> None:
 
 
 async def _fill(store: Store) -> list[StoredRun]:
-    """Runs of every status and workflow and several tags, with another tenant's between; as stored, newest first."""
-    made: list[StoredRun] = []
+    """Create runs of every status and workflow with various tags, alternating with runs of another tenant. Returns the
+    stored runs, newest first."""
+    created: list[StoredRun] = []
     for number in range(60):
         run_id, status = f"run-{number:02}", STATUSES[number % len(STATUSES)]
         marks = [("all", True), ("even", number % 2 == 0), ("third", number % 3 == 0)]
@@ -112,8 +111,8 @@ async def _fill(store: Store) -> list[StoredRun]:
         run = await make_run(store, run_id, status=status, **fields)
         await make_run(store, f"theirs-{run_id}", OTHER, tags=("all",))
         projection = Projection("pending") if status == "pending" else batch(run, -1, status=status).projection
-        made.append(StoredRun(header(run_id, **fields), projection))
-    return made[::-1]
+        created.append(StoredRun(header(run_id, **fields), projection))
+    return created[::-1]
 
 
 def _matches(run: StoredRun, query: RunQuery) -> bool:
@@ -125,9 +124,9 @@ def _matches(run: StoredRun, query: RunQuery) -> bool:
 
 
 def parked_batch(run: RunKey, expected: int, wake_at: int | None = None, parked: bool = True) -> Batch:
-    """One event after which the run is parked, or not."""
-    made = batch(run, expected, 1, "waiting-approval")
-    return replace(made, projection=replace(made.projection, parked=parked, wake_at=wake_at))
+    """A batch of one event whose projection is parked or not."""
+    plain = batch(run, expected, 1, "waiting-approval")
+    return replace(plain, projection=replace(plain.projection, parked=parked, wake_at=wake_at))
 
 
 async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None, partition: str = ACME) -> RunKey:
@@ -137,10 +136,9 @@ async def make_parked_run(store: Store, run_id: str, wake_at: int | None = None,
 
 
 async def that_a_run_is_parked_comes_back(store: Store) -> None:
-    """`parked` and `wake_at` are as given last, with the first batch too, in all that shows a projection."""
-    made = header()
-    run = made.key
-    assert await store.log.create(made, (), None, False, parked_batch(run, -1, NOW)) == RunCreated()
+    """Every method that returns a projection returns the last `parked` and `wake_at`, also those of a first batch."""
+    run = header().key
+    assert await store.log.create(header(), (), None, False, parked_batch(run, -1, NOW)) == RunCreated()
     given = parked_batch(run, -1, NOW)
     for expected, following in enumerate(
         (
@@ -164,7 +162,7 @@ async def that_a_run_is_parked_comes_back(store: Store) -> None:
 
 
 async def parked_runs_are_not_recovered(store: Store) -> None:
-    """`unfinished_runs` leaves parked runs out while they are parked, and goes on after one."""
+    """`unfinished_runs` omits parked runs, and accepts one as its cursor."""
     runs = [await make_parked_run(store, f"run-{number}", None, OTHER if number % 2 else ACME) for number in range(6)]
     awake = await make_run(store, "awake", status="running")
     born = header("born")
@@ -181,9 +179,9 @@ async def parked_runs_are_not_recovered(store: Store) -> None:
 
 
 async def the_next_wake_is_the_earliest(store: Store) -> None:
-    """`next_wake` is the least `wake_at` after an instant of the runs that are parked now, None when there is none."""
+    """`next_wake` is the earliest `wake_at` of a parked run after the given time; None if there is no such run."""
     assert await store.queries.next_wake() is None
-    await make_parked_run(store, "for-ever")
+    await make_parked_run(store, "no-wake-time")
     awake = await make_run(store, "awake")
     await store.log.append(awake, -1, parked_batch(awake, -1, NOW - 9, parked=False))
     assert await store.queries.next_wake() is None
@@ -200,12 +198,12 @@ async def the_next_wake_is_the_earliest(store: Store) -> None:
 
 
 async def due_runs_come_earliest_first(store: Store) -> None:
-    """`due` gives the parked runs of all partitions whose instant has come, that very one included, at most `limit`,
-    the earliest first and of equal ones the older run."""
+    """`due_runs` returns at most `limit` parked runs of all partitions whose `wake_at` is not after the given time,
+    ordered by `wake_at` and then by age."""
     runs: dict[str, RunKey] = {}
     for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
         runs[name] = await make_parked_run(store, f"run-{9 - number}", NOW + wake, OTHER if number % 2 else ACME)
-    await make_parked_run(store, "for-ever")
+    await make_parked_run(store, "no-wake-time")
     awake = await make_run(store, "awake")
     await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
     for until, names in ((0, ""), (1, "be"), (4, "be"), (5, "beac"), (8, "beac"), (2**40, "beacd")):
@@ -218,7 +216,7 @@ async def due_runs_come_earliest_first(store: Store) -> None:
 
 
 async def unfinished_runs_are_found(store: Store) -> None:
-    """`unfinished_runs` gives the runs of all partitions that have not ended, oldest first."""
+    """`unfinished_runs` returns the runs of all partitions that have not ended, oldest first."""
     live: list[RunKey] = []
     for number in range(20):
         status = STATUSES[number % len(STATUSES)]
@@ -231,7 +229,7 @@ async def unfinished_runs_are_found(store: Store) -> None:
 
 
 async def unfinished_runs_come_in_pages(store: Store) -> None:
-    """Asking on after the last run of a page gives each live run once, even if that one has ended since."""
+    """Walking `unfinished_runs` by pages returns each live run once, even if the run of the cursor has ended."""
     live = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(11)]
     for limit in (1, 3, 11, 50):
         assert await walk(partial(store.queries.unfinished_runs, limit=limit), limit) == live
@@ -244,7 +242,7 @@ NONE_OPEN: Final = InterruptPage((), None, False)
 
 
 def interrupt(name: str, at: int = 0, kind: str = "approval", node: str = "gate", due: int | None = None) -> StateRow:
-    """The row of an open interrupt that was requested so many milliseconds after NOW."""
+    """The row of an open interrupt that was requested `at` milliseconds after NOW."""
     return StateRow("interrupt", name, b'{"status":"open"}', InterruptListing(kind, node, NOW + at, due))
 
 
@@ -253,7 +251,7 @@ def resolved_interrupt(name: str) -> StateRow:
 
 
 def open_interrupt(run: RunKey, row: StateRow, workflow_id: str = "greet") -> OpenInterrupt:
-    """How a list shows an open interrupt."""
+    """The entry of an open interrupt in a list."""
     assert row.listing is not None
     return OpenInterrupt(run.run_id, workflow_id, row.name, row.listing, row.value)
 
@@ -276,8 +274,8 @@ async def list_all(store: Store, query: InterruptQuery = ALL, partition: str = A
 
 
 async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
-    """The interrupt requested first comes first, of whichever run and in whatever order they were committed; each
-    comes with its run, its workflow and its row, byte for byte."""
+    """Open interrupts are listed by request time, independent of their run and commit order. Each has its run, its
+    workflow and its row, byte for byte."""
     first = await make_run(store, "run-z", workflow_id="order")
     late, early, middle = interrupt("i1", 9), interrupt("i2", 1, "clarification", "ask", NOW + 7), interrupt("i3", 5)
     middle = replace(middle, value=b'{ "data" : "' + "é".encode() * 40_000 + b'"}')
@@ -295,19 +293,19 @@ async def open_interrupts_are_listed_oldest_first(store: Store) -> None:
 
 
 async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
-    """A row with `listed` lists its interrupt, a later one replaces that, and one without ends it, each with its
-    append; other rows do not matter. `read_run` gives the rows without `listed`."""
+    """A row with a `listing` lists its interrupt, a later row replaces the entry, and a row without a `listing` removes
+    it, each together with its append. Other rows have no effect. `read_run` returns the rows without `listing`."""
     run = await make_run(store)
     other = await make_run(store, "run-b")
     theirs = interrupt("i1", 3)
     await append_rows(store, other, -1, theirs)
     assert await list_all(store) == [open_interrupt(other, theirs)]
-    asked = interrupt("i1")
+    requested = interrupt("i1")
     voted = replace(interrupt("i1", 0, due=NOW + 100), value=b'{"status":"open","votes":[1]}')
     later = interrupt("i1", 10, "low-confidence", "other-gate")
-    for expected, row in enumerate((asked, voted, later), -1):
+    for expected, row in enumerate((requested, voted, later), -1):
         await append_rows(store, run, expected, row)
-        assert await list_all(store) == sorted((open_interrupt(run, row), open_interrupt(other, theirs)), key=_place)
+        assert await list_all(store) == sorted((open_interrupt(run, row), open_interrupt(other, theirs)), key=_sort_key)
     await append_rows(store, run, 2, StateRow("variable", "i1", b"1"), StateRow("node", "gate", b"{}"))
     assert await list_all(store) == [open_interrupt(other, theirs), open_interrupt(run, later)]
     await append_rows(store, run, 3, interrupt("i2"), resolved_interrupt("i1"))
@@ -320,8 +318,8 @@ async def an_interrupt_is_listed_while_it_is_open(store: Store) -> None:
 
 
 async def filters_of_interrupts_combine(store: Store) -> None:
-    """A list holds what has one of the kinds, the workflow, the run, the node and a deadline before the instant;
-    walking the cursor gives each of them once, in order, whatever the limit."""
+    """A list has the interrupts with one of the kinds, the workflow, the run, the node and a deadline before the given
+    time. Walking the pages returns each of them once, in order, for any limit."""
     everything = await _fill_interrupts(store)
     kinds = ((), ("approval",), ("custom", "clarification", "custom"), ("nothing",))
     whole = product(kinds, (None, "order"), (None, "run-3", "nobody"), (None, "node-1"), (None, NOW, NOW + 60))
@@ -333,8 +331,8 @@ async def filters_of_interrupts_combine(store: Store) -> None:
 
 
 async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
-    """Interrupts that are answered or asked while a list is walked neither repeat nor hide the others, not even when
-    the one that the page ended with is gone."""
+    """Interrupts that are requested or resolved during a walk neither repeat nor hide others, even if the interrupt of
+    the cursor is resolved."""
     run = await make_run(store)
     rows = [interrupt(f"i{number}", number // 2) for number in range(12)]
     await append_rows(store, run, -1, *rows)
@@ -354,7 +352,7 @@ async def resolved_interrupts_do_not_disturb_a_walk(store: Store) -> None:
 
 
 async def an_unknown_place_ends_the_list(store: Store) -> None:
-    """After something that is no cursor there is nothing, and no error."""
+    """An invalid cursor gives an empty page and no error."""
     run = await make_run(store)
     await append_rows(store, run, -1, interrupt("i1"))
     for after in ("", "nobody", "run-a", "{}", "[]", '[null,"run-a","i1"]', "\x00", "\ud800", "9" * 5000):
@@ -362,7 +360,7 @@ async def an_unknown_place_ends_the_list(store: Store) -> None:
 
 
 async def another_partition_sees_no_interrupts(store: Store) -> None:
-    """Interrupts of another partition are never listed; equal ids in two partitions are different interrupts."""
+    """Interrupts of another partition are never listed. Equal ids in two partitions are different interrupts."""
     run = await make_run(store)
     mine = interrupt("i1")
     await append_rows(store, run, -1, mine)
@@ -380,7 +378,7 @@ async def another_partition_sees_no_interrupts(store: Store) -> None:
 
 
 async def a_refused_append_lists_nothing(store: Store) -> None:
-    """A conflict, a taken slot and an inconsistent batch neither list an interrupt nor end one."""
+    """A refused append (a conflict, a taken slot, an inconsistent batch) neither adds nor removes an open interrupt."""
     run = await make_run(store)
     await append_rows(store, run, -1, interrupt("i1"))
     await store.records.save_record(record())
@@ -398,7 +396,7 @@ async def a_refused_append_lists_nothing(store: Store) -> None:
 
 
 async def an_ended_run_has_no_open_interrupts(store: Store) -> None:
-    """What a run has left open is not listed after its end, nor after it was deleted, nor in a new run of its id."""
+    """The open interrupts of a run are not listed after its end, after its deletion, or for a new run with its id."""
     run = await make_run(store)
     kept = await make_run(store, "kept")
     await append_rows(store, kept, -1, interrupt("i1"))
@@ -418,7 +416,7 @@ async def an_ended_run_has_no_open_interrupts(store: Store) -> None:
     assert await list_all(store) == [open_interrupt(kept, interrupt("i1"))]
 
 
-def _place(each: OpenInterrupt) -> tuple[Any, ...]:
+def _sort_key(each: OpenInterrupt) -> tuple[Any, ...]:
     return each.listed.requested_at, each.run_id, each.interrupt_id
 
 
@@ -434,8 +432,9 @@ def _matches_interrupt(each: OpenInterrupt, query: InterruptQuery) -> bool:
 
 
 async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
-    """Interrupts of every sort in six runs, some of them answered, and as many in another partition."""
-    made: list[OpenInterrupt] = []
+    """Create interrupts of various kinds in six runs, some of them resolved, and the same in another partition. Returns
+    the open ones in order."""
+    created: list[OpenInterrupt] = []
     for number in range(6):
         workflow = ("greet", "order")[number % 2]
         run = await make_run(store, f"run-{number}", workflow_id=workflow)
@@ -448,12 +447,12 @@ async def _fill_interrupts(store: Store) -> list[OpenInterrupt]:
         await append_rows(store, run, 0, resolved_interrupt("i4"))
         theirs = await make_run(store, f"run-{number}", OTHER, workflow_id=workflow)
         await append_rows(store, theirs, -1, *rows)
-        made += [open_interrupt(run, row, workflow) for row in rows if row.name != "i4"]
-    return sorted(made, key=_place)
+        created += [open_interrupt(run, row, workflow) for row in rows if row.name != "i4"]
+    return sorted(created, key=_sort_key)
 
 
 async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> None:
-    """Open interrupts, parked runs and their instants are as they were, and a cursor of the time before still holds."""
+    """Open interrupts, parked runs and their `wake_at` survive a restart, and cursors stay valid."""
     async with opened(make()) as store:
         parked = await make_parked_run(store, "parked", NOW + 5)
         awake = await make_run(store, "awake")

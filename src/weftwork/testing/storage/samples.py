@@ -1,4 +1,4 @@
-"""What checks store: headers, events, batches and records, each with the fields that a check does not care about."""
+"""Sample headers, events, batches and records, with defaults for the fields that do not matter to a check."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ NOW = 1_700_000_000_000
 
 
 def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHeader:
-    """A small header; `fields` replace its own."""
+    """A small header. `fields` overrides the defaults."""
     plain: dict[str, Any] = {
         "owner": Owner(partition, "key-1"),
         "workflow_id": "greet",
@@ -26,7 +26,7 @@ def header(run_id: str = "run-a", partition: str = ACME, **fields: Any) -> RunHe
 
 
 def event(run: RunKey, sequence: int, **fields: Any) -> Event:
-    """An event; `fields` replace its own."""
+    """An event. `fields` overrides the defaults."""
     plain: dict[str, Any] = {
         "event_id": f"event-{sequence}",
         "type": "log.appended",
@@ -46,15 +46,16 @@ def batch(
     record: IdempotencyRecord | None = None,
     **fields: Any,
 ) -> Batch:
-    """`count` events that follow `expected`, with a projection that fits them; `fields` are others of the batch."""
+    """`count` events after the sequence `expected`, with a matching projection. `fields` sets further fields of the
+    batch."""
     events = tuple(event(run, sequence) for sequence in range(expected + 1, expected + 1 + count))
-    ended = NOW + 9 if status in TERMINAL_STATUSES else None
-    projection = Projection(status, expected + count, NOW, ended, "node-1", None, expected + count + 1)
+    completed_at = NOW + 9 if status in TERMINAL_STATUSES else None
+    projection = Projection(status, expected + count, NOW, completed_at, "node-1", None, expected + count + 1)
     return Batch(events, projection, rows, hidden, record, **fields)
 
 
 def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> IdempotencyRecord:
-    """An idempotency record; `fields` replace its own."""
+    """An idempotency record. `fields` overrides the defaults."""
     plain: dict[str, Any] = {"fingerprint": "f" * 64, "outcome": b'{"runId":"run-a"}', "created_at": NOW}
     return IdempotencyRecord(partition=partition, slot=slot, **(plain | fields))
 
@@ -62,9 +63,10 @@ def record(slot: str = "slot-1", partition: str = ACME, **fields: Any) -> Idempo
 async def make_run(
     store: Store, run_id: str = "run-a", partition: str = ACME, status: Status = "pending", **fields: Any
 ) -> RunKey:
-    """Create a run and bring it to the status with one event, or none for a pending one."""
-    made = header(run_id, partition, **fields)
-    assert await store.log.create(made) == RunCreated()
+    """Create a run with the status. A run that is not pending has one event."""
+    run_header = header(run_id, partition, **fields)
+    run = run_header.key
+    assert await store.log.create(run_header) == RunCreated()
     if status != "pending":
-        assert await store.log.append(made.key, -1, batch(made.key, -1, status=status)) is None
-    return made.key
+        assert await store.log.append(run, -1, batch(run, -1, status=status)) is None
+    return run

@@ -1,4 +1,4 @@
-"""The checks of all modules, which are found and not listed: one that is written is run."""
+"""Collects the checks of all modules automatically, so that no check can be forgotten in a list."""
 
 import inspect
 import pkgutil
@@ -12,22 +12,22 @@ from weftwork.testing.storage.harness import Check, RestartCheck
 
 
 def checks_that_take(parameter: str, modules: Iterable[ModuleType]) -> tuple[Any, ...]:
-    """The public async functions that the modules define with this parameter and no other, in their order."""
+    """The public async functions of the modules whose only parameter has this name, in order of definition."""
     return tuple(
-        found
+        member
         for module in modules
-        for name, found in vars(module).items()
-        if inspect.iscoroutinefunction(found)
-        and found.__module__ == module.__name__
+        for name, member in vars(module).items()
+        if inspect.iscoroutinefunction(member)
+        and member.__module__ == module.__name__
         and not name.startswith("_")
-        and [*inspect.signature(found).parameters] == [parameter]
+        and [*inspect.signature(member).parameters] == [parameter]
     )
 
 
 _MODULES: Final = [
-    import_module(f"weftwork.testing.storage.{found.name}")
-    for found in pkgutil.iter_modules([str(Path(__file__).parent)])
-    if found.name not in ("harness", "samples", "suite")
+    import_module(f"weftwork.testing.storage.{module.name}")
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)])
+    if module.name not in ("harness", "samples", "suite")
 ]
 CHECKS: Final[tuple[Check, ...]] = checks_that_take("store", _MODULES)
 RESTART_CHECKS: Final[tuple[RestartCheck, ...]] = checks_that_take("make", _MODULES)

@@ -40,7 +40,7 @@ def judged(given_: ModelAnswer) -> completion.Judgement:
 
 
 ERRORS = (
-    "The answer could not be read as JSON.",
+    "The answer could not be parsed as JSON.",
     "The document must be of type object",
     'The document must have the member "valid"',
     "/valid must be of type boolean",
@@ -254,7 +254,7 @@ def test_places_would_carry_the_model_words(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.rule("rel-07")
 def test_a_reason_of_the_gate_is_said_in_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Violation("", "unknown_envelope_kind", f"{CANARY} is not known")]
-    assert instructions.describe_violations(found, frozenset()) == ["The document is of a kind that is not known here"]
+    assert instructions.describe_violations(found, frozenset()) == ["The document is of an unknown kind"]
     monkeypatch.setattr(instructions, "_OUTCOME_TEXTS", {})
     assert CANARY in instructions.violation_summary(found)
 
@@ -296,7 +296,7 @@ def test_a_long_list_of_mistakes_is_cut_short() -> None:
 def test_a_schema_that_is_too_large_is_told_by_its_members() -> None:
     large = {"properties": {"b": {"description": "x" * instructions.MAX_SCHEMA}, "a": {}}}
     assert instructions.schema_response_text("vendor.acme.plan", 2, large).endswith(
-        "It is an object with the members: a, b."
+        "The value is an object with these members: a, b."
     )
     assert len(instructions.correction([], "plan", large)) < 1_000
 
@@ -330,7 +330,7 @@ def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room
     text = instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, True)
     assert "vendor.acme.plan, version 2" in text
     assert "`reasoning`" in text
-    assert "leave it out" in text
+    assert "Leave it out" in text
     assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, PLAN_SHAPE, False)
     assert "`reasoning`" not in instructions.envelope_directive("vendor.acme.plan", 2, INNER, True)
     assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
@@ -340,9 +340,9 @@ def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room
 
 @pytest.mark.rule("rel-07")
 def test_places_in_universal_kinds_are_named_whatever_is_wanted() -> None:
-    wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host takes")]
+    wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host accepts")]
     assert instructions.describe_violations(wrong, frozenset({"steps"})) == [
-        "/payload/envelopeType must be a kind that this host takes"
+        "/payload/envelopeType must be a kind that this host accepts"
     ]
     for name in UNIVERSAL_KINDS:
         kind = present(BUILTIN_KINDS.find(name))

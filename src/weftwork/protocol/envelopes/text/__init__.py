@@ -1,1 +1,1 @@
-"""Finding, repairing and cleaning envelopes in a model's text."""
+"""Finding and repairing JSON in the text of a model."""

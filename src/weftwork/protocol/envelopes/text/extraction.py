@@ -1,13 +1,13 @@
 """Finds the JSON documents in the text of a model. Pure, and linear in the length of the text.
 
-Theory of operation. The text is first taken as one document. If it is not one, it is split into what stands in
-Markdown fences and what stands around them. In each section, a bracket after which JSON could continue is followed to
-the bracket that closes it, and the search continues behind that. A bracket that is not closed correctly ends the
-search in its section: what is inside it or behind it may be part of a document that was cut off, and a part of a
-broken document must never be taken for the whole. Every character is therefore looked at once.
+Theory of operation. The whole text is decoded as one document first. If that fails, the text is split into sections:
+the contents of Markdown fences, and the text between them. In each section, the search follows an opening bracket that
+could start JSON to its closing bracket, and continues behind it. An opening bracket that is not closed correctly ends
+the search in its section: the text after it may belong to a truncated document, and a part of a broken document must
+never be mistaken for a whole one. Every character is therefore read once.
 
-Documents are decoded strictly first. Repair is tried only if nothing at all was found that way, and a repaired
-document passes the same strict decoder.
+Documents are decoded strictly. Repair is tried only if strict decoding finds nothing, or, for `extract_value`, only a
+list of plain values. A repaired document passes the same strict decoder.
 """
 
 import re
@@ -25,12 +25,12 @@ from weftwork.protocol.json.values import is_array, is_object
 ExtractionPath = Literal["direct", "markdown-fence", "brace-walker", "jsonrepair"]
 
 MAX_SECTIONS: Final = 1_000
-"""Parts that a text is cut into; all that follows is in the last one."""
+"""Sections that a text is split into. The last section holds the rest of the text."""
 
 MAX_DOCUMENTS: Final = 2_000
-"""Of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
+"""Documents of one answer: as many as one envelope may have pieces, and far more than a turn may send."""
 MAX_CANDIDATES: Final = 1_000
-"""Pieces of a text that are decoded; what follows them is left unread."""
+"""Bracketed spans of a text that are decoded. The rest of the text is ignored."""
 
 _FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n`{[]*)$", re.MULTILINE)
 _START: Final = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*(?:[\[{"\]0-9-]|true|false|null))')
@@ -43,21 +43,19 @@ _LENIENT_START: Final = re.compile(
     "\\{(?=\\s*(?:[\"'\u2018\u201c-\u201e]|[\\w$-]+\\s*:|/[/*]))"
     "|\\[(?=\\s*(?:[\\[{\"'\u2018\u201c-\u201e]|/[/*]|-?[0-9]|[Tt]rue|[Ff]alse|null|None|undefined))"
 )
-"""A bracket after which something goes on that could be meant as JSON."""
+"""A bracket followed by text that could be intended as JSON, including the deviations that `repair` accepts."""
 
 
 class Extraction(msgspec.Struct, frozen=True):
-    """Documents in the order in which they stand, and how they were found."""
+    """The documents of a text in order, and how they were found."""
 
     documents: tuple[Any, ...]
     path: ExtractionPath
     offset: int | None
-    """The byte at which the first one begins; None if the text is the document."""
+    """Byte offset of the first document; None if the whole text is the document."""
 
 
 class TextSection(msgspec.Struct, frozen=True):
-    """A stretch of a text, inside a fence or not."""
-
     start: int
     end: int
     fenced: bool
@@ -71,46 +69,47 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 def extract_value(text: str, *, clean: bool = False) -> Extraction | None:
-    """rel-01 (RFC 0032 B.6): the one JSON value of this text; None if there is nothing that can be read as one.
+    """rel-01 (RFC 0032 B.6): the JSON value in the text; None if it contains no JSON value.
 
-    The text itself; else what stands in a fence; else the first object, or the first array if there is no object;
-    else the first of these that can be repaired. `clean`: the model ended its answer by itself (see repair).
+    Preference: the whole text; the contents of a fence; the first object or array of objects; a repaired value; any
+    other array. `clean` states that the model ended its answer (see `repair`).
     """
     whole = _try_decode(text)
     if whole is not None:
         return Extraction(tuple(whole), "direct", None)
     best = min(_strict_candidates(text), key=_rank, default=None)
     if best is None or _rank(best) == _LOWEST_RANK:
-        mended = min(_repaired_candidates(text, clean), key=_rank, default=None)
-        best = mended if mended is not None and (best is None or _rank(mended) < _LOWEST_RANK) else best
+        repaired = min(_repaired_candidates(text, clean), key=_rank, default=None)
+        best = repaired if repaired is not None and (best is None or _rank(repaired) < _LOWEST_RANK) else best
     return None if best is None else Extraction((best.document,), best.path, _byte_offset(text, best.start))
 
 
 def extract_envelopes(text: str, *, clean: bool | None = False) -> Extraction | None:
-    """rel-03 (RFC 0021, transports): the objects that stand in this text, from top to bottom; None if there are none.
+    """rel-03 (RFC 0021, transports): the objects in the text, in order; None if there are none.
 
-    For callers that expect envelopes: the text is an object or an array of objects, or holds such in fences or prose.
-    Repaired ones count only if there are no others. `clean` None: nothing is repaired.
+    For callers that expect envelopes. The text is an object or an array of objects, or contains them in fences or
+    prose. Repair is tried only if strict decoding finds no object; `clean=None` disables it.
     """
     whole = _try_decode(text)
     if whole is not None:
         return Extraction(documents[:MAX_DOCUMENTS], "direct", None) if (documents := _objects_of(whole[0])) else None
-    pieces = [each for each in _strict_candidates(text) if _objects_of(each.document)]
-    if not pieces and clean is not None:
-        pieces = [each for each in _repaired_candidates(text, clean) if _objects_of(each.document)]
-    if not pieces:
+    found = [each for each in _strict_candidates(text) if _objects_of(each.document)]
+    if not found and clean is not None:
+        found = [each for each in _repaired_candidates(text, clean) if _objects_of(each.document)]
+    if not found:
         return None
-    documents = tuple(islice((each for piece in pieces for each in _objects_of(piece.document)), MAX_DOCUMENTS))
-    return Extraction(documents, pieces[0].path, _byte_offset(text, pieces[0].start))
+    documents = tuple(islice((each for item in found for each in _objects_of(item.document)), MAX_DOCUMENTS))
+    return Extraction(documents, found[0].path, _byte_offset(text, found[0].start))
 
 
 def looks_like_envelope(value: Any) -> bool:
-    """Whether this is an object with a kind and a payload."""
+    """Whether the value is an object with a `type` and a `payload`."""
     return is_object(value) and isinstance(value.get("type"), str) and "payload" in value
 
 
 def find_envelopes(text: str) -> Extraction | None:
-    """The envelopes in a text that need not hold any. Nothing is repaired: a text may well speak of JSON."""
+    """The envelopes in a text that may also be plain prose; None if there are none. Nothing is repaired, because prose
+    may contain examples of JSON."""
     if '"type"' not in text or '"payload"' not in text:
         return None
     found = extract_envelopes(text, clean=None)
@@ -121,30 +120,31 @@ def find_envelopes(text: str) -> Extraction | None:
 
 
 def holds_document(text: str) -> bool:
-    """Whether a whole object or array stands in the text, without any repair."""
+    """Whether the text contains a complete object or array. Nothing is repaired."""
     return _try_decode(text) is not None or next(_strict_candidates(text), None) is not None
 
 
 def is_prose(text: str) -> bool:
-    """rel-04 (RFC 0032 B.5): whether these are words and no attempt at JSON. An empty text is neither."""
+    """rel-04 (RFC 0032 B.5): whether the text starts as prose instead of JSON or a fence. False for an empty text."""
     start = text.lstrip()[:3]
     return bool(start) and start[0] not in "{[" and start not in ("```", "~~~")
 
 
 def _objects_of(document: Any) -> tuple[Any, ...]:
-    """An object, or the objects of an array that holds nothing else."""
+    """The document if it is an object, or its items if it is an array of objects only; otherwise nothing."""
     if is_object(document):
         return (document,)
     return tuple(document) if is_array(document) and all(is_object(each) for each in document) else ()
 
 
 def _rank(piece: _Candidate) -> int:
-    """A fence was made for a document; a list of plain values in prose may be a reference."""
+    """The preference among candidates, lowest first. A fence is meant to hold a document. An array of plain values in
+    prose ranks last, because it may be a reference such as [1]."""
     return 0 if piece.fenced else 1 if _objects_of(piece.document) else _LOWEST_RANK
 
 
 def _strict_candidates(text: str) -> Iterator[_Candidate]:
-    """The documents in a text that is none itself, in their order."""
+    """The strictly decoded documents in the sections of a text, in order."""
     tried = 0
     for part in split_sections(text):
         inside = text[part.start : part.end]
@@ -160,17 +160,18 @@ def _strict_candidates(text: str) -> Iterator[_Candidate]:
 
 
 def _repaired_candidates(text: str, clean: bool) -> Iterator[_Candidate]:
-    """What can be repaired: in each part the first that could be meant as JSON, so that no part of it is taken."""
+    """The repaired documents of a text. Only the first possible start of each section is tried, because a later one may
+    lie inside a document that cannot be repaired."""
     for part in split_sections(text):
         if start := _LENIENT_START.search(text, part.start, part.end):
-            whole_part = clean and (part.fenced or part.end == len(text))
-            mended = repair(text[start.start() : part.end], clean=whole_part)
-            if mended is not None and (whole := _try_decode(mended)) is not None:
+            is_ended = clean and (part.fenced or part.end == len(text))
+            repaired = repair(text[start.start() : part.end], clean=is_ended)
+            if repaired is not None and (whole := _try_decode(repaired)) is not None:
                 yield _Candidate(whole[0], "jsonrepair", start.start(), part.fenced)
 
 
 def _try_decode(text: str) -> list[Any] | None:
-    """The document that this text is, in a list of its own, or None."""
+    """The decoded document as the only item of a list, so that a JSON null differs from None: not JSON."""
     try:
         return [decode(text.encode("utf-8", "surrogatepass"))]
     except ClientFault:
@@ -182,22 +183,22 @@ def _byte_offset(text: str, index: int) -> int:
 
 
 def split_sections(text: str) -> list[TextSection]:
-    """The text cut at its fences. A fence that is not closed reaches to the end."""
-    found: list[TextSection] = []
+    """Split the text at its Markdown fences. An unclosed fence extends to the end of the text."""
+    sections: list[TextSection] = []
     start, mark = 0, ""
     for fence in _FENCE.finditer(text):
         if mark and (not fence[1].startswith(mark) or fence[2].strip()):
             continue
-        found.append(TextSection(start, fence.start(), bool(mark)))
+        sections.append(TextSection(start, fence.start(), bool(mark)))
         start, mark = fence.end(), "" if mark else fence[1]
-        if not mark and len(found) >= MAX_SECTIONS:
+        if not mark and len(sections) >= MAX_SECTIONS:
             break
-    found.append(TextSection(start, len(text), bool(mark)))
-    return found
+    sections.append(TextSection(start, len(text), bool(mark)))
+    return sections
 
 
 def balanced_spans(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
-    """Where brackets balance in this part, outermost ones only, in their order."""
+    """The outermost bracketed spans of a section, in order. Ends at the first bracket that is not closed correctly."""
     at = part.start
     while start := _START.search(text, at, part.end):
         at, closed = find_closing_bracket(text, start.start(), part.end)
@@ -207,7 +208,8 @@ def balanced_spans(text: str, part: TextSection) -> Iterator[tuple[int, int]]:
 
 
 def find_closing_bracket(text: str, start: int, end: int) -> tuple[int, bool]:
-    """Where the bracket at `start` is closed, or where it is clear that it is not; and whether it is."""
+    """The index after the bracket that closes the one at `start`, and True; or the index where the search failed, and
+    False."""
     opened: list[str] = []
     at = start
     while found := _BRACKET.search(text, at, end):

@@ -1,13 +1,13 @@
-"""Repair: a value that is almost JSON, written out as JSON. One pass, and only what has one reading.
+"""Rewrites almost-JSON as JSON, in one pass. Only unambiguous errors are repaired.
 
-Repaired: a comma before a closing bracket; single and typographic quotes; names without quotes; True, False, None and
-undefined; `//` and `/* */` comments; line ends and tabs inside a text; and, only of an answer that ended by itself,
-closing brackets that are missing at the very end, after a whole value.
+Repaired: a comma before a closing bracket; single and typographic quotes; member names without quotes; True, False,
+None and undefined; `//` and `/* */` comments; line breaks and tabs inside a string; and, only if the model ended its
+answer, closing brackets that are missing at the very end, after a complete value.
 
-Not repaired, because it would be a guess: missing or doubled commas and colons, texts without quotes or without their
-end, an apostrophe inside single quotes, unknown escapes, numbers that JSON does not write, NaN, brackets that do not
-match, dots that stand for more, a value that was to follow a last comma. Repeated names are left for the decoder to
-refuse. Nothing is added, and a value that is JSON stays the same value.
+Not repaired, because the intent would be a guess: missing or doubled commas and colons, strings without quotes or
+without an end, an apostrophe inside single quotes, unknown escapes, numbers that are not JSON, NaN, mismatched
+brackets, an ellipsis, a value that is missing after a last comma. Duplicate member names are left for the strict
+decoder to reject. No content is added, and a value that is already JSON stays the same value.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Final
 from weftwork.protocol.json.decoder import MAX_DEPTH
 
 MAX_REPAIRED: Final = 262_144
-"""Characters of a value; a longer one is not repaired."""
+"""Characters of a value. A longer value is not repaired."""
 
 _SPACE: Final = re.compile(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _WORD: Final = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
@@ -46,16 +46,18 @@ _CLOSERS: Final = {"{": "}", "[": "]"}
 
 
 def repair(text: str, *, clean: bool = False) -> str | None:
-    """rel-02 (RFC 0032 B.6): the object or array that the text begins with, as JSON for the strict decoder to judge.
+    """rel-02 (RFC 0032 B.6): the object or array at the start of the text, rewritten as JSON; None if it cannot be
+    repaired.
 
-    What follows it is left alone. `clean`: the answer ended by itself, so that a closing bracket may have been
-    forgotten; what was cut off is never completed. None if it cannot be repaired. Looks at each character once.
+    Text behind the value is ignored. `clean` states that the model ended its answer, so missing closing brackets were
+    forgotten and are added. A truncated answer is never completed. Reads each character once. The strict decoder must
+    still check the result.
     """
     return _RepairPass(text, clean).run() if text.startswith(("{", "[")) else None
 
 
 class _RepairPass:
-    """One pass over a text. `_expected` says what may come next."""
+    """One pass over a text. `_expected` is the state: which token may come next."""
 
     def __init__(self, text: str, clean: bool) -> None:
         self._text = text
@@ -78,7 +80,7 @@ class _RepairPass:
         return "".join(self._out)
 
     def _finish(self) -> str | None:
-        """The text is over, and brackets are open."""
+        """Handle the end of the text while brackets are open."""
         if not self._clean or self._expected != "more":
             return None
         return "".join([*self._out, *(_CLOSERS[each] for each in reversed(self._open))])
@@ -107,11 +109,12 @@ class _RepairPass:
         return self._text_or_word(mark, "more", _LITERALS)
 
     def _text_or_word(self, mark: str, due: str, words: dict[str, str] | None) -> bool:
-        """A text in any quotes; or a word, which as a name is a text and as a value one of `words`."""
+        """Write a quoted string, or a bare word. Without `words`, a bare word is a member name; otherwise it must be
+        one of `words`."""
         if mark in _QUOTED_BODIES:
-            found = _QUOTED_BODIES[mark].match(self._text, self._at + 1)
-            written = None if found is None else _json_string(found[1])
-            return found is not None and written is not None and self._put(written, found.end() - self._at, due)
+            body = _QUOTED_BODIES[mark].match(self._text, self._at + 1)
+            written = None if body is None else _json_string(body[1])
+            return body is not None and written is not None and self._put(written, body.end() - self._at, due)
         word = _WORD.match(self._text, self._at)
         if word is None:
             return False
@@ -135,13 +138,14 @@ class _RepairPass:
 
 
 def _json_string(body: str) -> str | None:
-    """A text between quotes as JSON writes it. Escapes are left to the decoder, but for an escaped apostrophe."""
+    """The body of a quoted string as a JSON string. Escapes are left for the decoder to check, except an escaped
+    apostrophe, which is unescaped."""
     if "\\\n" in body or "\\\r" in body:
         return None
     return f'"{_SPECIAL.sub(_escape_match, body)}"'
 
 
-def _escape_match(found: re.Match[str]) -> str:
-    if found[1] is not None:
-        return "'" if found[1] == "'" else found[0]
-    return '\\"' if found[0] == '"' else f"\\u{ord(found[0]):04x}"
+def _escape_match(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return "'" if match[1] == "'" else match[0]
+    return '\\"' if match[0] == '"' else f"\\u{ord(match[0]):04x}"
