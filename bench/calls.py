@@ -116,7 +116,7 @@ def violations(table: Table, found: Figures, python: str) -> list[str]:
                 said.append(f"{name}: the row for Python {python} has no {kind} calls: write it with `{WRITE}`")
             elif calls > known * (1 + ALLOWED):
                 said.append(
-                    f"{name}: {calls:,} {kind} calls per run, {calls / known - 1:+.1%} beside the {known:,} of "
+                    f"{name}: {calls:,} {kind} calls per run, {calls / known - 1:+.1%} against the {known:,} of "
                     f"{TABLE.name}; at most {ALLOWED:+.0%}. Save calls, or if they are needed write the table with "
                     f"`{WRITE}` and give the reason in the commit"
                 )
@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"calls: {error}\n")
         return 1
     table = read_table()
-    head = ["calls per run", "Python", "beside table", "C", "beside table"]
+    head = ["calls per run", "Python", "vs table", "C", "vs table"]
     shown: Any = {version(): found}
     text = (
         json.dumps(shown, indent=2) + "\n" if given.json else text_table(head, _rows(found, table.get(version(), {})))

@@ -22,7 +22,7 @@ _FOREIGN = ("WEFTWORK_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "DBOS_", "OTE
 
 
 def environment() -> dict[str, str]:
-    """Ours without settings of what is measured: nothing is traced or tuned by whoever runs the bench."""
+    """The environment without variables that would trace or tune what is measured."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     return {**kept, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false"}
 
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 def end_all() -> None:
-    """Kill whatever this process started: an interrupt may come between a start and the one who would end it."""
+    """Kill all children of this process: an interrupt may arrive between a start and the code that would stop it."""
     for pid in tree(os.getpid())[1:]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -7,7 +7,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CPU_CLOCK = 2
 _PEAK = "5"
-"""What tells the kernel to begin anew with the peak."""
+"""Written to clear_refs, this resets the kernel's peak value."""
 
 
 def tree(pid: int) -> list[int]:

@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 10_000
     """Runs that wait for people."""
     quiet: float = 10.0
-    """Seconds for which nobody asks anything of the host that has them."""
+    """Seconds without requests to the host that holds them."""
     pages: int = 1_000
     """Pages of the inbox."""
     answers: int = 200

@@ -86,7 +86,7 @@ def tables(connection: apsw.Connection) -> dict[str, list[str]]:
 
 
 def remove_secrets(connection: apsw.Connection) -> None:
-    """Leave out what a host makes anew, and mask what runs hide."""
+    """Leave out what every host creates itself, and mask sensitive values."""
     for table in SECRET_TABLES:
         if table in tables(connection):
             connection.execute(f"DELETE FROM {table}")

@@ -1,4 +1,4 @@
-"""What assets cost: serving and taking them, beside a bare server of files, and a run that makes a thousand images."""
+"""The cost of assets: download and upload compared with a bare file server, and a run that emits 1,000 images."""
 
 import itertools
 import sqlite3
@@ -107,7 +107,7 @@ def _fetch_requests(asking: bytes) -> "partial[Transfer]":
 
 
 def _upload_requests(body: bytes) -> Callable[[], list[bytes]]:
-    """Requests with a body each that nobody has sent before."""
+    """Requests, each with a body that was not sent before."""
     # Only the head is needed here, and the length in it.
     head = request("POST", UPLOADS, body)[: -len(body)].replace(b"application/json", b"image/png")
     rest = body[len(PNG) + 8 :]

@@ -1,4 +1,4 @@
-"""What the guard costs: a request by the guarded client, beside one by the library under it on a kept connection."""
+"""The cost of the guard: a request by the guarded client, compared with the library below it on an open connection."""
 
 import asyncio
 import time

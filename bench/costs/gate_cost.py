@@ -1,4 +1,4 @@
-"""What the gate for envelopes costs: CPU time of one judgement, beside two checks by the plain validator."""
+"""The cost of the envelope gate: CPU time of one decision, compared with two checks by the plain validator."""
 
 import json
 import time
@@ -78,7 +78,7 @@ def _rules() -> GateRules:
 
 
 def _surface(date_id: str | int) -> Json:
-    """A form; with a number for an id it is none."""
+    """A surface; with a number as id it is invalid."""
     rooms = [{"value": f"r{number}", "label": f"Room {number}, by the river"} for number in range(3)]
     components: list[Json] = [
         {"component": "heading", "text": "Your stay in Lisbon", "level": 2},

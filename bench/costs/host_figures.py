@@ -49,7 +49,7 @@ def startup_figures(plan: Plan, folder: Path, say: Progress) -> dict[str, float]
 
 
 def lifetime_figures(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
-    """Memory after half of a host's runs, and the CPU time of its last runs beside that of its early ones."""
+    """Memory after half of a host's runs, and the CPU time of its last runs compared with its first ones."""
     memory: list[float] = []
     flat: list[float] = []
     for number in range(plan.lives):

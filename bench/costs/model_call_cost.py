@@ -17,7 +17,7 @@ from bench.report.statistics import percentile
 from bench.subjects.host import Host, weftwork
 
 CHUNKS_PER_FIGURE: Final = 20
-"""Chunks that the CPU time is told for."""
+"""Number of chunks for which the CPU time is reported."""
 STREAM_SECONDS: Final = 120.0
 LOOK_SECONDS: Final = 0.02
 KIND: Final = "vendor.bench.booking"
@@ -25,7 +25,7 @@ ROOMS: Final = 9
 
 Json = dict[str, Any]
 Progress = Callable[[str], None]
-STREAMED: Final = definition("streamed", [node(0, "core.ai.callPrompt", {"prompt": "Go on."})], [])
+STREAMED: Final = definition("streamed", [node(0, "core.ai.callPrompt", {"prompt": "Continue."})], [])
 
 
 def stream_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:

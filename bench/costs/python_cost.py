@@ -1,4 +1,4 @@
-"""What nodes in Python cost beside the least node there is, and whether many of them keep the host from turning."""
+"""The cost of Python nodes compared with `core.noop`, and whether many of them stall the event loop."""
 
 import time
 from collections.abc import Callable

@@ -68,7 +68,7 @@ def settled_mib(host: Host) -> float:
 
 
 def idle_cpu(host: Host, seconds: float) -> float:
-    """Milliseconds of CPU time in each second in which nobody asks for anything."""
+    """Milliseconds of CPU time per second without requests."""
     before, began = cpu_seconds(host.pid), time.perf_counter()
     time.sleep(seconds)
     return (cpu_seconds(host.pid) - before) * 1000 / (time.perf_counter() - began)

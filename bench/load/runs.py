@@ -158,4 +158,4 @@ def drive_with(port: int, maker: ClientFactory, clients: int, count: int, second
     except TimeoutError:
         raise BenchError(f"clients of port {port} were not done within {STALL_SECONDS:.0f} s") from None
     except OSError as error:
-        raise BenchError(f"nobody listens on port {port}: {error}") from None
+        raise BenchError(f"no host listens on port {port}: {error}") from None

@@ -40,7 +40,7 @@ _STYLE = """
 
 
 def chart(document: dict[str, Any]) -> str:
-    """An SVG document. What it shows is also said in its description, for those who cannot see it."""
+    """An SVG document. Its description states the same figures, for screen readers."""
     found = subjects(document)
     height = 20
     parts: list[str] = []

@@ -118,7 +118,7 @@ def block(document: dict[str, Any]) -> str:
 
 
 def filled(text: str, document: dict[str, Any]) -> str:
-    """The page with its measured part made anew; raises ValueError when a mark is missing."""
+    """The page with a new measured part. Raises ValueError if a marker is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -33,6 +33,6 @@ def compare(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
 
 
 def rotated(subjects: Sequence[Subject], by: int) -> list[Subject]:
-    """Another one first in every round: nobody always comes after the one that leaves the disk busy."""
+    """Rotates the order in every round, so that no subject always follows the one that leaves the disk busy."""
     start = by % len(subjects)
     return [*subjects[start:], *subjects[:start]]

@@ -26,7 +26,7 @@ _BEARER = f"Bearer {KEY}"
 
 
 class BareStore(Protocol):
-    """Makes a run durable, as far as it is one that does."""
+    """Makes a run durable, if the variant stores runs."""
 
     async def store_run(self, run: dict[str, Any]) -> None: ...
 

@@ -138,7 +138,7 @@ def weftwork(
 
 
 def bare_files(folder: Path, file: Path) -> Host:
-    """A server that answers with this file, whatever it is asked about it."""
+    """A server that answers every request with this file."""
     return Host("bare_files", "bench.subjects.bare_files", ["--file", file], folder)
 
 

@@ -71,7 +71,7 @@ class PeerLibrary:
 
 def serve(work: Callable[[Order], list[float]]) -> None:
     """The child's side: answer orders until the bench closes the pipe."""
-    # Whatever a library prints must not end up between the answers.
+    # Output of a library must not mix with the answers.
     answers = os.dup(1)
     os.dup2(2, 1)
     os.write(answers, b"true\n")

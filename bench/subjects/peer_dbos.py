@@ -43,7 +43,7 @@ def main() -> None:
     # DBOS leaves the journal mode as it finds it. WAL is kept in the file, and makes it faster.
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
-    # Its connections have the default, which is FULL unless somebody built SQLite otherwise.
+    # Its connections have the default, which is FULL unless SQLite was built with another one.
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("SELECT count(*) FROM sqlite_master")
         if connection.execute("PRAGMA synchronous").fetchone() != FULL:
