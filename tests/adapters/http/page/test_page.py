@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import Element, parse, shape
@@ -120,6 +121,7 @@ def test_other_pages_take_text_only(payload: str) -> None:
         check(document)
 
 
+@example(text="<>\"'`&lt;")
 @for_all(300, text=st.text())
 def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: str) -> None:
     escaped = markup.escape(text)
