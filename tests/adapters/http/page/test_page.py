@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example
 from hypothesis import strategies as st
 
 from tests.adapters.http.page.page_tree import Element, parse, shape
@@ -121,6 +122,7 @@ def test_other_pages_take_text_only(payload: str) -> None:
 
 
 @for_all(300, text=st.text())
+@example(text="<>\"'`&")
 def test_escaped_text_reads_as_the_text_with_its_hidden_characters_shown(text: str) -> None:
     escaped = markup.escape(text)
     assert not set(escaped) & set("<>\"'`")
