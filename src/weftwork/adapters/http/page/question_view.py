@@ -48,9 +48,9 @@ class DisplayBudget:
     def take(self, text: str) -> str:
         """The part of the text that is within the budget."""
         self._parts -= 1
-        taken = text[: max(self._characters, 0)] if self._parts > 0 else ""
+        visible = text[: max(self._characters, 0)] if self._parts > 0 else ""
         self._characters -= len(text)
-        return taken
+        return visible
 
     def cut_note(self, is_complete: bool) -> Child:
         """The notice, at the first text that was not shown completely; else None."""
@@ -63,10 +63,10 @@ class DisplayBudget:
 def render_paragraphs(text: str, budget: DisplayBudget) -> Markup:
     """A text with its line breaks. Consecutive empty lines become one paragraph break."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    taken = budget.take(text)
-    parts = [part for part in _PARAGRAPHS.split(taken.strip("\n")) if part.strip()]
+    visible = budget.take(text)
+    parts = [part for part in _PARAGRAPHS.split(visible.strip("\n")) if part.strip()]
     shown = [element("p", {"class": "text", **WORKFLOW_TEXT}, part) for part in parts]
-    return join([*shown, budget.cut_note(len(taken) == len(text))])
+    return join([*shown, budget.cut_note(len(visible) == len(text))])
 
 
 def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
@@ -83,8 +83,8 @@ def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
 
 def render_json(value: Any, budget: DisplayBudget) -> Markup:
     text = json_text(value)
-    taken = budget.take(text)
-    return join([element("pre", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])
+    visible = budget.take(text)
+    return join([element("pre", {"dir": "ltr", "lang": ""}, visible), budget.cut_note(len(visible) == len(text))])
 
 
 def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup:
@@ -92,7 +92,7 @@ def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup
     for name, inner in value.items():
         if budget.is_cut:
             break
-        taken = budget.take(shorten(str(name), _MAX_MEMBER_NAME)).strip() or "?"
+        visible = budget.take(shorten(str(name), _MAX_MEMBER_NAME)).strip() or "?"
         is_block = (
             is_object(inner)
             or is_array(inner)
@@ -100,7 +100,7 @@ def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup
         )
         style = {"class": "nest" if is_block else "pair"}
         content = element("dd", {}, render_value(inner, budget, depth + 1))
-        rows.append(element("div", style, element("dt", WORKFLOW_TEXT, taken), content))
+        rows.append(element("div", style, element("dt", WORKFLOW_TEXT, visible), content))
     return element("dl", {}, *rows)
 
 
@@ -114,8 +114,8 @@ def _items(value: list[Any], budget: DisplayBudget, depth: int) -> Markup:
 
 
 def _code(text: str, budget: DisplayBudget) -> Markup:
-    taken = budget.take(text)
-    return join([element("code", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])
+    visible = budget.take(text)
+    return join([element("code", {"dir": "ltr", "lang": ""}, visible), budget.cut_note(len(visible) == len(text))])
 
 
 def question_heading(question: dict[str, Any], plan: FormPlan) -> str:
