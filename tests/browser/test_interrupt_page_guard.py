@@ -22,8 +22,8 @@ def test_hidden_turns_of_direction_do_not_leave_their_place(browser: Chromium) -
 
 def test_what_is_drawn_beyond_its_place_is_not_drawn_over_the_words_of_the_host(browser: Chromium) -> None:
     """As letters are that pile up, which not every font has: here the title is moved up."""
-    moved = "document.querySelector('.words h2').style.cssText = 'position: relative; top: -4rem; background: red';"
-    free = "document.querySelector('.words').style.cssText = 'overflow: visible; contain: none';"
+    moved = "document.querySelector('.content h2').style.cssText = 'position: relative; top: -4rem; background: red';"
+    free = "document.querySelector('.content').style.cssText = 'overflow: visible; contain: none';"
     pictures: list[str] = []
     for change in ("", moved, moved + free):
         with open_question(browser, approval(description="Z" + "\u0301\u0302\u0303" * 60)) as (_, tab):

@@ -140,7 +140,7 @@ def test_the_operator_is_told(
 
 
 def _counts(caplog: pytest.LogCaptureFixture) -> list[int]:
-    said = "connections refused, there are as many as may be"
+    said = "connections refused, max_connections reached"
     return [vars(record)["count"] for record in caplog.records if record.getMessage() == said]
 
 

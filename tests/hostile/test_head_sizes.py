@@ -140,4 +140,4 @@ def test_requests_that_wait_for_their_turn_are_few(host: Host) -> None:
     heard = exchange(host.port, HEALTH * 3000)
     assert 17 <= len(heard) <= 2999
     assert {each.status for each in heard[:-1]} == {200}
-    assert "wait for their turn" in heard[-1].document["message"]
+    assert "pipelined requests are queued" in heard[-1].document["message"]

@@ -232,7 +232,7 @@ async def test_a_watchdog_that_stumbles_goes_on(
         first = await in_thread(ended, served, HEALTH[:-2])
     assert (first, await in_thread(stays, served, HEALTH[:-2], TIMEOUT_SECONDS)) == ([], False)
     (said,) = [record for record in caplog.records if record.exc_info]
-    assert said.getMessage() == "connection could not be ended"
+    assert said.getMessage() == "connection could not be closed"
 
 
 if FULL:

@@ -130,12 +130,12 @@ def serve(folder: Path, wanted: str) -> "subprocess.CompletedProcess[str]":
     "wanted, said",
     ("writer.begin", "'writer.begin' must be name:nth:action"),
     ("writer.begin:1:kill,", "'' must be name:nth:action"),
-    ("writer.start:1:kill", "there is no point 'writer.start'; known are boot.seated, "),
-    ("writer.begin:0:kill", "nth must be a whole number from 1 on"),
-    ("writer.begin:-1:kill", "nth must be a whole number from 1 on"),
-    ("writer.begin:1:break", "'break' is no action"),
-    ("writer.begin:1:delay", "'delay' is no action"),
-    ("writer.begin:1:delay=60001", "'delay=60001' is no action"),
+    ("writer.start:1:kill", "there is no fault point 'writer.start'; use one of boot.seated, "),
+    ("writer.begin:0:kill", "nth must be a whole number of at least 1"),
+    ("writer.begin:-1:kill", "nth must be a whole number of at least 1"),
+    ("writer.begin:1:break", "'break' is not an action"),
+    ("writer.begin:1:delay", "'delay' is not an action"),
+    ("writer.begin:1:delay=60001", "'delay=60001' is not an action"),
     ("drain.begin:1:raise", "nothing can be raised at drain.begin"),
 )
 def test_what_cannot_be_armed_is_refused(wanted: str, said: str) -> None:
@@ -147,7 +147,7 @@ def test_what_cannot_be_armed_is_refused(wanted: str, said: str) -> None:
 def test_a_mistake_stops_the_start(tmp_path: Path) -> None:
     ended = serve(tmp_path, "writer.begin:1:break")
     assert ended.returncode == 2
-    assert "Error: WEFTWORK_FAULTS: 'break' is no action" in ended.stderr
+    assert "Error: WEFTWORK_FAULTS: 'break' is not an action" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "data").exists()
 
@@ -157,7 +157,7 @@ def test_an_armed_host_says_so_first(tmp_path: Path) -> None:
     assert ended.returncode == -9
     lines = [json.loads(line) for line in ended.stderr.splitlines()]
     assert [line["message"] for line in lines] == [
-        "fault points are armed: this host breaks itself on purpose",
+        "fault points are armed: this host fails on purpose",
         "fault point reached",
         "fault point reached",
     ]

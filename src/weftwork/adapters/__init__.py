@@ -1,1 +1,1 @@
-"""How: each folder speaks one technology and imports no other adapter."""
+"""Implementations of the ports: each folder wraps one technology and imports no other adapter."""

@@ -64,7 +64,7 @@ async def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, ca
                 assert source is not None
                 await asyncio.to_thread(s3.stop)
                 said = await refused(blobs, kept.key)
-                assert {text.partition(": ")[0] for text in said} == {"the object storage fails"}
+                assert {text.partition(": ")[0] for text in said} == {"the object storage failed"}
                 assert not [text for text in said if "127.0.0.1" in text or SECRET in text or BUCKET in text]
                 with pytest.raises(StoreUnavailable):
                     async for _ in source.read(0, source.size):
@@ -88,7 +88,7 @@ async def test_storage_that_knows_us_not(s3: S3Server, tmp_path: Path, monkeypat
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-a-wrong-key")
     async with BlobStoreFactory("object", tmp_path).open() as blobs:
         for text in await refused(blobs, KEY):
-            assert text.startswith("the object storage fails: ")
+            assert text.startswith("the object storage failed: ")
             assert "canary" not in text
 
 

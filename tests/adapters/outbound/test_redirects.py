@@ -241,7 +241,7 @@ async def test_a_name_without_address_is_a_failure_that_sent_nothing(
 ) -> None:
     names = FakeResolver() if answers is None else FakeResolver(**{host.replace(".", "_"): answers})
     async with open_client(PRIVATE_ALLOWED, names) as client:
-        with pytest.raises(FetchFailed, match="The name of the host") as failed:
+        with pytest.raises(FetchFailed, match="The host name") as failed:
             await client.fetch(OutboundRequest(f"http://{host}/"))
         assert failed.value.sent is False
 

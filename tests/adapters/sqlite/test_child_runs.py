@@ -37,11 +37,11 @@ TOLD = PendingChildResult(PARENT, ChildResult(CHILD.run_id, "node-1", CHILD.run_
 
 def writing(run: RunKey, expected: int, given: Batch) -> Callable[[Any], Any]:
     """An append, undone afterwards."""
-    brood = tuple((each, b"{}") for each in given.child_creates)
+    children = tuple((each, b"{}") for each in given.child_creates)
 
     def work(connection: Any) -> Any:
         connection.execute("BEGIN IMMEDIATE")
-        assert transactions.append_batch(connection, RunHeadCache(), run, expected, given, brood) is None
+        assert transactions.append_batch(connection, RunHeadCache(), run, expected, given, children) is None
         changed = connection.total_changes()
         connection.execute("ROLLBACK")
         return changed
@@ -197,9 +197,9 @@ def test_a_cascade_is_one_statement(listening: Any, count: int) -> None:
     heads, parent = RunHeadCache(), header()
     transactions.create_run(listening, heads, parent, b"{}", (), None, False, None)
     spawns = tuple(child(parent.key, f"c-{number}") for number in range(count))
-    brood = tuple((each, b"{}") for each in spawns)
+    children = tuple((each, b"{}") for each in spawns)
     first = replace(batch(parent.key, -1), child_creates=spawns)
-    transactions.append_batch(listening, heads, parent.key, -1, first, brood)
+    transactions.append_batch(listening, heads, parent.key, -1, first, children)
     listening.heard.clear()
     last = replace(batch(parent.key, 0, status="cancelled"), cascade_cancel=CascadeCancel("why"))
     transactions.append_batch(listening, heads, parent.key, 0, last, ())

@@ -1,1 +1,1 @@
-"""The local administration socket."""
+"""The administration socket: server and client."""

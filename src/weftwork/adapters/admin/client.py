@@ -1,4 +1,4 @@
-"""Asking a running host through its administration socket."""
+"""Sends a request to a running host through its administration socket."""
 
 import os
 import socket
@@ -11,7 +11,8 @@ from weftwork.protocol.json.decoder import decode
 
 
 def socket_address(path: Path, folder: int) -> str:
-    """Socket paths are limited to about a hundred bytes; an open folder gives any path a short name."""
+    """The path to bind or connect to. Socket paths are limited to about 100 bytes, so a longer one goes through the
+    descriptor of its open folder."""
     return f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
 
 
@@ -19,7 +20,7 @@ TIMEOUT_SECONDS: Final = 30
 
 
 def send_request(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
-    """The host's answer, or None when no host listens there. Raises OSError when it does not answer."""
+    """The response of the host, or None if no host listens at the path. Raises OSError if it does not respond."""
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
@@ -36,7 +37,7 @@ def send_request(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
             while not received.endswith(b"\n") and (chunk := connection.recv(65_536)):
                 received += chunk
             if not received:
-                raise ConnectionResetError("the host hung up without an answer")
+                raise ConnectionResetError("the host closed the connection without a response")
             return decode(received)
     finally:
         os.close(folder)

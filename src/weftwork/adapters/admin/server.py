@@ -19,7 +19,7 @@ MAX_LINE_BYTES: Final = 65_536
 
 
 class AdminHandler(Protocol):
-    """Answers administration requests."""
+    """Handles administration requests. Raises ClientFault."""
 
     def handle(self, request: Any) -> Awaitable[dict[str, Any]]: ...
 
@@ -27,23 +27,24 @@ class AdminHandler(Protocol):
 class AdminServer:
     """Listens on a socket of mode 0600 in the data folder."""
 
-    def __init__(self, path: Path, answers: AdminHandler) -> None:
+    def __init__(self, path: Path, handler: AdminHandler) -> None:
         self._path = path
-        self._handler = answers
+        self._handler = handler
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        # Whoever held this path before is gone: the seat is ours.
+        # This process holds the host lock, so an existing socket file is left from a host that has ended.
         self._path.unlink(missing_ok=True)
         folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            # The mode must be right from the first moment, so it is set before anybody can connect.
-            old = os.umask(0o177)
+            # `bind` creates the file with the umask, so that no other user can connect at any time. A chmod after it
+            # would come too late.
+            old_umask = os.umask(0o177)
             try:
                 listener.bind(socket_address(self._path, folder))
             finally:
-                os.umask(old)
+                os.umask(old_umask)
         finally:
             os.close(folder)
         self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=MAX_LINE_BYTES)
@@ -58,9 +59,9 @@ class AdminServer:
             async with asyncio.timeout(30):
                 line = await reader.readline()
                 if line:
-                    answer = msgspec.json.encode(await self._answer(line)) + b"\n"
+                    response = msgspec.json.encode(await self._answer(line)) + b"\n"
                     fault_point("admin.answer")
-                    writer.write(answer)
+                    writer.write(response)
                     await writer.drain()
         except (TimeoutError, ValueError, ConnectionError):
             pass

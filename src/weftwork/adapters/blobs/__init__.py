@@ -1,1 +1,1 @@
-"""The bytes of assets: in memory, in a folder, in object storage."""
+"""Stores for the bytes of assets: in memory, in a folder, and in object storage."""

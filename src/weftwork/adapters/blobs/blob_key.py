@@ -1,6 +1,7 @@
-"""The keys of blobs: the tenant's folder, two folders by the first digits of the digest, the digest, and a mark.
+"""The keys of blobs: TENANT/aa/bb/DIGEST-SUFFIX, where aabb are the first digits of the digest.
 
-Nothing that a caller says stands in a key, so no name of anybody's reaches a file system.
+TENANT is a hash of the partition and SUFFIX is random. A key contains no text from a caller, so no such text becomes a
+file name.
 """
 
 import hashlib
@@ -17,12 +18,12 @@ _KEY_PATTERN: Final = re.compile(
 
 
 def new_key(partition: str, sha256: str, ids: Ids) -> str:
-    """A key that nobody has used before."""
+    """A new unique key."""
     tenant = hashlib.sha256(partition.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"{tenant}/{sha256[:2]}/{sha256[2:4]}/{sha256}-{ids.secret(SUFFIX_BYTES).hex()}"
 
 
 def split_key(key: str) -> tuple[str, str, str, str] | None:
-    """Three folders and a name, or None for what is no key."""
-    found = _KEY_PATTERN.fullmatch(key)
-    return (found[1], found[2], found[3], found[4]) if found is not None else None
+    """The three folders and the file name of a key, or None if the text is not a key."""
+    match = _KEY_PATTERN.fullmatch(key)
+    return (match[1], match[2], match[3], match[4]) if match is not None else None

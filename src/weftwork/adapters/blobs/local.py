@@ -1,12 +1,12 @@
-"""Blobs in a folder of this machine.
+"""Blobs in a local folder.
 
-Theory. Bytes go into a file of the folder `partial` under a random name. When all are there, the file is synced, then
-it gets its key by a rename, then the folder that it is in now is synced, and only then is the blob reported as kept. A
-process that dies before the rename leaves a file in `partial`, which the next one deletes; one that dies after it
-leaves a whole blob that no row refers to, which the sweep of assets finds.
+Bytes are written to a file with a random name in the folder `partial`. When the file is complete, it is synced, then
+renamed to its key, then the new folder is synced, and only then is the blob reported as stored. A crash before the
+rename leaves a file in `partial`, which the next start deletes. A crash after the rename leaves a complete blob that no
+asset refers to, which the sweep of assets finds.
 
-Files are written, read and deleted in threads of BlobThreadPool. A caller that is cancelled leaves its thread at work;
-sinks and sources therefore guard their descriptor until that thread has ended.
+Files are written, read and deleted in threads of BlobThreadPool. A thread continues when its caller is cancelled, so
+sinks and sources keep their descriptor open until the thread has ended.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ T = TypeVar("T")
 
 PARTIAL: Final = "partial"
 WRITE_BATCH_BYTES: Final = 256 * 1024
-"""Bytes that are gathered before a thread writes them."""
+"""Bytes that are buffered before a thread writes them."""
 
 READ_CHUNK_BYTES: Final = 256 * 1024
 CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe that somebody put there must not hold a thread up.
+# O_NONBLOCK, so that opening a FIFO in place of a blob does not block the thread.
 READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 _MISSING: Final = (FileNotFoundError, NotADirectoryError)
 
 
 class LocalBlobs:
-    """Implements ports.storage.blobs.Blobs. Used by one process at a time: the holder of the host lock."""
+    """Implements ports.storage.blobs.Blobs. Only the process with the host lock may use the folder."""
 
     def __init__(self, folder: Path, clock: Clock, ids: Ids) -> None:
         self._path = folder
@@ -71,8 +71,8 @@ class LocalBlobs:
         return LocalSink(self._require_open(), self._pool, self._clock, name, key)
 
     async def source(self, key: str) -> BlobSource | None:
-        found = await self._in_folder(key, open_regular_file, _close_abandoned)
-        return LocalSource(self._pool, *found) if found is not None else None
+        opened = await self._in_folder(key, open_regular_file, _close_abandoned)
+        return LocalSource(self._pool, *opened) if opened is not None else None
 
     async def delete(self, key: str) -> None:
         if await self._in_folder(key, _delete):
@@ -82,17 +82,18 @@ class LocalBlobs:
         folders = self._require_open()
         for tenant in await self._pool.run(lambda: _subfolders(folders, ())):
             for first in await self._pool.run(lambda tenant=tenant: _subfolders(folders, (tenant,))):
-                # One bite: a 256th of what a tenant has.
-                steps = tenant, first
-                for key in await self._pool.run(lambda steps=steps: _keys(folders, steps, written_before)):
+                # One job in a thread lists a 256th of the blobs of a tenant.
+                path = tenant, first
+                for key in await self._pool.run(lambda path=path: _keys(folders, path, written_before)):
                     yield key
 
     def _require_open(self) -> FolderTree:
         if self._folders is None:
-            raise StoreUnavailable("the store of assets is closed")
+            raise StoreUnavailable("the blob store is closed")
         return self._folders
 
     def _prepare(self) -> FolderTree:
+        """Open the tree, and delete the partial files of an earlier process."""
         folders = FolderTree(self._path)
         try:
             with folders.make((PARTIAL,)) as partial:
@@ -105,27 +106,27 @@ class LocalBlobs:
         return folders
 
     async def _in_folder(
-        self, key: str, work: Callable[[int, str], T | None], left: Callable[[T | None], None] | None = None
+        self, key: str, work: Callable[[int, str], T | None], on_cancelled: Callable[[T | None], None] | None = None
     ) -> T | None:
-        """Work in the folder of a key. None if there is no such folder or file, or the key is none."""
+        """Run `work` with the folder and file name of a key. None if the key is invalid or the file does not exist."""
         folders = self._require_open()
-        found = split_key(key)
-        if found is None:
+        path = split_key(key)
+        if path is None:
             return None
 
         def run() -> T | None:
             try:
-                with folders.enter(found[:3]) as folder:
-                    return work(folder, found[3])
+                with folders.enter(path[:3]) as folder:
+                    return work(folder, path[3])
             except _MISSING:
                 return None
 
-        return await self._pool.run(run, left)
+        return await self._pool.run(run, on_cancelled)
 
 
-def _close_abandoned(found: tuple[int, int] | None) -> None:
-    if found is not None:
-        os.close(found[0])
+def _close_abandoned(opened: tuple[int, int] | None) -> None:
+    if opened is not None:
+        os.close(opened[0])
 
 
 def _delete(folder: int, name: str) -> bool:
@@ -134,28 +135,28 @@ def _delete(folder: int, name: str) -> bool:
     return True
 
 
-def _subfolders(folders: FolderTree, steps: tuple[str, ...]) -> list[str]:
+def _subfolders(folders: FolderTree, path: tuple[str, ...]) -> list[str]:
     try:
-        with folders.enter(steps) as folder, os.scandir(folder) as found:
-            return sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False))
+        with folders.enter(path) as folder, os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except _MISSING:
         return []
 
 
-def _keys(folders: FolderTree, steps: tuple[str, ...], written_before: int) -> list[str]:
-    """The keys below two folders. What has no form of a key is none, the folder `partial` among it."""
+def _keys(folders: FolderTree, path: tuple[str, ...], written_before: int) -> list[str]:
+    """The keys below this folder. Files whose path is not a key, such as those in `partial`, are skipped."""
     keys: list[str] = []
-    for last in _subfolders(folders, steps):
-        with folders.enter((*steps, last)) as folder, os.scandir(folder) as found:
-            for entry in found:
-                key = "/".join((*steps, last, entry.name))
+    for last in _subfolders(folders, path):
+        with folders.enter((*path, last)) as folder, os.scandir(folder) as entries:
+            for entry in entries:
+                key = "/".join((*path, last, entry.name))
                 if split_key(key) and (written := _modified_at(entry)) is not None and written < written_before:
                     keys.append(key)
     return keys
 
 
 def _modified_at(entry: "os.DirEntry[str]") -> int | None:
-    """When; None if it is no file, or gone by now."""
+    """The modification time in milliseconds; None if the entry is not a file or was deleted."""
     try:
         if entry.is_file(follow_symlinks=False):
             return entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
@@ -165,7 +166,7 @@ def _modified_at(entry: "os.DirEntry[str]") -> int | None:
 
 
 class LocalSink:
-    """Implements ports.storage.blobs.BlobSink. A write that fails or is abandoned leaves no file behind."""
+    """Implements ports.storage.blobs.BlobSink. The file is deleted if writing fails or is cancelled."""
 
     def __init__(
         self, folders: FolderTree, pool: BlobThreadPool, clock: Clock, name: str, new_key: Callable[[str], str]
@@ -179,12 +180,12 @@ class LocalSink:
         self._buffer_size = 0
         self._hash = hashlib.sha256()
         self._descriptor: int | None = None
-        # Where the file is now.
+        # The current path of the file: first in `partial`, after the rename its key.
         self._path: tuple[str, ...] = (PARTIAL, name)
         self._closed = False
-        # Nothing is left to clean up: the file is committed, or deleted.
+        # The file is committed or deleted, so there is nothing to clean up.
         self._cleaned_up = False
-        # A cancelled caller leaves a thread at work, and the next call waits until that has ended.
+        # The thread of a cancelled call may still be running; the next call waits for it here.
         self._lock = threading.Lock()
 
     async def write(self, data: bytes) -> None:
@@ -214,7 +215,7 @@ class LocalSink:
     async def discard(self) -> None:
         self._closed = True
         if not self._cleaned_up:
-            # A disk that cannot even delete leaves the file for the next start.
+            # If the disk fails, the next start deletes the file.
             with suppress(StoreUnavailable):
                 await self._pool.run(self._remove)
                 self._cleaned_up = True
@@ -232,10 +233,10 @@ class LocalSink:
             raise StoreUnavailable("the blob is closed")
 
     async def _flush(self) -> None:
-        first = self._descriptor is None
+        is_first = self._descriptor is None
         data, self._buffer, self._buffer_size = self._buffer, [], 0
         await self._run(lambda: self._write(data))
-        if first:
+        if is_first:
             fault_point("blob.partial")
 
     async def _run(self, work: Callable[[], None]) -> None:
@@ -257,18 +258,19 @@ class LocalSink:
             rest = rest[os.write(self._descriptor, rest) :]
 
     def _sync(self, now: int) -> None:
-        descriptor, written = self._descriptor, now * 1_000_000
+        descriptor, now_ns = self._descriptor, now * 1_000_000
         assert descriptor is not None
-        os.utime(descriptor, ns=(written, written))
+        # `keys(written_before)` compares the modification time with the host's clock, not with that of the file system.
+        os.utime(descriptor, ns=(now_ns, now_ns))
         os.fsync(descriptor)
         self._close()
 
     def _rename(self, key: str) -> None:
-        found = split_key(key)
-        assert found is not None
-        with self._folders.enter((PARTIAL,)) as partial, self._folders.make(found[:3]) as folder:
-            os.rename(self._path[-1], found[3], src_dir_fd=partial, dst_dir_fd=folder)
-            self._path = found
+        path = split_key(key)
+        assert path is not None
+        with self._folders.enter((PARTIAL,)) as partial, self._folders.make(path[:3]) as folder:
+            os.rename(self._path[-1], path[3], src_dir_fd=partial, dst_dir_fd=folder)
+            self._path = path
             os.fsync(folder)
 
     def _remove(self) -> None:
@@ -284,22 +286,22 @@ class LocalSink:
 
 
 def open_regular_file(folder: int, name: str) -> tuple[int, int] | None:
-    """A descriptor and the size; None for what is no plain file."""
+    """The descriptor and size of a file; None if it is not a regular file. Raises OSError."""
     try:
         descriptor = os.open(name, READ_FLAGS, dir_fd=folder)
     except OSError:
         if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise
         return None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         return None
-    return descriptor, found.st_size
+    return descriptor, status.st_size
 
 
 class LocalSource:
-    """Implements ports.storage.blobs.BlobSource. A file that is deleted meanwhile can be read to its end."""
+    """Implements ports.storage.blobs.BlobSource. A file that is deleted while it is open can be read to its end."""
 
     def __init__(self, pool: BlobThreadPool, descriptor: int, size: int) -> None:
         self.size = size
@@ -310,18 +312,18 @@ class LocalSource:
     async def read(self, start: int, length: int) -> AsyncGenerator[bytes, None]:
         at, end = start, min(start + length, self.size)
         while at < end:
-            piece = await self._read_chunk(at, min(READ_CHUNK_BYTES, end - at))
-            if not piece:
-                raise StoreUnavailable("a blob is shorter than it was")
-            at += len(piece)
-            yield piece
+            chunk = await self._read_chunk(at, min(READ_CHUNK_BYTES, end - at))
+            if not chunk:
+                raise StoreUnavailable("a blob was truncated while it was read")
+            at += len(chunk)
+            yield chunk
 
     async def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
         if self._reading is not None and not self._reading.done():
-            # Somebody stopped waiting for a thread that still reads here.
+            # The caller of `read` was cancelled, and its thread is still reading from the descriptor.
             self._reading.add_done_callback(lambda _: os.close(descriptor))
         else:
             os.close(descriptor)

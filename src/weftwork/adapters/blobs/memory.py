@@ -1,4 +1,4 @@
-"""Blobs in memory, for as long as the object lives."""
+"""Blobs in memory."""
 
 import hashlib
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ READ_CHUNK_BYTES = 256 * 1024
 
 
 class MemoryBlobs:
-    """Implements ports.storage.blobs.Blobs. It may be closed and opened again."""
+    """Implements ports.storage.blobs.Blobs. It can be closed and opened again, and keeps its blobs."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._clock = clock
@@ -33,8 +33,8 @@ class MemoryBlobs:
 
     async def source(self, key: str) -> BlobSource | None:
         self._check_open()
-        found = self._blobs.get(key)
-        return _Source(found[0]) if found is not None else None
+        blob = self._blobs.get(key)
+        return _Source(blob[0]) if blob is not None else None
 
     async def delete(self, key: str) -> None:
         self._check_open()
@@ -55,7 +55,7 @@ class MemoryBlobs:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise StoreUnavailable("the store of assets is closed")
+            raise StoreUnavailable("the blob store is closed")
 
 
 class _Sink:

@@ -1,11 +1,10 @@
-"""Blobs in object storage that speaks S3. The one module that knows the library for it.
+"""Blobs in S3-compatible object storage. The only module that uses obstore.
 
-Theory. Bytes are gathered on this machine first, for their digest is part of their key. Storage of this kind shows an
-object whole or not at all, so there is nothing to clear away at a start. Bytes are read in stretches, each by a request
-of its own that has to end in time: a slow reader holds no connection. Clients are never redirected to the
-storage; the host forwards the bytes itself.
+Bytes are first spooled on this machine, because the key contains their digest. An object becomes visible only when it
+is complete, so no start has anything to clean up. Bytes are read in ranges, each with its own request and timeout, so a
+slow reader holds no connection. Clients are never redirected to the storage; the host forwards the bytes.
 
-Error messages of the library may contain addresses and more, so only the type of an error is reported.
+Error messages of the library can contain addresses and other details, so only the type of an error is reported.
 """
 
 import asyncio
@@ -29,16 +28,16 @@ log = logging.getLogger("weftwork.assets")
 
 CONNECT_TIMEOUT: Final = timedelta(seconds=5)
 REQUEST_TIMEOUT: Final = timedelta(seconds=60)
-"""For one request, its body included."""
+"""Limit for one request, including its body."""
 RETRY_TIMEOUT: Final = timedelta(seconds=10)
 MAX_RETRIES: Final = 3
 OPERATION_TIMEOUT_S: Final = 90.0
-"""Seconds for what is one request, with every time that it is tried again."""
+"""Limit for one request with all its retries."""
 
 READ_RANGE_BYTES: Final = 1024 * 1024
 MIN_PART_BYTES: Final = 5 * 1024 * 1024
-"""What is larger is sent in parts: of this size, which is the least that is allowed, or larger ones if they would be
-more than are allowed."""
+"""Larger objects are uploaded in parts of this size, which is the minimum of S3. If an object would need more than
+MAX_PARTS, its parts are larger."""
 MAX_PARTS: Final = 10_000
 MAX_CONCURRENT_PARTS: Final = 2
 LIST_PAGE_SIZE: Final = 1000
@@ -47,8 +46,8 @@ LIST_PAGE_SIZE: Final = 1000
 class ObjectBlobs:
     """Implements ports.storage.blobs.Blobs.
 
-    Region, credentials and endpoint come from the environment, as in AWS_REGION. `folder` is where bytes are gathered;
-    without one, that is the folder of the system for temporary files.
+    Region, credentials and endpoint come from environment variables such as AWS_REGION. `folder` is where uploads are
+    spooled; None means the temporary folder of the system.
     """
 
     def __init__(self, bucket: str, prefix: str, ids: Ids, folder: Path | None, allow_http: bool = False) -> None:
@@ -70,7 +69,7 @@ class ObjectBlobs:
             )
 
     async def open(self) -> None:
-        """Storage that does not answer stops no start: most of a host needs none. It is said in the log."""
+        """Does not raise if the storage does not respond, because most of a host works without it. Logs a warning."""
         self._pool.open()
         self._open = True
         try:
@@ -80,8 +79,8 @@ class ObjectBlobs:
 
     async def close(self) -> None:
         self._open = False
-        for undoing in self._cleanups:
-            undoing.cancel()
+        for cleanup in self._cleanups:
+            cleanup.cancel()
         await asyncio.gather(*self._cleanups, return_exceptions=True)
         await self._pool.close()
 
@@ -96,10 +95,10 @@ class ObjectBlobs:
         with _as_unavailable():
             try:
                 async with asyncio.timeout(OPERATION_TIMEOUT_S):
-                    found = await self._store.head_async(key)
+                    metadata = await self._store.head_async(key)
             except FileNotFoundError:
                 return None
-        return _Source(self, key, found["size"])
+        return _Source(self, key, metadata["size"])
 
     async def delete(self, key: str) -> None:
         self._check_open()
@@ -110,31 +109,31 @@ class ObjectBlobs:
                 await self._store.delete_async(key)
 
     async def keys(self, written_before: int) -> AsyncGenerator[str, None]:
-        """By the clock of the storage."""
+        """`written_before` is compared with the clock of the storage."""
         self._check_open()
-        listed = self._store.list(chunk_size=LIST_PAGE_SIZE)  # pyright: ignore[reportUnknownMemberType]
+        pages = self._store.list(chunk_size=LIST_PAGE_SIZE)  # pyright: ignore[reportUnknownMemberType]
         while True:
             with _as_unavailable():
                 async with asyncio.timeout(OPERATION_TIMEOUT_S):
-                    found = await anext(listed, None)
-            if found is None:
+                    page = await anext(pages, None)
+            if page is None:
                 return
-            for each in found:
+            for each in page:
                 if split_key(each["path"]) and each["last_modified"].timestamp() * 1000 < written_before:
                     yield each["path"]
 
     async def put(self, partition: str, spool: Spool) -> Blob:
-        """Store what was gathered, and close the spool, whatever comes."""
+        """Upload the spooled bytes. Always closes the spool."""
         sha256, data = await spool.finish()
         key = new_key(partition, sha256, self._ids)
-        sending = asyncio.create_task(self._send(key, data, spool))
+        upload = asyncio.create_task(self._send(key, data, spool))
         try:
-            await asyncio.shield(sending)
+            await asyncio.shield(upload)
         except BaseException:
-            # A request that is under way cannot be called back; what came of it is deleted when it has ended.
-            undoing = asyncio.create_task(self._delete_after(key, sending))
-            self._cleanups.add(undoing)
-            undoing.add_done_callback(self._cleanups.discard)
+            # An upload in progress cannot be cancelled, so its object is deleted after the upload has ended.
+            cleanup = asyncio.create_task(self._delete_after(key, upload))
+            self._cleanups.add(cleanup)
+            cleanup.add_done_callback(self._cleanups.discard)
             raise
         return Blob(key, sha256, spool.size)
 
@@ -145,22 +144,22 @@ class ObjectBlobs:
                 return bytes(await self._store.get_range_async(key, start=start, length=length))
 
     async def _send(self, key: str, data: IO[bytes] | bytes, spool: Spool) -> None:
-        part = max(MIN_PART_BYTES, spool.size // MAX_PARTS + 1)
+        part_bytes = max(MIN_PART_BYTES, spool.size // MAX_PARTS + 1)
         try:
             with _as_unavailable():
-                await self._store.put_async(key, data, chunk_size=part, max_concurrency=MAX_CONCURRENT_PARTS)
+                await self._store.put_async(key, data, chunk_size=part_bytes, max_concurrency=MAX_CONCURRENT_PARTS)
         finally:
             await spool.close()
 
-    async def _delete_after(self, key: str, sending: "asyncio.Task[None]") -> None:
+    async def _delete_after(self, key: str, upload: "asyncio.Task[None]") -> None:
         with suppress(StoreUnavailable):
-            await sending
+            await upload
         with suppress(StoreUnavailable):
             await self.delete(key)
 
     def _check_open(self) -> None:
         if not self._open:
-            raise StoreUnavailable("the store of assets is closed")
+            raise StoreUnavailable("the blob store is closed")
 
 
 class _Sink:
@@ -168,7 +167,7 @@ class _Sink:
         self._blobs = blobs
         self._partition = partition
         self._spool = spool
-        # Whoever sends it closes the spool.
+        # After `commit` has started, `put` closes the spool.
         self._sent = False
 
     @property
@@ -208,4 +207,4 @@ def _as_unavailable() -> Generator[None, None, None]:
     except StoreUnavailable:
         raise
     except Exception as error:
-        raise StoreUnavailable(f"the object storage fails: {type(error).__name__}") from None
+        raise StoreUnavailable(f"the object storage failed: {type(error).__name__}") from None

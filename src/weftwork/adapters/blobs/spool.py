@@ -1,6 +1,6 @@
-"""Bytes that are gathered before they can be sent: a few in memory, more in a file that has no name.
+"""Buffers the bytes of an upload: a small one in memory, a larger one in an unnamed temporary file.
 
-The file goes with the process, however that ends.
+The file system frees the file when the process ends, also after a crash.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ WRITE_BATCH_BYTES: Final = 256 * 1024
 
 
 class Spool:
-    """Closed after `close`, or when anything fails."""
+    """One upload. `close`, or an error in any method, closes it and frees the file."""
 
     def __init__(self, pool: BlobThreadPool, folder: Path | None) -> None:
         self.size = 0
@@ -30,7 +30,7 @@ class Spool:
         self._hash = hashlib.sha256()
         self._file: IO[bytes] | None = None
         self._closed = False
-        # Whoever is cancelled leaves a thread at work, and the next one waits until that has ended.
+        # The thread of a cancelled call may still be running; the next call waits for it here.
         self._lock = threading.Lock()
 
     async def write(self, data: bytes) -> None:
@@ -42,7 +42,7 @@ class Spool:
             await self._run(self._flush)
 
     async def finish(self) -> tuple[str, IO[bytes] | bytes]:
-        """The digest and all of the bytes, as a file that stands at its beginning if they are many."""
+        """The SHA-256 digest and the content: bytes if they fit in the buffer, else the file, positioned at 0."""
         self._check_open()
         return await self._run(self._finish)
 
@@ -52,7 +52,7 @@ class Spool:
             try:
                 await self._pool.run(self._close)
             except StoreUnavailable:
-                # No thread is at work any more.
+                # The pool is closed, so no thread uses the file.
                 self._close()
 
     def _check_open(self) -> None:

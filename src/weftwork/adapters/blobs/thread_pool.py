@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class BlobThreadPool:
-    """It may be closed and opened again."""
+    """A thread pool for file operations. It can be closed and opened again."""
 
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None
@@ -23,30 +23,32 @@ class BlobThreadPool:
             self._executor = ThreadPoolExecutor(THREADS, "weftwork-blobs")
 
     async def close(self) -> None:
-        """Returns when nothing is at work any more."""
+        """Wait for the running jobs, then end the threads."""
         executor, self._executor = self._executor, None
         if executor is not None:
             await asyncio.to_thread(executor.shutdown)
 
     def submit(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         if self._executor is None:
-            raise StoreUnavailable("the store of assets is closed")
+            raise StoreUnavailable("the blob store is closed")
         return asyncio.get_running_loop().run_in_executor(self._executor, work)
 
-    async def run(self, work: Callable[[], T], left: Callable[[T], object] | None = None) -> T:
-        """Raises StoreUnavailable for a fault of the disk. `left` gets the result if the caller was
-        cancelled."""
-        begun = self.submit(work)
+    async def run(self, work: Callable[[], T], on_cancelled: Callable[[T], object] | None = None) -> T:
+        """The result of the work. Raises StoreUnavailable for an OSError.
+
+        A thread cannot be stopped, so the work continues if the caller is cancelled. `on_cancelled` then receives its
+        result, for cleanup.
+        """
+        future = self.submit(work)
         try:
-            # A thread cannot be stopped: the work of a cancelled caller goes on, and `left` cleans up after it.
-            return await asyncio.shield(begun)
+            return await asyncio.shield(future)
         except OSError as error:
             raise store_unavailable(error) from None
         except asyncio.CancelledError:
-            if left is not None:
-                begun.add_done_callback(lambda done: left(done.result()) if done.exception() is None else None)
+            if on_cancelled is not None:
+                future.add_done_callback(lambda done: on_cancelled(done.result()) if done.exception() is None else None)
             raise
 
 
 def store_unavailable(error: OSError) -> StoreUnavailable:
-    return StoreUnavailable(f"the store of assets fails: {error.strerror or type(error).__name__}")
+    return StoreUnavailable(f"the blob store failed: {error.strerror or type(error).__name__}")

@@ -1,1 +1,1 @@
-"""OpenWOP v1 over ASGI."""
+"""The HTTP interface: OpenWOP v1 over ASGI."""

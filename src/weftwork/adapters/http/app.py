@@ -1,4 +1,4 @@
-"""The ASGI application: find the route, know the caller, call the handler, map every fault to its answer."""
+"""The ASGI application: routes a request, authenticates the caller, calls the handler, and renders errors."""
 
 import asyncio
 import logging
@@ -26,10 +26,10 @@ from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, UNVERSIONE
 log = logging.getLogger("weftwork.http")
 
 Handler = Callable[[Request], Awaitable[Response | None]]
-"""Answers a request. None means the handler has sent its own response, a stream."""
+"""Handles a request. None means that the handler has sent the response itself, as a stream."""
 
 _SEGMENT_CHECKS = {"nodeId": is_node_id, "schemaFile": is_schema_file}
-"""Parts of a path that may be more than an id."""
+"""Checks of path parameters that are not plain ids."""
 _VERSIONED = f"{VERSION_PREFIX}/"
 _NO_STORE = (b"cache-control", b"no-store")
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
@@ -39,11 +39,11 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 class App:
     """OpenWOP v1 on ASGI. `handlers` has one entry per mounted operation."""
 
-    def __init__(self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], body_cap: int) -> None:
+    def __init__(self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], max_body_bytes: int) -> None:
         self._keyring = keyring
         self._ids = ids
         self._handlers = handlers
-        self._max_body_bytes = body_cap
+        self._max_body_bytes = max_body_bytes
         self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation_id in handlers)
         self._router = Router(self.routes, UNOFFERED_PATHS)
 
@@ -55,30 +55,30 @@ class App:
         try:
             response = await self._call_handler(request)
             if request.writer.has_started:
-                # A stream, ended by its handler or by a fault on the way; its reader can resume.
+                # A stream that its handler ended, or that failed after its start. The client can resume it.
                 await request.writer.end()
             elif response is not None:
                 await _send(request, response)
         except ClientDisconnected:
             return
         except ResponseAborted:
-            log.info("client stopped reading, connection broken off", extra={"path": loggable_path(request)})
+            log.info("client stopped reading, connection closed", extra={"path": loggable_path(request)})
             await request.abort()
         except asyncio.CancelledError:
-            # Requests are cancelled in one case only: the host drains and their time is up.
+            # The server cancels requests only when they do not finish within the grace period of a shutdown.
             task = asyncio.current_task()
             if task is not None:
-                # Taken note of. Else time limits on the way out would take it for their own.
+                # Otherwise asyncio.timeout, used below, would treat this cancellation as its own.
                 task.uncancel()
             await _end_on_shutdown(request)
 
     def _set_traceparent(self, request: Request) -> None:
-        """trace-02: every answer carries a traceparent, in the caller's trace when there is one."""
-        fresh = self._ids.trace_id()
-        sent = request.header(b"traceparent")
-        caller = parse_traceparent(sent)
-        request.caller_traceparent = sent if caller else None
-        request.traceparent = format_traceparent(caller.trace_id if caller else fresh, fresh[:16])
+        """trace-02: every response has a traceparent, in the caller's trace if the request has a valid one."""
+        new_id = self._ids.trace_id()
+        header = request.header(b"traceparent")
+        caller = parse_traceparent(header)
+        request.caller_traceparent = header if caller else None
+        request.traceparent = format_traceparent(caller.trace_id if caller else new_id, new_id[:16])
 
     async def _call_handler(self, request: Request) -> Response | None:
         try:
@@ -95,51 +95,54 @@ class App:
         except Exception:
             correlation = request.traceparent.split("-")[1]
             log.exception("request failed", extra={"correlationId": correlation, "path": loggable_path(request)})
-            message = "The host failed to answer; its log has the details."
+            message = "The host failed to process the request. Its log has the details under this correlationId."
             return render_fault(request, ClientFault("internal_error", message, {"correlationId": correlation}))
 
     def _resolve(self, request: Request) -> Handler:
-        """auth-05 (readings, Paths): below VERSION_PREFIX the key is looked at before anything else, then the path."""
+        """auth-05 (readings, Paths): below VERSION_PREFIX the key is checked first, and then the path.
+
+        A caller without a valid key therefore cannot find out which paths exist.
+        """
         path: str = request.scope.get("raw_path", request.path.encode()).split(b"?")[0].decode("latin-1")
         method: str = request.scope["method"]
-        found = self._router.find(path)
+        match = self._router.find(path)
         route = None
-        if found is not None:
-            route = found[0].get("GET" if method == "HEAD" else method)
+        if match is not None:
+            route = match[0].get("GET" if method == "HEAD" else method)
         if route is None or route.scope is not None:
             if not path.startswith(_VERSIONED) and path != VERSION_PREFIX:
-                raise _unknown_path_fault(path, found is not None, found[0] if found else {})
+                raise _unversioned_path_fault(path, match[0] if match else None)
             request.principal = self._keyring.authenticate(_bearer(request))
-        if found is None:
+        if match is None:
             raise ClientFault("not_found", "There is nothing at this path.")
         if route is None:
-            if "*" in found[0]:
-                raise ClientFault("capability_not_provided", "This host does not offer this optional surface.")
-            raise _method_not_allowed(found[0])
+            if "*" in match[0]:
+                raise ClientFault("capability_not_provided", "This host does not provide this optional feature.")
+            raise _method_not_allowed(match[0])
         if route.stream and method == "HEAD":
-            raise _method_not_allowed(found[0])
+            raise _method_not_allowed(match[0])
         if request.principal is not None and route.scope is not None:
             require_scope(request.principal, route.scope)
-        request.params = _path_params(found[1])
+        request.params = _path_params(match[1])
         request.route = route
         return self._handlers[route.operation_id]
 
 
 def loggable_path(request: Request) -> str:
-    """tok-07: the path as it may stand in the log."""
+    """tok-07: the path as it may be logged, without tokens and with at most 256 characters."""
     for prefix in ASSET_PREFIXES:
         if request.path.startswith(prefix):
             return f"{prefix}(token)"
     return mask_tokens(request.path)[:256]
 
 
-def _path_params(found: dict[str, str]) -> dict[str, str]:
-    """Ids from the path; what no id can look like is not found, rather than an error of another kind.
+def _path_params(segments: dict[str, str]) -> dict[str, str]:
+    """The decoded parameters of the path. Text that cannot be an id is `not_found`, like an id that does not exist.
 
-    All that is no token is refused in one place, in the same words.
+    Tokens are not checked here: the interrupt and asset facades refuse every invalid token with the same message.
     """
     params: dict[str, str] = {}
-    for name, text in found.items():
+    for name, text in segments.items():
         if name == "token":
             params[name] = text
             continue
@@ -158,12 +161,12 @@ def _bearer(request: Request) -> str | None:
     return key.strip() if kind.lower() == "bearer" else None
 
 
-def _unknown_path_fault(path: str, known: bool, methods: Mapping[str, Route | None]) -> ClientFault:
-    if known:
+def _unversioned_path_fault(path: str, methods: Mapping[str, Route | None] | None) -> ClientFault:
+    if methods is not None:
         return _method_not_allowed(methods)
     first = path.partition("/")[2].partition("/")[0].partition(":")[0]
     if first in UNVERSIONED_NAMES:
-        # wire-01: an old or hand-typed path is told what is missing, without a key.
+        # wire-01: the path of a resource without its version prefix gets this hint, even without a key.
         return ClientFault("validation_error", f"Protocol paths start with {VERSION_PREFIX}.")
     return ClientFault("not_found", "There is nothing at this path.")
 
@@ -173,16 +176,16 @@ def _method_not_allowed(methods: Mapping[str, Route | None]) -> ClientFault:
     get = methods.get("GET")
     if get is not None and not get.stream:
         allowed = sorted([*methods, "HEAD"])
-    return ClientFault("method_not_allowed", f"Allowed here: {', '.join(allowed)}.", {"allow": allowed})
+    return ClientFault("method_not_allowed", f"This path allows {', '.join(allowed)}.", {"allow": allowed})
 
 
 def render_fault(request: Request, fault: ClientFault) -> Response:
-    """A fault as whoever asked can read it."""
+    """The fault as JSON, or in the format that the route has set for its client, such as an HTML page."""
     return fault_response(fault) if request.error_renderer is None else request.error_renderer(fault)
 
 
 def fault_response(fault: ClientFault) -> Response:
-    """err-02 (OpenWOP rest-endpoints): a fault as its envelope, with the headers its status demands."""
+    """err-02 (OpenWOP rest-endpoints): a fault as an error document, with the headers that its status requires."""
     headers: Headers = []
     details = fault.details or {}
     if "retryAfter" in details:
@@ -199,16 +202,16 @@ async def _send(request: Request, response: Response) -> None:
     if response.status not in (204, 304):
         headers.append((b"content-type", response.content_type))
         headers.append((b"content-length", str(len(response.body)).encode()))
-    named = [name for name, _ in response.headers]
+    names = [name for name, _ in response.headers]
     if request.path.startswith(ASSET_PREFIXES):
-        # media-32: whatever is answered where assets are served is as harmless as they are.
-        headers += [header for header in ERROR_HEADERS if header[0] not in named]
+        # media-32: errors below the asset paths get the same protective headers as assets.
+        headers += [header for header in ERROR_HEADERS if header[0] not in names]
     else:
-        if b"x-content-type-options" not in named:
+        if b"x-content-type-options" not in names:
             headers.append(_NOSNIFF)
-        if b"cache-control" not in named:
+        if b"cache-control" not in names:
             headers.append(_NO_STORE)
-    if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in named:
+    if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in names:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
     if not request.has_unread_body:
@@ -219,13 +222,14 @@ async def _send(request: Request, response: Response) -> None:
         headers.append((b"connection", b"close"))
         await request.writer.start(response.status, headers)
         await request.writer.write(body, more=True)
-        # Closed while data is still coming in, a connection is reset and its client never sees the answer.
+        # If the connection were closed while data is still arriving, TCP would reset it and the client would never
+        # read the response.
         await request.discard_body()
         await request.writer.end()
 
 
 async def _end_on_shutdown(request: Request) -> None:
-    """End a request whose time is up, as well as can be."""
+    """End a request that was cancelled by a shutdown: end its stream, or respond with 503, or abort."""
     try:
         if request.writer.has_started:
             await request.writer.end()

@@ -1,4 +1,4 @@
-"""The names of ASGI."""
+"""Type aliases of ASGI."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

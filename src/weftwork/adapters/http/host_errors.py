@@ -1,4 +1,4 @@
-"""Errors of the host itself: 503 responses with Retry-After, and errors sent before there is a request."""
+"""Errors of the host itself: 503 responses with Retry-After, and responses to bytes that are not a valid request."""
 
 from http import HTTPStatus
 from typing import Final
@@ -9,29 +9,36 @@ from weftwork.adapters.http.asgi import Headers
 from weftwork.protocol.errors import ClientFault, error_document
 
 STORE_RETRY_SECONDS: Final = 1
-"""Most outages of a store are short."""
+"""Short, because most outages of a store are."""
 DRAIN_RETRY_SECONDS: Final = 5
-"""About what a restart takes."""
+"""About the duration of a restart."""
 CONNECTIONS_RETRY_SECONDS: Final = 5
-"""Idle connections are closed within fifteen seconds, so some have gone by then."""
+"""Connections are closed after fifteen idle seconds, so by then some have probably been closed."""
 
 
 def store_unavailable() -> ClientFault:
-    message = "The host cannot reach its store; try again."
+    message = f"The store of the host is not available. Retry in {STORE_RETRY_SECONDS} s."
     return ClientFault("service_unavailable", message, {"retryAfter": STORE_RETRY_SECONDS})
 
 
 def shutting_down() -> ClientFault:
-    return ClientFault("service_unavailable", "The host is shutting down.", {"retryAfter": DRAIN_RETRY_SECONDS})
+    message = f"The host is shutting down. Retry in {DRAIN_RETRY_SECONDS} s."
+    return ClientFault("service_unavailable", message, {"retryAfter": DRAIN_RETRY_SECONDS})
 
 
-def too_many_connections() -> ClientFault:
-    message = "The host has as many connections as it may."
+def too_many_connections(limit: int) -> ClientFault:
+    message = (
+        f"The host is at its limit of {limit:,} connections. Retry in {CONNECTIONS_RETRY_SECONDS} s, or raise "
+        "max_connections."
+    )
     return ClientFault("service_unavailable", message, {"retryAfter": CONNECTIONS_RETRY_SECONDS})
 
 
 def raw_error_response(fault: ClientFault, common: Headers | None = None) -> bytes:
-    """err-02: the answer to what is not taken in, with the headers of every other error document."""
+    """err-02: a complete HTTP/1.1 response with an error document, for errors found before the ASGI application runs.
+
+    It has the same headers as every other error document, and `connection: close`.
+    """
     body = msgspec.json.encode(error_document(fault.code, fault.message, fault.details))
     lines = [
         f"HTTP/1.1 {fault.status} {HTTPStatus(fault.status).phrase}",

@@ -1,7 +1,7 @@
-"""Requests and responses: the little of HTTP that the routes need, directly on ASGI.
+"""Requests and responses: the part of HTTP that the routes need, directly on ASGI.
 
-Decoding a large body takes milliseconds during which the event loop serves nobody else. LoopSlices lets only one
-request do so per turn of the loop, so that many large bodies together do not stall the host.
+Decoding a large body blocks the event loop for milliseconds. LoopSlices lets only one request do so per iteration of
+the loop, so that many large bodies together do not stall the host.
 """
 
 import asyncio
@@ -24,21 +24,23 @@ from weftwork.protocol.wire.route import REPLAY_HEADER, Route
 T = TypeVar("T")
 JSON = b"application/json"
 SINGLE_VALUE_HEADERS: Final = ("Authorization", "Content-Type", "Host", "Idempotency-Key", "Last-Event-ID")
-"""Headers that mean one thing: two of them are two requests in one."""
+"""Headers that may occur once. With two values, a proxy and the host could each act on a different one."""
+MAX_QUERY_FIELDS: Final = 100
 LARGE_BODY_BYTES: Final = 65_536
-"""A body of more bytes is decoded in a slice of its own."""
-DISCARD_CAPS: Final = 2
+"""A larger body is decoded in its own slice of the event loop."""
+MAX_DISCARDED_BODIES: Final = 2
+"""How much of a refused body is still read, as a multiple of the maximum body size."""
 DISCARD_SECONDS: Final = 1.0
-"""How much of a refused body is still read, in caps, and for how long: a client that is busy sending sees no answer."""
+"""How long a refused body is still read. A client that is busy sending does not read the response before that."""
 _REPLAYED: Final = (REPLAY_HEADER.lower().encode(), b"true")
 
 
 class ClientDisconnected(Exception):
-    """The client went away before its request was complete."""
+    """The client disconnected before it received its response."""
 
 
 class Response(msgspec.Struct):
-    """A whole answer. Headers here are the route's own; the common ones are added on the way out."""
+    """A complete response. `headers` are those of the route; the application adds the common ones."""
 
     status: int
     body: bytes = b""
@@ -51,23 +53,23 @@ def json_response(status: int, document: Any, headers: Headers | None = None) ->
 
 
 def replay_headers(replayed: bool) -> Headers:
-    """How a caller sees that its key had led to this answer before."""
+    """The header that marks a response as the replay of an earlier request with the same idempotency key."""
     return [_REPLAYED] if replayed else []
 
 
 class LoopSlices:
-    """Grants slices of the event loop: whoever has one may keep the loop busy until its next await."""
+    """Grants slices of the event loop. The task that was granted a slice may block the loop until its next await."""
 
     _busy_loop: asyncio.AbstractEventLoop | None = None
 
     async def next_slice(self) -> None:
-        """Wait for a turn of the loop in which no other slice was granted. Tasks that are ready run first."""
+        """Wait for an iteration of the loop in which no other slice was granted. Tasks that are ready run first."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(0)
         while self._busy_loop is loop:
             await asyncio.sleep(0)
         self._busy_loop = loop
-        # Not sooner than in the next turn.
+        # `call_soon` runs it in the next iteration, which is the earliest at which another slice may be granted.
         loop.call_soon(self._release)
 
     def _release(self) -> None:
@@ -79,7 +81,7 @@ _loop_slices = LoopSlices()
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request on its way to a route."""
+    """One request, and the writer of its response."""
 
     scope: Scope
     _receive: Receive
@@ -89,7 +91,7 @@ class Request:
     headers: dict[bytes, bytes] = field(init=False)
     writer: ResponseWriter = field(init=False)
     has_unread_body: bool = field(init=False)
-    """Whether the request has a body that has not been read to its end."""
+    """Whether the request has a body that was not read completely."""
     params: dict[str, str] = field(default_factory=dict[str, str])
     route: Route | None = None
     principal: Principal | None = None
@@ -97,7 +99,7 @@ class Request:
     """Renders an error for callers that do not read JSON, such as a browser."""
     traceparent: str = ""
     caller_traceparent: str | None = None
-    """What the caller sent, if it is a traceparent."""
+    """The traceparent header of the request, if it is valid."""
     _query: list[tuple[str, str]] | None = None
 
     def __post_init__(self, send: Send) -> None:
@@ -107,14 +109,14 @@ class Request:
         self.has_unread_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
     def check_headers(self) -> None:
-        """Refuse a header that says two things."""
-        given = self.scope["headers"]
-        if len(given) == len(self.headers):
+        """Raise ClientFault if one of SINGLE_VALUE_HEADERS was sent more than once."""
+        sent = self.scope["headers"]
+        if len(sent) == len(self.headers):
             return
-        names = [name for name, _ in given]
+        names = [name for name, _ in sent]
         for name in SINGLE_VALUE_HEADERS:
             if names.count(name.lower().encode()) > 1:
-                raise invalid(f"{name} was sent more than once.", parameter=name)
+                raise invalid(f"The header {name} was sent more than once.", parameter=name)
 
     def header(self, name: bytes) -> str | None:
         value = self.headers.get(name)
@@ -127,11 +129,11 @@ class Request:
 
     @property
     def caller(self) -> Principal:
-        assert self.principal is not None, "a route with a scope is only reached with a principal"
+        assert self.principal is not None, "the application authenticates callers of routes with a scope"
         return self.principal
 
     def query(self, name: str) -> str | None:
-        """The last value given for a query parameter."""
+        """The last value of a query parameter, or None if it was not sent."""
         values = self.query_values(name)
         return values[-1] if values else None
 
@@ -139,13 +141,14 @@ class Request:
         if self._query is None:
             raw = self.scope["query_string"].decode("latin-1")
             try:
-                self._query = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
+                self._query = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=MAX_QUERY_FIELDS)
             except ValueError:
-                raise invalid("The query string is not valid UTF-8 or has too many fields.") from None
+                message = f"The query string is not valid UTF-8 or has more than {MAX_QUERY_FIELDS} fields."
+                raise invalid(message) from None
         return [value for key, value in self._query if key == name]
 
     def query_integer(self, name: str, low: int, high: int, default: int) -> int:
-        """A whole number in its range, or 400 naming the parameter."""
+        """A whole number from `low` to `high`, or `default` if it was not sent. Raises ClientFault with the name."""
         text = self.query(name)
         if text is None:
             return default
@@ -155,21 +158,21 @@ class Request:
         return int(text)
 
     def query_id(self, name: str, message: str, is_id: Callable[[str], object] = is_path_id) -> str | None:
-        """An id, None if it was not given, or 400 with the message."""
-        given = self.query(name)
-        if given is not None and not is_id(given):
+        """An id, or None if it was not sent. Raises ClientFault with the message."""
+        value = self.query(name)
+        if value is not None and not is_id(value):
             raise invalid(message, parameter=name)
-        return given
+        return value
 
     def cursor(self, is_cursor: Callable[[str], object] = is_path_id) -> str | None:
-        return self.query_id("cursor", "cursor must be the nextCursor of a page.", is_cursor)
+        return self.query_id("cursor", "cursor must be the nextCursor of an earlier page.", is_cursor)
 
     async def body(self) -> bytes:
-        """wire-04 (RFC 0094 H): the body, refused by its declared length or, on the stream, at the cap."""
+        """wire-04 (RFC 0094 H): the body. One that is too large is refused by its Content-Length, or at the limit."""
         declared = self.headers.get(b"content-length")
         if declared is not None and int(declared) > self.max_body_bytes:
             raise body_too_large(self.max_body_bytes)
-        received: list[bytes] = []
+        chunks: list[bytes] = []
         size = 0
         while True:
             message = await self._receive()
@@ -179,13 +182,13 @@ class Request:
             size += len(chunk)
             if size > self.max_body_bytes:
                 raise body_too_large(self.max_body_bytes)
-            received.append(chunk)
+            chunks.append(chunk)
             if not message.get("more_body", False):
                 self.has_unread_body = False
-                return b"".join(received)
+                return b"".join(chunks)
 
     async def body_chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes in; no more is taken than is asked for, and nothing is kept."""
+        """The body as it arrives. The next chunk is read when the caller asks for it; nothing is buffered."""
         self.check_encoding()
         while True:
             message = await self._receive()
@@ -198,13 +201,13 @@ class Request:
                 return
 
     def check_encoding(self) -> None:
-        """Refuse a body that would have to be unpacked."""
+        """Raise ClientFault for a compressed body, whose real size is unknown before it is decompressed."""
         encoding = self.headers.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
 
     async def json(self, optional: bool = False) -> Any:
-        """The body as strictly decoded JSON; an absent body is an empty object where that is allowed."""
+        """The body as strictly decoded JSON. With `optional`, a missing body is an empty object."""
         self.check_encoding()
         data = await self.body()
         if not data and optional:
@@ -216,48 +219,47 @@ class Request:
             return decode(data)
         await _loop_slices.next_slice()
         document = decode(data)
-        # What follows takes as long again.
+        # The handler that continues here validates the document, which takes about as long again.
         await _loop_slices.next_slice()
         return document
 
     async def discard_body(self) -> None:
-        """Read on and keep nothing, until the body, the client, our patience or its allowance is at an end."""
+        """Read and discard the rest of the body, up to MAX_DISCARDED_BODIES and DISCARD_SECONDS."""
         if self.headers.get(b"expect", b"").lower() == b"100-continue":
-            return  # it was told not to send the body
-        left = self.max_body_bytes * DISCARD_CAPS
+            return  # the final response tells the client not to send the body
+        remaining = self.max_body_bytes * MAX_DISCARDED_BODIES
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
-                while left > 0:
+                while remaining > 0:
                     message = await self._receive()
-                    left -= len(message.get("body", b""))
+                    remaining -= len(message.get("body", b""))
                     if not message.get("more_body", False):
                         return
         except TimeoutError:
             return
 
     async def abort(self) -> None:
-        """Let go of a client that can be told nothing any more."""
+        """Abort the connection and wait up to DISCARD_SECONDS until it is closed."""
         self.writer.abort()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DISCARD_SECONDS):
                 await self.wait_disconnected()
 
     async def run_until_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the work comes to, unless the client goes away first: then it is cancelled. Raises
-        ClientDisconnected."""
+        """The result of the work. Cancels it and raises ClientDisconnected if the client disconnects first."""
         connection = self.writer.connection
         task = asyncio.current_task()
         if connection is None or task is None or self.has_unread_body:
             return await self._race_with_disconnect(work)
-        # The connection itself tells, so this needs no task that waits for it.
-        gone = False
+        # The connection calls back when it is lost, so no second task is needed to wait for that.
+        is_lost = False
 
-        def leave() -> None:
-            nonlocal gone
-            gone = True
+        def on_lost() -> None:
+            nonlocal is_lost
+            is_lost = True
             task.cancel()
 
-        connection.on_lost = leave
+        connection.on_lost = on_lost
         try:
             if connection.is_lost:
                 work.close()
@@ -265,7 +267,7 @@ class Request:
                 raise ClientDisconnected
             return await work
         except asyncio.CancelledError:
-            if not gone:
+            if not is_lost:
                 raise
             task.uncancel()
             raise ClientDisconnected from None
@@ -274,13 +276,13 @@ class Request:
 
     async def _race_with_disconnect(self, work: Coroutine[Any, Any, T]) -> T:
         result = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(self.wait_disconnected())
+        disconnect = asyncio.ensure_future(self.wait_disconnected())
         try:
-            await asyncio.wait((result, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((result, disconnect), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gone.cancel()
+            disconnect.cancel()
             result.cancel()
-            await asyncio.wait((result, gone))
+            await asyncio.wait((result, disconnect))
         if result.cancelled():
             raise ClientDisconnected
         return result.result()
@@ -290,10 +292,10 @@ class Request:
             pass
 
 
-def body_too_large(cap: int) -> ClientFault:
-    return ClientFault("payload_too_large", f"The body is larger than {cap} bytes.", {"maxRequestBodyBytes": cap})
+def body_too_large(limit: int) -> ClientFault:
+    return ClientFault("payload_too_large", f"The body is larger than {limit} bytes.", {"maxRequestBodyBytes": limit})
 
 
 def decode_segment(text: str) -> str:
-    """A path segment as the caller meant it."""
+    """Percent-decode a path segment. Raises UnicodeDecodeError."""
     return unquote(text, errors="strict") if "%" in text else text

@@ -1,7 +1,7 @@
-"""Writes one response in chunks, at the client's pace, and gives up on a client that has stopped reading.
+"""Writes one response in chunks, at the client's pace, and aborts it if the client stops reading.
 
-Without a connection in the scope (another ASGI server) responses are sent as well; then the server buffers what the
-client does not read.
+Under another ASGI server the scope has no connection. Responses are then sent in the same way, but that server buffers
+the bytes that the client does not read.
 """
 
 import asyncio
@@ -13,17 +13,20 @@ from weftwork.adapters.http.server.connection import Connection
 from weftwork.ports.fault_points import fault_point
 
 CHUNK_BYTES: Final = 32_768
-"""Most bytes handed to the connection at once; of a stream it holds one piece while the client does not read."""
+"""Bytes handed to the connection at a time. While a client does not read, its stream holds at most one chunk."""
 STALL_SECONDS: Final = 30.0
-"""How long a client may take to make room for the next piece."""
+"""How long a client may take to make room for the next chunk."""
 
 
 class ResponseAborted(Exception):
-    """The response cannot be continued: the client stopped reading, or it was cut in the middle."""
+    """The response cannot be finished: the client stopped reading, or the response ended in the middle."""
 
 
 class ResponseWriter:
-    """One response. Once `has_started`, its status has been sent and no other response is possible."""
+    """Writes one response. Once `has_started` is set, the status is sent and cannot be changed.
+
+    `_at_boundary` is true between two frames of a stream and after a document: the only places where it may end.
+    """
 
     __slots__ = ("_at_boundary", "_is_ended", "_send", "connection", "has_started")
 
@@ -35,7 +38,7 @@ class ResponseWriter:
         self._is_ended = False
 
     def try_send_whole(self, status: int, headers: Headers, body: bytes) -> bool:
-        """Send a small document at once. Says no, and has sent nothing, if it has to go the other way."""
+        """Send a small document with one write. Returns False, and sends nothing, if `start` and `write` are needed."""
         if (
             self.connection is None
             or self.connection.active_cycle is None
@@ -46,7 +49,7 @@ class ResponseWriter:
         return True
 
     async def start(self, status: int, headers: Headers, stream: bool = False) -> None:
-        """The status line and headers. A stream may end wherever it stands, a document only when it is whole."""
+        """Send the status line and headers. A `stream` may end after any frame, a document only when it is complete."""
         self.has_started = True
         if stream and self.connection is not None:
             self.connection.disable_buffering()
@@ -54,23 +57,23 @@ class ResponseWriter:
         self._at_boundary = stream
 
     async def write(self, data: bytes, more: bool = False) -> None:
-        """Send a document. Raises ResponseAborted when the client does not take it."""
+        """Send a document. Raises ResponseAborted if the client does not read it."""
         await self.write_part(data, more)
         self._at_boundary = more
         self._is_ended = not more
 
     async def write_part(self, data: bytes, more: bool = True) -> None:
-        """Send some of a document, which is worth nothing without the rest: ended here, it is broken off."""
+        """Send part of a document. If the response ends here, it is aborted, so the client sees that it is cut."""
         self._at_boundary = False
         for at in range(0, len(data) or 1, CHUNK_BYTES):
-            goes_on = more or at + CHUNK_BYTES < len(data)
+            more_body = more or at + CHUNK_BYTES < len(data)
             await self._send_message(
-                {"type": "http.response.body", "body": data[at : at + CHUNK_BYTES], "more_body": goes_on}
+                {"type": "http.response.body", "body": data[at : at + CHUNK_BYTES], "more_body": more_body}
             )
             fault_point("response.piece")
 
     async def write_available(self, data: bytes, at: int = 0) -> int:
-        """Send frames from there on, as long as the client takes them; returns how far it came."""
+        """Send frames from offset `at` while the connection has room. Returns the offset of the first unsent byte."""
         while at < len(data) and not (self.connection is not None and self.connection.is_full):
             self._at_boundary = False
             await self._send_message(
@@ -82,12 +85,12 @@ class ResponseWriter:
         return at
 
     async def drained(self) -> None:
-        """Wait until the client has taken what it was sent, or is gone. Raises ResponseAborted after STALL_SECONDS."""
+        """Wait until the connection has room or is closed. Raises ResponseAborted after STALL_SECONDS."""
         if self.connection is not None and self.connection.is_full:
             await _with_stall_timeout(self.connection.drained())
 
     async def end(self) -> None:
-        """End a response, between two frames or after its document. Raises ResponseAborted anywhere else."""
+        """End the response after a frame or a complete document. Raises ResponseAborted anywhere else."""
         if self._is_ended:
             return
         if not self._at_boundary:
@@ -99,7 +102,7 @@ class ResponseWriter:
             self.connection.restore_buffering()
 
     def abort(self) -> None:
-        """Break the connection off, with whatever still waits to be sent."""
+        """Close the connection and discard unsent bytes."""
         if self.connection is not None:
             self.connection.abort()
 

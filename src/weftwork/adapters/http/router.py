@@ -1,4 +1,4 @@
-"""The router: a tree of path segments made from the wire table."""
+"""The router: a tree of path segments, built from the table of routes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ class _PathNode:
     fixed: "dict[str, _PathNode]" = field(default_factory=dict[str, "_PathNode"])
     param: "tuple[str, _PathNode] | None" = None
     routes: dict[str, dict[str, Route | None]] = field(default_factory=dict[str, dict[str, Route | None]])
-    """verb -> method -> route; None marks a path that is known but not offered."""
+    """verb -> method -> route; the method `*` with None marks a path of an optional feature that is not provided."""
 
 
 class Router:
-    """Finds the routes of a path. Fixed segments win over parameters; verbs follow the last colon."""
+    """Finds the routes of a path. Fixed segments win over parameters; a verb follows the last colon."""
 
     def __init__(self, routes: Iterable[Route], unoffered: Iterable[str]) -> None:
         self._root = _PathNode()
         self._static_paths: dict[str, dict[str, Route | None]] = {}
-        """Paths without parameters, found at once."""
+        """Paths without parameters, which need no walk through the tree."""
         for route in routes:
             self._add_path(route.path)[route.method] = route
         for path in unoffered:
@@ -29,18 +29,17 @@ class Router:
 
     def find(self, path: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
         """The routes of a path by method, and its parameters; None for a path that is not in the table."""
-        plain = self._static_paths.get(path)
-        if plain is not None:
-            return plain, {}
+        methods = self._static_paths.get(path)
+        if methods is not None:
+            return methods, {}
         if not path.startswith("/"):
             return None
-        found = None if path.endswith(":") else self._walk(*split_path(path))
-        if found is None:
-            # Only the id of a node, or what is no token, may hold a colon; elsewhere what follows one is a verb that we
-            # do not know.
-            found = self._walk(path.split("/")[1:], "")
-            return found if found is not None and ("nodeId" in found[1] or "token" in found[1]) else None
-        return found
+        match = None if path.endswith(":") else self._walk(*split_path(path))
+        if match is None:
+            # A colon can also be part of a node id or of an invalid token. Anywhere else it starts an unknown verb.
+            match = self._walk(path.split("/")[1:], "")
+            return match if match is not None and ("nodeId" in match[1] or "token" in match[1]) else None
+        return match
 
     def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:
         branch = self._root
@@ -60,7 +59,7 @@ class Router:
     def _add_path(self, path: str) -> dict[str, Route | None]:
         segments, verb = split_path(path)
         branch = self._root
-        plain = "{" not in path
+        is_static = "{" not in path
         for text in segments:
             if text.startswith("{"):
                 if branch.param is None:
@@ -69,6 +68,6 @@ class Router:
             else:
                 branch = branch.fixed.setdefault(text, _PathNode())
         methods = branch.routes.setdefault(verb, {})
-        if plain:
+        if is_static:
             self._static_paths[path] = methods
         return methods

@@ -1,11 +1,12 @@
 """Server-sent events: streams one run to one client, at the client's pace.
 
-Nothing is prepared before the client has taken what it was sent, so a client that does not read costs one chunk in its
-connection and nothing here. Only a frame larger than a chunk can be cut by that. Its rest is dropped as well, and when
-there is room the frame is made again from the log, which gives the same bytes.
+No frame is encoded before the client has read the previous one, so a client that does not read costs one chunk in its
+connection and nothing here. Only a frame larger than a chunk can be cut by that. Its rest is dropped, and when the
+connection has room the frame is encoded again from the log, which gives the same bytes.
 
-A snapshot cannot be made again, because the run goes on. It is kept until it has been sent, shared by all readers who
-are sent the same one (SnapshotCache), and a reader is disconnected while too many bytes of snapshots are pending.
+A snapshot cannot be encoded again, because the run has changed by then. It is kept until it has been sent, and shared
+by all readers of the same state (SnapshotCache). While too many bytes of snapshots are pending, slow readers are
+disconnected.
 """
 
 import asyncio
@@ -23,11 +24,11 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.wire import streams
 
 MAX_CONCURRENT_SNAPSHOTS: Final = 4
-"""Snapshots made at the same time; each needs the whole state of its run."""
+"""Snapshots built at the same time. Each needs the whole state of its run in memory."""
 MAX_PENDING_BYTES: Final = 64 * 2**20
-"""What snapshots may weigh together for which clients are slow to make room."""
+"""Total size of the snapshots that slow clients have not read yet."""
 BATCH_BYTES: Final = 16_384
-"""A batch of events that reaches this does not wait for more."""
+"""A batch of events that reaches this size is sent at once."""
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -38,7 +39,7 @@ _HEADERS: Final = [
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Snapshot:
-    """The frame of a snapshot. `is_final`: the run had ended."""
+    """The frame of a snapshot. With `is_final`, the run has ended and no other snapshot follows."""
 
     body: bytes
     sequence: int
@@ -46,7 +47,7 @@ class Snapshot:
 
 
 class SnapshotCache:
-    """The snapshots that are being sent, by run and sequence. One is dropped with its last reader."""
+    """The snapshots that are being sent, by run and sequence. A snapshot is freed with its last reader."""
 
     def __init__(self, service: Runs) -> None:
         self._runs = service
@@ -55,24 +56,28 @@ class SnapshotCache:
 
     @property
     def is_over_limit(self) -> bool:
-        """There are so many that no more may be waited for."""
-        return sum([len(kept.body) for kept in self._pending.values()]) > MAX_PENDING_BYTES
+        """Whether the pending snapshots exceed MAX_PENDING_BYTES, so that no slow reader may be waited for."""
+        return sum([len(snapshot.body) for snapshot in self._pending.values()]) > MAX_PENDING_BYTES
 
-    async def newest(self, caller: Principal, run_id: str, known: int = -1, timestamp: int = 0) -> Snapshot:
-        """sse-09: how a run with events stands now. The time of one event of it may be known already."""
+    async def newest(self, caller: Principal, run_id: str, sequence: int = -1, timestamp: int = 0) -> Snapshot:
+        """sse-09: the current state of a run that has events.
+
+        `timestamp` is that of the event `sequence`; if this is the newest event, its timestamp is not read again.
+        """
         async with self._build_slots:
             run = caller.run(run_id)
-            standing = await self._runs.projection(caller, run_id)
-            kept = self._pending.get((run, standing.last_sequence))
-            if kept is not None:
-                return kept
+            projection = await self._runs.projection(caller, run_id)
+            snapshot = self._pending.get((run, projection.last_sequence))
+            if snapshot is not None:
+                return snapshot
             stored = await self._runs.read_run(caller, run_id)
             last = stored.projection.last_sequence
-            if known != last:
+            if sequence != last:
                 timestamp = (await self._runs.get_event(caller, run_id, last)).timestamp
             body = streams.snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
-            kept = self._pending[run, last] = Snapshot(body, last, stored.projection.status in TERMINAL_STATUSES)
-            return kept
+            is_final = stored.projection.status in TERMINAL_STATUSES
+            snapshot = self._pending[run, last] = Snapshot(body, last, is_final)
+            return snapshot
 
 
 @dataclass(slots=True, eq=False)
@@ -98,11 +103,11 @@ class SseStream:
         self._run_id = self._request.params["runId"]
 
     async def run(self) -> None:
-        # A reader who saw an output.chunk but not its projected chunk must be given that event again.
+        # A client that received an output.chunk but not its projected chunk must receive that event again.
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
-        reader, standing = await self._streams.join(self._caller, self._run_id, after)
+        reader, projection = await self._streams.join(self._caller, self._run_id, after)
         reader.wants_notifications = streams.shows_annotations(self._modes)
-        last, over = standing.last_sequence, standing.status in TERMINAL_STATUSES
+        last, has_ended = projection.last_sequence, projection.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
             fault_point("stream.begin")
@@ -110,7 +115,7 @@ class SseStream:
             self._reset_keepalive()
             if "values" not in self._modes:
                 await self._request.run_until_disconnect(self._stream_events(reader))
-            elif not over or self._cursor.sequence < last:
+            elif not has_ended or self._cursor.sequence < last:
                 await self._request.run_until_disconnect(self._stream_snapshots(reader, last))
         finally:
             self._streams.leave(self._caller, self._run_id)
@@ -129,7 +134,7 @@ class SseStream:
                 await self._send_notifications(reader)
 
     async def _send_notifications(self, reader: Reader) -> None:
-        """Frames that are in no log, so each is kept until the client has room: it is smaller than a piece."""
+        """Send frames that are not in the event log. They cannot be read again, so each is kept until it is sent."""
         for note in reader.take_notifications():
             body = streams.batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
             at = 0
@@ -138,7 +143,7 @@ class SseStream:
                 at = await self._write_available(body, at)
 
     async def _next_body(self, reader: Reader) -> tuple[int, int, bytes]:
-        """The first and the last of the next events, and what is shown of them."""
+        """The first and last sequence of the next events, and their frames; the frames may be empty."""
         events = await self._next_events(reader)
         if self._buffer_seconds:
             return await self._next_batch(reader, events)
@@ -147,7 +152,7 @@ class SseStream:
         return events[0].sequence, events[-1].sequence, self._encode_events(events)
 
     async def _next_batch(self, reader: Reader, events: list[Event]) -> tuple[int, int, bytes]:
-        """sse-03: gather until the buffer time is over, there is enough, or something arrives that must not wait."""
+        """sse-03: collect events until the buffer time is over, the batch is full, or an event must not be delayed."""
         clock = asyncio.get_running_loop()
         until = clock.time() + self._buffer_seconds
         sequences: list[int] = []
@@ -160,21 +165,21 @@ class SseStream:
                     batch += frames
                     size += event.size
                     flush = flush or any(frame.flush for frame in frames)
-            left = until - clock.time()
-            # A note comes behind these events, and until it is taken there are no others.
-            if not batch or flush or left <= 0 or size >= BATCH_BYTES or reader.ended or reader.has_notification:
+            remaining = until - clock.time()
+            # A notification is sent after these events, and the reader returns no more events until it is taken.
+            if not batch or flush or remaining <= 0 or size >= BATCH_BYTES or reader.ended or reader.has_notification:
                 break
-            events = await reader.next(left)
+            events = await reader.next(remaining)
         return (sequences[0], sequences[-1], streams.batch_frame(batch).encode()) if batch else (0, 0, b"")
 
     async def _reread(self, reader: Reader, first: int, last: int) -> bytes:
-        """What was shown of events that were taken before, made again."""
+        """The frames of earlier events, encoded again. Raises ResponseAborted if the run was deleted."""
         parts: list[bytes] = []
         batch: list[streams.StreamFrame] = []
         while first <= last:
             page = await reader.reread(first, last)
             if not page:
-                # The run was deleted: a frame of which a part is sent cannot be finished any more.
+                # The run was deleted, so the frame that was sent in part cannot be finished.
                 raise ResponseAborted
             if self._buffer_seconds:
                 batch += [frame for event in page for frame in streams.event_frames(event, self._modes, self._cursor)]
@@ -184,7 +189,7 @@ class SseStream:
         return streams.batch_frame(batch).encode() if batch else b"".join(parts)
 
     async def _next_events(self, reader: Reader) -> list[Event]:
-        """The next events. Those that this reader is not shown do not put off the keep-alive."""
+        """The next events. Only bytes that are sent delay the next keep-alive; events that the mode hides do not."""
         await self._writer.drained()
         clock = asyncio.get_running_loop()
         if clock.time() >= self._keepalive_at:
@@ -195,39 +200,42 @@ class SseStream:
         return b"".join([streams.encoded_frames(event, self._modes, self._cursor) for event in events])
 
     async def _stream_snapshots(self, reader: Reader, last: int) -> None:
-        """The newest snapshot whenever one is due: a slow reader skips states, never the last one."""
-        # A run without events has no state to name: its first snapshot follows its first event.
-        sent, over = await self._send_snapshot() if last >= 0 else (-1, False)
-        while not reader.ended and not over:
-            news = await self._wait_for_snapshot(reader, sent)
-            if news is not None:
-                sent, over = await self._send_snapshot(*news)
+        """Send the newest snapshot whenever the state changes. A slow reader skips states, but never the last one."""
+        # A run without events has no sequence for the frame, so its first snapshot follows its first event.
+        sent, is_final = await self._send_snapshot() if last >= 0 else (-1, False)
+        while not reader.ended and not is_final:
+            newest_event = await self._wait_for_snapshot(reader, sent)
+            if newest_event is not None:
+                sent, is_final = await self._send_snapshot(*newest_event)
 
     async def _wait_for_snapshot(self, reader: Reader, sent: int) -> tuple[int, ...] | None:
-        """If there is news that a snapshot must follow: sequence and time of the newest event, as far as known here."""
+        """Wait for events. None if no snapshot is due, else the sequence and timestamp of the newest event.
+
+        The tuple is empty if the run got an annotation but no event: annotations are not in the event log.
+        """
         events = await self._next_events(reader)
         due = sent < 0 or any(event.type in streams.SNAPSHOT_TYPES and event.sequence > sent for event in events)
-        told = reader.take_notifications()
+        notifications = reader.take_notifications()
         if events and due:
             return events[-1].sequence, events[-1].timestamp
-        return () if told and sent >= 0 else None
+        return () if notifications and sent >= 0 else None
 
-    async def _send_snapshot(self, *news: int) -> tuple[int, bool]:
-        """One snapshot. Returns its sequence, and whether it is the last."""
-        made = await self._snapshots.newest(self._caller, self._run_id, *news)
-        at = await self._write_available(made.body)
-        while at < len(made.body):
+    async def _send_snapshot(self, *newest_event: int) -> tuple[int, bool]:
+        """Send one snapshot. Returns its sequence, and whether it is final."""
+        snapshot = await self._snapshots.newest(self._caller, self._run_id, *newest_event)
+        at = await self._write_available(snapshot.body)
+        while at < len(snapshot.body):
             if self._snapshots.is_over_limit:
                 raise ResponseAborted
             await self._writer.drained()
-            at = await self._write_available(made.body, at)
-        return made.sequence, made.is_final
+            at = await self._write_available(snapshot.body, at)
+        return snapshot.sequence, snapshot.is_final
 
     async def _write_available(self, body: bytes, at: int = 0) -> int:
         if not body:
             return 0
         if at == 0:
-            # A key that was revoked meanwhile ends its streams.
+            # Ends the stream if the key was revoked since the last frame.
             self._keyring.check(self._caller)
         fault_point("stream.frame")
         at = await self._writer.write_available(body, at)

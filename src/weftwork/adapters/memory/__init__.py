@@ -1,1 +1,1 @@
-"""Every storage port in memory, for tests and demos."""
+"""The storage ports in memory, for tests and demos."""

@@ -1,4 +1,4 @@
-"""What the ports of a store in memory share: whether it is open, and the idempotency records."""
+"""The base class of the ports in memory, and the idempotency records port."""
 
 import heapq
 import inspect
@@ -18,7 +18,7 @@ Method = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class OpenState:
-    """Whether the store is open. Shared by its ports."""
+    """Whether the store is open. All ports of a store share one instance."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -27,7 +27,7 @@ class OpenState:
 class MemoryPort:
     """A port of one store. Its public coroutine methods raise StoreUnavailable while the store is closed.
 
-    None of them waits for anything, so each is atomic on the event loop.
+    None of them awaits anything, so each is atomic on the event loop.
     """
 
     def __init_subclass__(cls) -> None:
@@ -76,14 +76,14 @@ class MemoryIdempotencyRecords(MemoryPort):
         return swept
 
     def find_taken(self, record: IdempotencyRecord | None) -> SlotTaken | None:
-        """What is in the slot of a record, if there is a record and the slot is taken."""
-        known = self._records.get((record.partition, record.slot)) if record is not None else None
-        if known is None or record is None or known.created_at < record.expired_before:
+        """The record in the slot of this record, unless it has expired; None for None and for a free slot."""
+        existing = self._records.get((record.partition, record.slot)) if record is not None else None
+        if existing is None or record is None or existing.created_at < record.expired_before:
             return None
-        return SlotTaken(known)
+        return SlotTaken(existing)
 
     def put(self, record: IdempotencyRecord | None) -> None:
-        """Fill a slot that is not taken, if there is a record."""
+        """Write a record to a slot that is free or has an expired record. Does nothing for None."""
         if record is not None:
             self._records[record.partition, record.slot] = replace(record, expired_before=0)
             heapq.heappush(self._ages, (record.created_at, record.partition, record.slot))

@@ -1,6 +1,6 @@
-"""The ports about runs in memory: the event log, queries, child runs, retention and annotations.
+"""The ports for runs in memory: the event log, queries, child runs, retention and annotations.
 
-A run holds its annotations, so they go with it; a deleted run leaves nothing to purge.
+A run object holds all data of its run, so a deleted run leaves nothing to purge.
 """
 
 import heapq
@@ -31,13 +31,13 @@ from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
 
 MAX_CANDIDATES: Final = 2000
-"""Runs that one call of `list_runs` looks at."""
+"""Runs that one call of `list_runs` checks."""
 MAX_FORGET: Final = 1000
 _NO_INTERRUPTS: Final = OpenInterrupts()
 
 
 class MemoryEventLog(RunPort):
-    """Implements ports.storage.event_log.EventLog for one process; nothing survives it."""
+    """Implements ports.storage.event_log.EventLog. All data is lost when the process ends."""
 
     async def create(
         self,
@@ -67,36 +67,36 @@ class MemoryEventLog(RunPort):
         if (taken := self._records.find_taken(batch.record)) is not None:
             return taken
         runs = self._table.runs
-        found = runs.get(run)
-        if found is None or found.has_ended or found.projection.last_sequence != expected:
-            raise SequenceConflict(f"the run does not stand at {expected}")
-        created = {child.header.key for child in batch.child_creates}
-        if len(created) < len(batch.child_creates) or any(key in runs for key in created):
+        entry = runs.get(run)
+        if entry is None or entry.has_ended or entry.projection.last_sequence != expected:
+            raise SequenceConflict(f"the last sequence of the run is not {expected}, or the run has ended")
+        child_keys = {child.header.key for child in batch.child_creates}
+        if len(child_keys) < len(batch.child_creates) or any(key in runs for key in child_keys):
             raise HostFault("the run id of a child is in use")
-        self._table.apply(found, batch)
+        self._table.apply(entry, batch)
         for child in batch.child_creates:
             self._table.add(child.header, child.hidden)
-        self._table.tree.apply_messages(found, batch)
+        self._table.tree.apply_messages(entry, batch)
         self._records.put(batch.record)
         return None
 
     async def read(self, run: RunKey, after: int, limit: int, budget: int | None = None) -> list[Event]:
-        found = self._table.runs.get(run)
+        entry = self._table.runs.get(run)
         start = max(after, -1) + 1
-        events = found.events[start : start + max(limit, 0)] if found is not None else []
+        events = entry.events[start : start + max(limit, 0)] if entry is not None else []
         return events if budget is None else take_bytes(events, budget)
 
     async def read_run(self, run: RunKey) -> StoredRun | None:
-        found = self._table.runs.get(run)
-        return found.stored(with_rows=True) if found is not None else None
+        entry = self._table.runs.get(run)
+        return entry.stored(with_rows=True) if entry is not None else None
 
     async def projection(self, run: RunKey) -> Projection | None:
-        found = self._table.runs.get(run)
-        return replace(found.projection, outputs=None) if found is not None else None
+        entry = self._table.runs.get(run)
+        return replace(entry.projection, outputs=None) if entry is not None else None
 
     async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
-        found = self._table.runs.get(run)
-        return sorted(found.hidden, key=lambda item: item.sequence) if found is not None else []
+        entry = self._table.runs.get(run)
+        return sorted(entry.hidden, key=lambda item: item.sequence) if entry is not None else []
 
     async def check_ready(self) -> None: ...
 
@@ -105,18 +105,18 @@ class MemoryRunQueries(RunPort):
     """Implements ports.storage.run_queries.RunQueries."""
 
     async def list_runs(self, partition: str, query: RunQuery) -> RunPage:
-        siblings = self._table.by_partition.get(partition, [])
+        candidates = self._table.by_partition.get(partition, [])
         if query.parent is not None:
             parent = self._table.runs.get(RunKey(partition, query.parent))
-            siblings = [*parent.children.values()] if parent is not None else []
-        end = len(siblings)
+            candidates = [*parent.children.values()] if parent is not None else []
+        end = len(candidates)
         if query.before is not None:
-            end = index_of(siblings, self._table.number(RunKey(partition, query.before)) or 0)
+            end = index_of(candidates, self._table.number(RunKey(partition, query.before)) or 0)
         start = max(end - MAX_CANDIDATES, 0)
-        matching = (run for run in reversed(siblings[start:end]) if _matches(run, query))
-        found = list(islice(matching, max(query.limit, 1)))
-        last = found[-1] if next(matching, None) is not None else siblings[start] if start else None
-        return RunPage(tuple(run.stored(with_rows=False) for run in found), last and last.key.run_id, last is not None)
+        matching = (run for run in reversed(candidates[start:end]) if _matches(run, query))
+        page = list(islice(matching, max(query.limit, 1)))
+        last = page[-1] if next(matching, None) is not None else candidates[start] if start else None
+        return RunPage(tuple(run.stored(with_rows=False) for run in page), last and last.key.run_id, last is not None)
 
     async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
         return self._table.interrupts.get(partition, _NO_INTERRUPTS).page(query)
@@ -147,11 +147,11 @@ class MemoryChildRuns(RunPort):
     """Implements ports.storage.child_runs.ChildRuns."""
 
     async def children(self, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
-        found = self._table.runs.get(run)
+        entry = self._table.runs.get(run)
         number = self._table.number_after(RunKey(run.partition, after) if after is not None else None)
-        if found is None or number is None:
+        if entry is None or number is None:
             return []
-        later = (child for child in found.children.values() if child.number > number)
+        later = (child for child in entry.children.values() if child.number > number)
         return [child.stored(with_rows=False) for child in islice(later, max(limit, 0))]
 
     async def count_descendants(self, run: RunKey) -> int:
@@ -182,14 +182,14 @@ class MemoryRunRetention(RunPort):
         check_record(run, record)
         if (taken := self._records.find_taken(record)) is not None:
             return taken
-        found = self._table.runs.get(run)
-        if found is None:
+        entry = self._table.runs.get(run)
+        if entry is None:
             return False
-        if not found.has_ended:
-            raise StillLive(f"the run is {found.projection.status}")
-        if found.number in self._table.tree.results:
-            raise StillLive("its parent has not heard that the run is over")
-        self._table.remove(found, now)
+        if not entry.has_ended:
+            raise StillLive(f"the run is {entry.projection.status}")
+        if entry.number in self._table.tree.results:
+            raise StillLive("the parent of the run has not received its result yet")
+        self._table.remove(entry, now)
         self._records.put(record)
         return True
 
@@ -204,14 +204,14 @@ class MemoryRunRetention(RunPort):
         return len(old)
 
     async def runs_ended_before(self, completed_before: int, limit: int, partition: str | None = None) -> list[RunKey]:
-        found = ((at, run.number, run.key) for at, run in self._deletable(partition) if at < completed_before)
-        return [key for _, _, key in heapq.nsmallest(max(limit, 0), found)]
+        ended = ((at, run.number, run.key) for at, run in self._deletable(partition) if at < completed_before)
+        return [key for _, _, key in heapq.nsmallest(max(limit, 0), ended)]
 
     async def count_ended(self, completed_before: int, partition: str | None = None) -> int:
         return sum(at < completed_before for at, _ in self._deletable(partition))
 
     def _deletable(self, partition: str | None) -> Iterator[tuple[int, MemoryRun]]:
-        """Ended runs that `delete` takes, each with its end."""
+        """The runs that `delete` accepts, each with the time at which it ended."""
         table = self._table
         runs: Iterable[MemoryRun] = table.runs.values() if partition is None else table.by_partition.get(partition, ())
         for run in runs:
@@ -233,38 +233,38 @@ class MemoryAnnotations(RunPort):
         check_record(run, record)
         if (taken := self._records.find_taken(record)) is not None:
             return taken
-        found = self._table.runs.get(run)
-        if found is None:
+        entry = self._table.runs.get(run)
+        if entry is None:
             return "absent"
-        if len(found.annotations) >= most:
+        if len(entry.annotations) >= most:
             return "full"
-        if annotation.annotation_id in found.annotations:
+        if annotation.annotation_id in entry.annotations:
             raise HostFault(f"the annotation id {annotation.annotation_id} is in use")
-        found.annotations[annotation.annotation_id] = annotation
+        entry.annotations[annotation.annotation_id] = annotation
         self._table.assets.add_references(run, assets)
         self._records.put(record)
         return "added"
 
     async def find(self, run: RunKey, annotation_id: str) -> Annotation | None:
-        found = self._table.runs.get(run)
-        return found.annotations.get(annotation_id) if found is not None else None
+        entry = self._table.runs.get(run)
+        return entry.annotations.get(annotation_id) if entry is not None else None
 
     async def page(self, run: RunKey, after: str | None, limit: int, budget: int) -> AnnotationPage | None:
-        found = self._table.runs.get(run)
-        if found is None:
+        entry = self._table.runs.get(run)
+        if entry is None:
             return None
-        kept = list(found.annotations.values())
+        remaining = list(entry.annotations.values())
         if after is not None:
-            kept = kept[list(found.annotations).index(after) + 1 :] if after in found.annotations else []
-        taken: list[Annotation] = []
-        for annotation in kept[: max(limit, 1)]:
-            taken.append(annotation)
+            remaining = remaining[list(entry.annotations).index(after) + 1 :] if after in entry.annotations else []
+        page: list[Annotation] = []
+        for annotation in remaining[: max(limit, 1)]:
+            page.append(annotation)
             budget -= len(annotation.document)
             if budget <= 0:
                 break
-        return AnnotationPage(tuple(taken), len(taken) < len(kept))
+        return AnnotationPage(tuple(page), len(page) < len(remaining))
 
     async def locate(self, run: RunKey, event_id: str, within: int) -> int | None:
-        found = self._table.runs.get(run)
-        events = found.events[: max(within, 0)] if found is not None else []
+        entry = self._table.runs.get(run)
+        events = entry.events[: max(within, 0)] if entry is not None else []
         return next((event.sequence for event in events if event.event_id == event_id), None)

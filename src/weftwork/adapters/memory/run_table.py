@@ -1,7 +1,7 @@
-"""The table of all runs in memory, with its indexes: the family tree, parked runs by their wake-up, open interrupts.
+"""The table of all runs in memory, with its indexes: the family tree, parked runs by wake-up time, open interrupts.
 
-Every run has a number, the order of creation in the whole store. A run holds its children by number; messages between
-parent and child runs are kept by the number of the child.
+Every run has a number: its position in the order of creation in the whole store. A run holds its children by number.
+Messages between parent and child runs are stored by the number of the child.
 """
 
 import heapq
@@ -25,10 +25,10 @@ from weftwork.protocol.run.projection import InterruptListing, Projection, State
 
 MAX_CANDIDATES: Final = 10_000
 MAX_PAGE_BYTES: Final = 4_194_304
-"""A page of interrupts ends with the row that reaches it."""
+"""A page of interrupts ends with the row that reaches this size."""
 
 Position = tuple[int, str, str]
-"""Where an open interrupt stands: when it was requested, its run, its id."""
+"""The position of an interrupt in the order: the time of its request, its run id, its own id."""
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _decode_position = msgspec.json.Decoder(Position).decode
 
 
 class MemoryRun:
-    """`number` is the order of creation in the whole store."""
+    """All data of one run."""
 
     def __init__(self, header: RunHeader, hidden: tuple[HiddenValue, ...], number: int) -> None:
         self.key = header.key
@@ -49,7 +49,7 @@ class MemoryRun:
         self.parent_link = header.parent
         self.parent: MemoryRun | None = None
         self.children: dict[int, MemoryRun] = {}
-        # Bytes, as in every store: what the caller does to its header later does not reach us.
+        # Encoded, as in every store: a caller that changes its header object later does not change the stored one.
         self.header = _encode_header(header)
         self.projection = Projection("pending")
         self.events: list[Event] = []
@@ -62,10 +62,10 @@ class MemoryRun:
         return self.projection.status in TERMINAL_STATUSES
 
     def apply(self, batch: Batch) -> None:
-        """Add a checked batch."""
+        """Append a batch that was checked before."""
         self.events += batch.events
         self.hidden += batch.hidden
-        # Where an interrupt is listed is known to the lists, as in every store.
+        # The listing of an interrupt is stored in OpenInterrupts only; as in every store, rows are read without it.
         for row in batch.rows:
             self.rows[row.kind, row.name] = row if row.listing is None else replace(row, listing=None)
         self.projection = batch.projection
@@ -77,7 +77,7 @@ class MemoryRun:
 
 
 class FamilyTree:
-    """Parent and child runs of the whole store, and the messages between them. `find` gives a run that is there."""
+    """The parent and child runs of the whole store, and the messages between them. `find` looks up an existing run."""
 
     def __init__(self, find: Callable[[RunKey], MemoryRun | None]) -> None:
         self._find = find
@@ -86,7 +86,7 @@ class FamilyTree:
         self.cancel_requests: dict[int, PendingCancelRequest] = {}
 
     def add_child(self, run: MemoryRun, parent: Parent) -> None:
-        """Record a new run as the child of the parent that its header names, which may be gone."""
+        """Record a new run as the child of the parent that its header names. The parent may have been deleted."""
         self.descendant_counts[RunKey(run.key.partition, parent.root)] += 1
         run.parent = self._find(RunKey(run.key.partition, parent.run_id))
         if run.parent is not None:
@@ -99,11 +99,11 @@ class FamilyTree:
             run.parent.children.pop(run.number)
 
     def apply_messages(self, run: MemoryRun, batch: Batch) -> None:
-        """Record what a batch says to the parent and to the children; a run that has ended gets no messages."""
-        for order in batch.cancel_requests:
-            child = self._find(RunKey(run.key.partition, order.child_run_id))
+        """Store the messages of a batch to the parent and the children. When a run ends, messages to it are dropped."""
+        for request in batch.cancel_requests:
+            child = self._find(RunKey(run.key.partition, request.child_run_id))
             if child is not None and child.number in run.children:
-                self._add_cancel_request(run, child, order.reason)
+                self._add_cancel_request(run, child, request.reason)
         if (cascade := batch.cascade_cancel) is not None:
             for child in run.children.values():
                 link = child.parent_link
@@ -119,8 +119,8 @@ class FamilyTree:
 
     def acknowledge_result(self, run: MemoryRun, sequence: int) -> None:
         """Drop the result of a child if it is not newer than `sequence`."""
-        kept = self.results.get(run.number)
-        if kept is not None and kept.result.sequence <= sequence:
+        pending = self.results.get(run.number)
+        if pending is not None and pending.result.sequence <= sequence:
             del self.results[run.number]
 
     def _add_cancel_request(self, run: MemoryRun, child: MemoryRun, reason: str) -> None:
@@ -128,27 +128,27 @@ class FamilyTree:
             self.cancel_requests.setdefault(child.number, PendingCancelRequest(child.key, run.key.run_id, reason))
 
 
-def after_number(kept: dict[int, T], number: int | None, limit: int) -> list[T]:
-    """What is kept for the runs behind that one, in the order of their creation."""
+def after_number(messages: dict[int, T], number: int | None, limit: int) -> list[T]:
+    """The messages of runs that were created after this one, in the order of creation; none after None."""
     if number is None:
         return []
-    found = heapq.nsmallest(max(limit, 0), (each for each in kept if each > number))
-    return [kept[each] for each in found]
+    numbers = heapq.nsmallest(max(limit, 0), (each for each in messages if each > number))
+    return [messages[each] for each in numbers]
 
 
-def index_of(siblings: list[MemoryRun], number: int) -> int:
-    """Where the run of that number stands, or would stand."""
-    return bisect_left(siblings, number, key=lambda run: run.number)
+def index_of(runs: list[MemoryRun], number: int) -> int:
+    """The index of the run with this number, or the index at which it would be inserted."""
+    return bisect_left(runs, number, key=lambda run: run.number)
 
 
 class WakeIndex:
-    """Parked runs by the instant at which they have something to do; of equal instants the older run comes first."""
+    """Parked runs by wake-up time. Runs with the same time are in the order of creation."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, int, RunKey]] = []
 
     def add(self, run: MemoryRun) -> None:
-        """Take in a run as it stands."""
+        """Insert a run, if it is parked and has a wake-up time."""
         entry = _wake_entry(run)
         if entry is not None:
             insort(self._runs, entry)
@@ -175,14 +175,14 @@ def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:
 
 
 class OpenInterrupts:
-    """Those of one partition, in the order in which they were requested."""
+    """The open interrupts of one partition, in the order in which they were requested."""
 
     def __init__(self) -> None:
         self._positions: list[Position] = []
         self._open: dict[tuple[str, str], tuple[MemoryRun, InterruptListing]] = {}
 
     def set_open(self, run: MemoryRun, row: StateRow) -> None:
-        """List an interrupt of a run as its row says, or no longer."""
+        """Insert, update or delete the entry of an interrupt, as its state row requires."""
         name = (run.key.run_id, row.name)
         self._close(name)
         if row.listing is not None:
@@ -203,30 +203,30 @@ class OpenInterrupts:
             except ValueError:
                 return InterruptPage((), None, False)
         end = start + MAX_CANDIDATES
-        found: list[OpenInterrupt] = []
-        place, weight = None, 0
-        for candidate in self._positions[start:end]:
-            _, run_id, interrupt_id = candidate
-            run, listed = self._open[run_id, interrupt_id]
+        page: list[OpenInterrupt] = []
+        last, size = None, 0
+        for position in self._positions[start:end]:
+            _, run_id, interrupt_id = position
+            run, listing = self._open[run_id, interrupt_id]
             row = run.rows["interrupt", interrupt_id].value
-            each = OpenInterrupt(run_id, run.workflow_id, interrupt_id, listed, row)
+            each = OpenInterrupt(run_id, run.workflow_id, interrupt_id, listing, row)
             if run.has_ended or not _matches(each, query):
                 continue
-            if len(found) >= max(query.limit, 1) or weight >= MAX_PAGE_BYTES:
-                return _page(found, place)
-            found.append(each)
-            place = candidate
-            weight += len(each.row)
-        return _page(found, self._positions[end - 1] if end < len(self._positions) else None)
+            if len(page) >= max(query.limit, 1) or size >= MAX_PAGE_BYTES:
+                return _page(page, last)
+            page.append(each)
+            last = position
+            size += len(each.row)
+        return _page(page, self._positions[end - 1] if end < len(self._positions) else None)
 
     def _close(self, name: tuple[str, str]) -> None:
-        known = self._open.pop(name, None)
-        if known is not None:
-            del self._positions[bisect_left(self._positions, (known[1].requested_at, *name))]
+        entry = self._open.pop(name, None)
+        if entry is not None:
+            del self._positions[bisect_left(self._positions, (entry[1].requested_at, *name))]
 
 
-def _page(found: list[OpenInterrupt], last: Position | None) -> InterruptPage:
-    return InterruptPage(tuple(found), msgspec.json.encode(last).decode() if last else None, last is not None)
+def _page(interrupts: list[OpenInterrupt], last: Position | None) -> InterruptPage:
+    return InterruptPage(tuple(interrupts), msgspec.json.encode(last).decode() if last else None, last is not None)
 
 
 def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
@@ -241,30 +241,30 @@ def _matches(each: OpenInterrupt, query: InterruptQuery) -> bool:
 
 
 class RunTable:
-    """Each method changes the runs and every index of them, and awaits nothing."""
+    """All runs, and the indexes over them. Each method updates the runs and all indexes, and awaits nothing."""
 
     def __init__(self, records: MemoryIdempotencyRecords, assets: MemoryAssets) -> None:
         self.records = records
         self.assets = assets
         self.runs: dict[RunKey, MemoryRun] = {}
         self.by_partition: dict[str, list[MemoryRun]] = {}
-        """In the order of creation."""
+        """Runs of a partition in the order of creation."""
         self.live: dict[RunKey, MemoryRun] = {}
         self.wakes = WakeIndex()
         self.tree = FamilyTree(self.runs.get)
         self.interrupts: defaultdict[str, OpenInterrupts] = defaultdict(OpenInterrupts)
         """By partition."""
         self.deleted: dict[int, tuple[int, RunKey]] = {}
-        """By its number, when a run was deleted, and its key."""
+        """Time of deletion and key of each deleted run, by number. They keep cursors valid that name such a run."""
         self._created = 0
 
     def number(self, run: RunKey) -> int | None:
-        if (found := self.runs.get(run)) is not None:
-            return found.number
+        if (existing := self.runs.get(run)) is not None:
+            return existing.number
         return max((number for number, (_, key) in self.deleted.items() if key == run), default=None)
 
     def number_after(self, cursor: RunKey | None) -> int | None:
-        """The number behind which a walk continues; None for a cursor that names no run."""
+        """The number after which a page starts; None for a cursor that names an unknown run."""
         return self.number(cursor) if cursor is not None else -1
 
     def add(self, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> MemoryRun:
@@ -279,7 +279,7 @@ class RunTable:
         return run
 
     def apply(self, run: MemoryRun, batch: Batch) -> None:
-        """Add a checked batch to a run, without its messages to other runs."""
+        """Append a checked batch to a run, without its messages to other runs."""
         self.wakes.remove(run)
         run.apply(batch)
         self.wakes.add(run)
@@ -303,7 +303,7 @@ class RunTable:
 
 
 class RunPort(MemoryPort):
-    """A port about runs, which shares their table with the others."""
+    """A port for runs. All such ports of a store share one table."""
 
     def __init__(self, table: RunTable) -> None:
         super().__init__(table.records.state)

@@ -1,4 +1,4 @@
-"""Every storage port in memory behind one object, and those of definitions and keys."""
+"""The store in memory, and its ports for definitions and keys."""
 
 import secrets
 
@@ -21,7 +21,7 @@ from weftwork.ports.storage.store import Store
 from weftwork.protocol.run.batch import IdempotencyRecord
 
 Versions = dict[str, WorkflowRegistration]
-"""By version, in the order of registration."""
+"""The registrations of one workflow by version, in the order of registration."""
 
 
 class MemoryDefinitions(MemoryPort):
@@ -45,11 +45,11 @@ class MemoryDefinitions(MemoryPort):
         if (taken := self._records.find_taken(record)) is not None:
             return taken
         new = registration
-        own = self._tenants.get(new.tenant, {})
-        known = own.get(new.workflow_id, {}).get(new.version)
-        if known is not None:
-            return VersionExists(known)
-        if sum(map(len, own.values())) >= most:
+        workflows = self._tenants.get(new.tenant, {})
+        existing = workflows.get(new.workflow_id, {}).get(new.version)
+        if existing is not None:
+            return VersionExists(existing)
+        if sum(map(len, workflows.values())) >= most:
             return RegistrationLimitReached()
         self._documents.setdefault(new.digest, document)
         self._tenants.setdefault(new.tenant, {}).setdefault(new.workflow_id, {})[new.version] = new
@@ -61,9 +61,9 @@ class MemoryDefinitions(MemoryPort):
         return _current(versions) if version is None else versions.get(version)
 
     async def workflows(self, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
-        own = self._tenants.get(tenant, {})
-        page = sorted(workflow_id for workflow_id in own if workflow_id > (after or ""))[: max(limit, 0)]
-        return [listed for workflow_id in page if (listed := _listed(own[workflow_id])) is not None]
+        workflows = self._tenants.get(tenant, {})
+        page = sorted(workflow_id for workflow_id in workflows if workflow_id > (after or ""))[: max(limit, 0)]
+        return [listed for workflow_id in page if (listed := _listed(workflows[workflow_id])) is not None]
 
     async def count(self) -> int:
         return sum(map(len, self._tenants.values()))
@@ -114,7 +114,7 @@ class MemorySigningKeys(MemoryPort):
 
 
 class MemoryStore(Store):
-    """Same promises as a store on disk for as long as the object lives; it may be closed and opened again."""
+    """A store with the guarantees of a store on disk while the object exists. It can be closed and opened again."""
 
     def __init__(self) -> None:
         self._state = OpenState()

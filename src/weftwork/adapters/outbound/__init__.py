@@ -1,1 +1,1 @@
-"""Outbound requests: the guarded client, its guard and its resolver."""
+"""Outbound requests: the client, its address guard and its resolver."""

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from weftwork.adapters.outbound.exchange import HttpExchange
 
 MAX_CONCURRENT_REQUESTS: Final = 256
-"""Requests that are out at the same time; others wait, within their time."""
+"""Requests in progress at the same time. Other requests wait, and the wait counts toward their timeout."""
 
 
 class GuardedClient:
-    """out-06 (RFC 0076): requests within their caps, straight to what was judged, by no proxy."""
+    """out-06 (RFC 0076): sends requests directly to checked addresses, without a proxy, and limits time and size."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class GuardedClient:
         self._closed = False
 
     def with_resolver(self, resolver: Resolver) -> "GuardedClient":
-        """A client of the same limits that looks names up there."""
+        """A client with the same policy and limits that uses another resolver."""
         return GuardedClient(self._policy, self._limits, resolver, agent=self._agent)
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
-        """Raises FetchRefused or FetchFailed."""
+        """Send a request and follow its redirects, if it allows them. Raises FetchRefused or FetchFailed."""
         if self._closed:
-            raise FetchFailed("The host is closing.", False)
+            raise FetchFailed("The host is shutting down.", False)
         try:
             first = check_request(request.url, request.method, request.headers, request.content, self._policy)
         except OutboundRefused as refused:
@@ -57,30 +57,30 @@ class GuardedClient:
             async with asyncio.timeout(limit / 1000), self._semaphore:
                 return await self._follow(request, first, progress)
         except TimeoutError:
-            raise FetchFailed(f"There was no whole answer within {limit} ms.", progress.sent) from None
+            raise FetchFailed(f"There was no complete response within {limit} ms.", progress.sent) from None
 
     async def _follow(
         self, request: OutboundRequest, first: CheckedRequest, progress: SendProgress
     ) -> OutboundResponse:
         exchange = await self._get_exchange()
-        most = _effective_limit(request.max_bytes, self._limits.max_bytes)
-        sent = first
+        max_bytes = _effective_limit(request.max_bytes, self._limits.max_bytes)
+        current = first
         for _ in range(MAX_REDIRECTS + 1):
-            answer = await exchange.send(sent, most, progress)
-            following = self._redirect(sent, answer) if request.redirects else None
-            if following is None:
-                return OutboundResponse(answer.status, answer.headers, answer.content, sent.target.url)
-            sent = following
+            response = await exchange.send(current, max_bytes, progress)
+            redirected = self._redirect(current, response) if request.redirects else None
+            if redirected is None:
+                return OutboundResponse(response.status, response.headers, response.content, current.target.url)
+            current = redirected
         raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", progress.sent)
 
-    def _redirect(self, sent: CheckedRequest, answer: RawResponse) -> CheckedRequest | None:
+    def _redirect(self, sent: CheckedRequest, response: RawResponse) -> CheckedRequest | None:
         try:
-            return follow_redirect(sent, answer.status, answer.location, self._policy)
+            return follow_redirect(sent, response.status, response.location, self._policy)
         except OutboundRefused as refused:
             raise FetchRefused(refused.blocked, str(refused)) from None
 
     async def _get_exchange(self) -> "HttpExchange":
-        """Most hosts never send anything, so what it takes is loaded with the first request, beside the loop."""
+        """Load httpcore2 and the certificates with the first request, in a thread: many hosts never send a request."""
         async with self._loading:
             if self._exchange is None:
                 self._exchange = await asyncio.to_thread(_new_exchange, self._guard, self._agent)
@@ -94,10 +94,10 @@ class GuardedClient:
 def _new_exchange(guard: AddressGuard, agent: str) -> "HttpExchange":
     from weftwork.adapters.outbound.exchange import HttpExchange
 
-    # At its level of detail the library would log headers.
+    # With its debug messages the library would log headers.
     logging.getLogger("httpcore2").setLevel(logging.WARNING)
     return HttpExchange(guard, agent)
 
 
-def _effective_limit(given: int, most: int) -> int:
-    return min(given, most) if given > 0 else most
+def _effective_limit(requested: int, maximum: int) -> int:
+    return min(requested, maximum) if requested > 0 else maximum

@@ -1,9 +1,9 @@
-"""One request and its answer, on a connection of its own. The only module that knows httpcore2; loaded when needed.
+"""One request and its response, on its own connection. The only module that uses httpcore2; loaded when needed.
 
-No connection is used twice. A kept one may be closed by the other side just when the next request is on its way, and
-the host could not tell whether that request arrived; it would also outlive the check of the address that it leads to.
+Connections are not reused. The server may close a kept connection while the next request is being sent, and the host
+could then not know whether the request arrived. A kept connection would also outlive the check of its address.
 
-The body of an answer is decoded as it arrives, and reading stops at the cap.
+The body of a response is decoded as it arrives, and reading stops at the size limit.
 """
 
 import ssl
@@ -21,18 +21,18 @@ from weftwork.ports.outbound import FetchFailed, FetchRefused
 from weftwork.protocol.net.outbound import CheckedRequest
 
 CONNECT_SECONDS: Final = 3.0
-"""For one of several addresses; the last one has all the time that is left."""
+"""Timeout for one of several addresses. The last address may use all the time that remains."""
 MAX_ADDRESSES_TRIED: Final = 4
 
 _DECODE_STEP_BYTES: Final = 262_144
-"""Bytes decoded in one go, so that a small piece cannot become a large one."""
+"""Maximum bytes decoded at a time, so that a small compressed chunk cannot become a large one in memory."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
-"""So the parser calls an answer with the status 101, which nobody asked for."""
+"""Part of the parser's error message for a response with status 101, which the host never requests."""
 
 
 class InvalidBody(Exception):
-    """A body that is too large or cannot be decoded; the message is ours."""
+    """A body is too large or cannot be decoded. The message contains nothing from the server."""
 
 
 _FAILURES: Final = (
@@ -46,87 +46,87 @@ _FAILURES: Final = (
 
 
 class HttpExchange:
-    """Sends requests; the certificates to trust are those of the system, read once."""
+    """Sends requests. It trusts the certificates of the system, which are read once."""
 
     def __init__(self, guard: AddressGuard, agent: str) -> None:
         self._guard = guard
         self._agent = agent
         self._tls = ssl.create_default_context()
 
-    async def send(self, outgoing: CheckedRequest, most: int, progress: SendProgress) -> RawResponse:
-        """Raises FetchRefused or FetchFailed."""
+    async def send(self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress) -> RawResponse:
+        """Raises FetchRefused or FetchFailed. Sets `progress.sent` when the request may have reached the server."""
         target = outgoing.target
-        place = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
-        request = httpcore2.Request(outgoing.method, place, headers=self._headers(outgoing), content=outgoing.content)
+        url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+        request = httpcore2.Request(outgoing.method, url, headers=self._headers(outgoing), content=outgoing.content)
         network = _PinnedBackend(self._guard, progress)
-        connection = httpcore2.AsyncHTTPConnection(place.origin, self._tls, network_backend=network)
+        connection = httpcore2.AsyncHTTPConnection(url.origin, self._tls, network_backend=network)
         try:
             response = await connection.handle_async_request(request)
-            return await _read_response(response, outgoing.method, most)
+            return await _read_response(response, outgoing.method, max_bytes)
         except httpcore2.RemoteProtocolError as failure:
             if _UPGRADE_ERROR in str(failure):
-                raise FetchRefused("upgrade", "The other side wanted to upgrade the connection.") from None
+                raise FetchRefused("upgrade", "The server tried to upgrade the connection.") from None
             raise FetchFailed(_failure_message(failure), progress.sent) from None
         except _FAILURES as failure:
             raise FetchFailed(_failure_message(failure), progress.sent) from None
         finally:
             await connection.aclose()
-            # A handshake that was broken off belongs to no connection yet.
+            # After a handshake that failed, httpcore2 does not own the stream yet and does not close it.
             await network.close()
 
     def _headers(self, outgoing: CheckedRequest) -> list[tuple[str, str]]:
-        given = {name.lower() for name, _ in outgoing.headers}
-        common = [("User-Agent", self._agent), ("Accept", "*/*")]
-        found = [("Host", outgoing.target.authority), *(each for each in common if each[0].lower() not in given)]
-        found += [*outgoing.headers, ("Accept-Encoding", "gzip"), ("Connection", "close")]
+        names = {name.lower() for name, _ in outgoing.headers}
+        defaults = [("User-Agent", self._agent), ("Accept", "*/*")]
+        headers = [("Host", outgoing.target.authority), *(each for each in defaults if each[0].lower() not in names)]
+        headers += [*outgoing.headers, ("Accept-Encoding", "gzip"), ("Connection", "close")]
         if outgoing.content or outgoing.method in ("POST", "PUT", "PATCH"):
-            found.append(("Content-Length", str(len(outgoing.content))))
-        return found
+            headers.append(("Content-Length", str(len(outgoing.content))))
+        return headers
 
 
-async def _read_response(response: httpcore2.Response, method: str, most: int) -> RawResponse:
+async def _read_response(response: httpcore2.Response, method: str, max_bytes: int) -> RawResponse:
     headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
-    answer = RawResponse(response.status, headers)
+    raw = RawResponse(response.status, headers)
     if method == "HEAD":
-        return answer
-    encoding = answer.header("content-encoding") or ""
+        return raw
+    encoding = raw.header("content-encoding") or ""
     async with aclosing(response.aiter_stream()) as chunks:
-        return msgspec.structs.replace(answer, content=await read_body(chunks, encoding, most))
+        return msgspec.structs.replace(raw, content=await read_body(chunks, encoding, max_bytes))
 
 
 def _failure_message(failure: BaseException) -> str:
     if isinstance(failure, Unreachable | InvalidBody):
         return str(failure)
     if isinstance(failure.__cause__, ssl.SSLError):
-        return "The other side speaks no TLS, or its certificate is not good for the host."
+        return "The TLS handshake failed: the server has no TLS, or its certificate is not valid for this name."
     if isinstance(failure, httpcore2.ConnectError | httpcore2.ConnectTimeout):
-        return "No connection could be made."
+        return "The connection could not be established."
     if isinstance(failure, httpcore2.ProtocolError):
-        return "The other side does not speak HTTP, or closed the connection."
-    return "The connection broke."
+        return "The server sent an invalid or incomplete HTTP response."
+    return "The connection was lost."
 
 
-async def read_body(chunks: AsyncIterator[bytes], encoding: str, most: int) -> bytes:
-    """The decoded body; the cap holds for what is kept, so a bomb stops at it. Raises InvalidBody."""
-    kind = encoding.strip().lower()
-    if kind not in ("", "identity", "gzip", "x-gzip"):
-        raise InvalidBody("The answer has an encoding that is not read here.")
-    unpack = _GzipDecoder() if kind.endswith("gzip") else None
-    kept = bytearray()
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> bytes:
+    """The decoded body. The limit counts decoded bytes, so a decompression bomb stops there. Raises InvalidBody."""
+    coding = encoding.strip().lower()
+    if coding not in ("", "identity", "gzip", "x-gzip"):
+        raise InvalidBody("The response has a Content-Encoding other than gzip, which is not supported.")
+    decoder = _GzipDecoder() if coding.endswith("gzip") else None
+    body = bytearray()
     async for chunk in chunks:
-        if unpack is None:
-            kept += chunk
+        if decoder is None:
+            body += chunk
         else:
-            unpack.decompress_into(kept, chunk, most)
-        if len(kept) > most:
-            raise InvalidBody(f"The answer is larger than {most} bytes.")
-    if unpack is not None and not unpack.is_complete:
-        raise InvalidBody("The answer is not whole.")
-    return bytes(kept)
+            decoder.decompress_into(body, chunk, max_bytes)
+        if len(body) > max_bytes:
+            raise InvalidBody(f"The response is larger than {max_bytes} bytes.")
+    if decoder is not None and not decoder.is_complete:
+        raise InvalidBody("The gzip data of the response is incomplete.")
+    return bytes(body)
 
 
 class _GzipDecoder:
-    """One or more members, one after the other."""
+    """Decodes a sequence of gzip members (RFC 1952, section 2.2)."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(_GZIP_WBITS)
@@ -136,20 +136,21 @@ class _GzipDecoder:
     def is_complete(self) -> bool:
         return not self._started or self._member.eof
 
-    def decompress_into(self, kept: bytearray, data: bytes, most: int) -> None:
+    def decompress_into(self, body: bytearray, data: bytes, max_bytes: int) -> None:
+        """Append the decoded data to the body. Stops when the body exceeds `max_bytes`. Raises InvalidBody."""
         try:
-            while data and len(kept) <= most:
+            while data and len(body) <= max_bytes:
                 if self._member.eof:
                     self._member = zlib.decompressobj(_GZIP_WBITS)
                 self._started = True
-                kept += self._member.decompress(data, _DECODE_STEP_BYTES)
+                body += self._member.decompress(data, _DECODE_STEP_BYTES)
                 data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
         except zlib.error:
-            raise InvalidBody("The answer is not what its encoding says.") from None
+            raise InvalidBody("The response is not valid gzip data, as its Content-Encoding says.") from None
 
 
 class _PinnedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the very address that was judged, and looks again at what it is connected to."""
+    """Connects only to addresses that the guard has checked, and checks the peer address after connecting."""
 
     def __init__(self, guard: AddressGuard, progress: SendProgress) -> None:
         self._guard = guard
@@ -165,19 +166,19 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        tried = (await self._guard.resolve(host, port))[:MAX_ADDRESSES_TRIED]
-        for number, address in enumerate(tried, 1):
-            last = number == len(tried)
+        addresses = (await self._guard.resolve(host, port))[:MAX_ADDRESSES_TRIED]
+        for number, address in enumerate(addresses, 1):
+            is_last = number == len(addresses)
             try:
-                stream = await self._tcp.connect_tcp(str(address), port, None if last else CONNECT_SECONDS)
+                stream = await self._tcp.connect_tcp(str(address), port, None if is_last else CONNECT_SECONDS)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                if last:
+                if is_last:
                     raise
                 continue
             self._stream = stream
             self._guard.check_peer(address, str(stream.get_extra_info("server_addr")[0]))
             return _ProgressStream(stream, self._progress)
-        raise Unreachable("The name of the host has no address.")
+        raise Unreachable("The host name has no address.")
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None
@@ -190,7 +191,7 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
 
 
 class _ProgressStream(httpcore2.AsyncNetworkStream):
-    """Notes when the first byte of the request is handed over; a TLS handshake is none."""
+    """Sets `progress.sent` with the first write of the request. Bytes of a TLS handshake do not count."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream, progress: SendProgress) -> None:
         self._stream = stream

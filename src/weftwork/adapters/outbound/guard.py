@@ -9,17 +9,17 @@ from weftwork.ports.outbound import FetchRefused
 from weftwork.protocol.net.address import Address, is_allowed, parse_address, unmap_ipv4
 
 NOT_PUBLIC: Final = "The target is not a public address."
-"""For every address that is refused: an answer that told them apart would draw a map of the inside."""
+"""The same message for every refused address, so that responses do not reveal the internal network."""
 
 
 class Unreachable(Exception):
-    """There is nothing to connect to; the message is ours."""
+    """A name has no address to connect to. The message contains nothing from a name server."""
 
 
 class AddressGuard:
-    """out-05 (RFC 0076): judges addresses, all that a name has.
+    """out-05 (RFC 0076): checks every address of a name before a connection.
 
-    With `private`, those of private networks and of this machine are allowed too.
+    With `private`, addresses of private networks and of this machine are allowed as well.
     """
 
     def __init__(
@@ -30,18 +30,18 @@ class AddressGuard:
         self._is_allowed = judge
 
     async def resolve(self, host: str, port: int) -> list[Address]:
-        """The addresses of a name, all of them allowed. Raises FetchRefused if a single one is not, or Unreachable."""
+        """The addresses of a name. Raises FetchRefused if one of them is not allowed, or Unreachable."""
         try:
             texts = await self._resolver.resolve(host, port)
         except (OSError, UnicodeError):
-            raise Unreachable("The name of the host could not be resolved.") from None
-        found = list(dict.fromkeys(self.check(text) for text in texts))
-        if not found:
-            raise Unreachable("The name of the host has no address.")
-        return found
+            raise Unreachable("The host name could not be resolved.") from None
+        addresses = list(dict.fromkeys(self.check(text) for text in texts))
+        if not addresses:
+            raise Unreachable("The host name has no address.")
+        return addresses
 
     def check(self, text: str) -> Address:
-        """The address, if it is allowed and not one of this machine. Raises FetchRefused."""
+        """The parsed address. Raises FetchRefused if it is not allowed or, without `private`, is of this machine."""
         try:
             address = unmap_ipv4(parse_address(text))
         except ValueError:
@@ -51,13 +51,16 @@ class AddressGuard:
         return address
 
     def check_peer(self, pinned: Address, peer: str) -> None:
-        """The other end of a connection is what was connected to, and still allowed. Raises FetchRefused."""
+        """Raise FetchRefused if a connection has another peer than the checked address."""
         if self.check(peer) != pinned:
             raise FetchRefused("ssrf", NOT_PUBLIC)
 
 
 def is_own_address(address: Address) -> bool:
-    """Whether this machine has the address: it would then send from there to there. No packet leaves."""
+    """Whether the address belongs to this machine.
+
+    Then the kernel would also select it as the source address. Connecting a UDP socket sends no packet.
+    """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

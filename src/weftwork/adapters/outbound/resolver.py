@@ -1,4 +1,4 @@
-"""Names to addresses, by the system: its hosts file, its name servers, and its reading of numbers."""
+"""Resolves host names with getaddrinfo of the system: hosts file, name servers, and numeric addresses."""
 
 import asyncio
 import socket
@@ -6,11 +6,11 @@ import threading
 from typing import Any, Final, Protocol
 
 MAX_CONCURRENT_LOOKUPS: Final = 16
-"""Names looked up at once. The event loop's own threads are fewer, and one slow name server would take them all."""
+"""Concurrent lookups, in their own threads: a slow name server could block all threads of the loop's executor."""
 
 
 class Resolver(Protocol):
-    """Gives the addresses of a name, as text. Raises OSError."""
+    """Returns the addresses of a name, as text. Raises OSError or UnicodeError."""
 
     async def resolve(self, host: str, port: int) -> list[str]: ...
 
@@ -18,7 +18,7 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """Asks the system, in threads that the end of the process does not wait for: a lookup may hang for a minute."""
+    """Calls getaddrinfo in daemon threads. A lookup may hang for a minute, and the process must not wait for it."""
 
     def __init__(self) -> None:
         self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOKUPS)
@@ -26,36 +26,36 @@ class SystemResolver:
     async def resolve(self, host: str, port: int) -> list[str]:
         await self._semaphore.acquire()
         loop = asyncio.get_running_loop()
-        found: asyncio.Future[list[str]] = loop.create_future()
+        addresses: asyncio.Future[list[str]] = loop.create_future()
 
         def work() -> None:
-            """A place is free again when the thread is, not when nobody waits for it any more."""
+            # The semaphore is released when the thread ends, even if the caller was cancelled before.
             result: list[str] | OSError | UnicodeError
             try:
                 result = _look_up(host, port)
             except (OSError, UnicodeError) as error:
                 result = error
             try:
-                loop.call_soon_threadsafe(self._settle, found, result)
+                loop.call_soon_threadsafe(self._settle, addresses, result)
             except RuntimeError:
-                # The loop has ended, and whoever waited with it.
+                # The event loop is closed.
                 return
 
         threading.Thread(target=work, name="weftwork-resolver", daemon=True).start()
-        return await found
+        return await addresses
 
-    def _settle(self, found: "asyncio.Future[list[str]]", result: Any) -> None:
+    def _settle(self, addresses: "asyncio.Future[list[str]]", result: Any) -> None:
         self._semaphore.release()
-        if found.done():
+        if addresses.done():
             return
         if isinstance(result, Exception):
-            found.set_exception(result)
+            addresses.set_exception(result)
         else:
-            found.set_result(result)
+            addresses.set_result(result)
 
     def close(self) -> None: ...
 
 
 def _look_up(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return [str(place[0]) for _, _, _, _, place in found]
+    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(address[0]) for _, _, _, _, address in rows]

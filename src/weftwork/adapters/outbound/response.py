@@ -1,4 +1,4 @@
-"""How far a request got, and what came back from one target."""
+"""The progress of an outbound request, and the response of one target."""
 
 import msgspec
 
@@ -6,13 +6,13 @@ from weftwork.protocol.net.outbound import Headers
 
 
 class SendProgress(msgspec.Struct):
-    """Whether anything of a request, with its redirects, was handed to the network."""
+    """Whether any byte of a request, or of the requests of its redirects, was sent."""
 
     sent: bool = False
 
 
 class RawResponse(msgspec.Struct, frozen=True):
-    """What one target answered; the content is decoded."""
+    """The response of one target, with its content decoded."""
 
     status: int
     headers: Headers
@@ -23,8 +23,8 @@ class RawResponse(msgspec.Struct, frozen=True):
 
     @property
     def location(self) -> str | None:
-        """Where a redirect leads, as text: bytes beyond ASCII are UTF-8 there, if they are anything."""
-        found = self.header("location")
-        if found is None or found.isascii():
-            return found
-        return found.encode("latin-1").decode("utf-8", "replace")
+        """The Location header as text. Servers that send bytes outside ASCII use UTF-8."""
+        value = self.header("location")
+        if value is None or value.isascii():
+            return value
+        return value.encode("latin-1").decode("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""Every storage port on one SQLite file."""
+"""The storage ports on one SQLite file."""

@@ -40,9 +40,9 @@ def _add(
     assets: tuple[str, ...] = (),
 ) -> AddResult | SlotTaken:
     check_record(run, record)
-    known = idempotency.find_recorded(connection, record) if record is not None else None
-    if known is not None:
-        return known
+    taken = idempotency.find_recorded(connection, record) if record is not None else None
+    if taken is not None:
+        return taken
     run_no = existing_run_number(connection, run)
     if run_no is None:
         return "absent"
@@ -61,8 +61,8 @@ def _add(
 def _find(connection: SqliteConnection, run: RunKey, annotation_id: str) -> Annotation | None:
     with snapshot(connection):
         run_no = existing_run_number(connection, run)
-        found = connection.execute(FIND_ANNOTATION, (run_no, annotation_id)).fetchall()
-    return Annotation(*found[0][1:]) if found else None
+        rows = connection.execute(FIND_ANNOTATION, (run_no, annotation_id)).fetchall()
+    return Annotation(*rows[0][1:]) if rows else None
 
 
 def _page(
@@ -74,24 +74,24 @@ def _page(
             return None
         start = 0
         if after is not None:
-            found = connection.execute(FIND_ANNOTATION, (run_no, after)).fetchall()
-            if not found:
+            cursor = connection.execute(FIND_ANNOTATION, (run_no, after)).fetchall()
+            if not cursor:
                 return AnnotationPage((), False)
-            start = found[0][0]
+            start = cursor[0][0]
         limit = max(limit, 1)
-        taken: list[Annotation] = []
+        page: list[Annotation] = []
         more = False
         rows: Any = connection.execute(ANNOTATIONS_PAGE, (run_no, start, limit + 1))
         try:
             for row in rows:
-                if len(taken) == limit or (taken and budget <= 0):
+                if len(page) == limit or (page and budget <= 0):
                     more = True
                     break
-                taken.append(Annotation(*row))
+                page.append(Annotation(*row))
                 budget -= len(row[1])
         finally:
             rows.close()
-    return AnnotationPage(tuple(taken), more)
+    return AnnotationPage(tuple(page), more)
 
 
 def _locate(connection: SqliteConnection, run: RunKey, event_id: str, within: int) -> int | None:
@@ -101,8 +101,8 @@ def _locate(connection: SqliteConnection, run: RunKey, event_id: str, within: in
             return None
         first = run_no << SEQUENCE_BITS
         within = min(max(within, 0), 1 << SEQUENCE_BITS)
-        found = connection.execute(LOCATE_EVENT, (first, first + within, event_id)).fetchall()
-    return found[0][0] if found else None
+        rows = connection.execute(LOCATE_EVENT, (first, first + within, event_id)).fetchall()
+    return rows[0][0] if rows else None
 
 
 class SqliteAnnotations(SqlitePort):

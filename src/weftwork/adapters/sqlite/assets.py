@@ -1,4 +1,4 @@
-"""The assets port on the SQLite file, and the references that runs have to assets."""
+"""The assets port on the SQLite file, and the references from runs to assets."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ASSETS_PAGE = """
     SELECT asset_no, refs, partition, sha256, key, size, media_type, created_at, held_until FROM assets
     WHERE partition = ? AND asset_no < ? ORDER BY asset_no DESC LIMIT ?
 """
-# Both columns of the order are of the index, so that one row is read.
+# Both columns of ORDER BY are in the index, so only one row is read.
 NEWEST_NOT_AFTER = """
     SELECT asset_no FROM assets WHERE partition = ? AND created_at <= ? ORDER BY created_at DESC, asset_no DESC LIMIT 1
 """
@@ -38,7 +38,7 @@ UNREFERENCED_USAGE = "SELECT count(*), ifnull(sum(size), 0) FROM assets WHERE re
 UNREFERENCED = "SELECT asset_no, key, size FROM assets WHERE refs = 0 AND held_until <= ? ORDER BY held_until LIMIT ?"
 _DELETE_ASSET = "DELETE FROM assets WHERE asset_no = ?"
 _INSERT_TOMBSTONE = "INSERT INTO doomed_blobs (key) VALUES (?)"
-# `doom_no > 0` is all of them, the oldest first.
+# `doom_no > 0` matches all rows. They are read in the order of the primary key, so the oldest comes first.
 TOMBSTONES = "SELECT key FROM doomed_blobs WHERE doom_no > 0 ORDER BY doom_no LIMIT ?"
 _DELETE_TOMBSTONE = "DELETE FROM doomed_blobs WHERE key = ?"
 IS_KNOWN_KEY = "SELECT 1 FROM assets WHERE key = ? UNION ALL SELECT 1 FROM doomed_blobs WHERE key = ?"
@@ -51,15 +51,17 @@ _MAX_ASSET_NO = 2**63 - 1
 
 
 def add_references(connection: SqliteConnection, run_no: int, partition: str, digests: tuple[str, ...]) -> None:
-    """media-20 (RFC 0055 C): in the commit that names them, the run refers to those of these assets that its partition
-    has, once to each."""
+    """media-20 (RFC 0055 C): add a reference from the run to each of these assets that its partition has.
+
+    Called in the commit that mentions the assets. A second reference to the same asset has no effect.
+    """
     connection.executemany(ADD_REFERENCE, [(run_no, partition, sha256) for sha256 in digests])
 
 
 def _add(connection: SqliteConnection, asset: StoredAsset, quota: int) -> StoredAsset | QuotaReached:
-    known = _hold(connection, asset.partition, asset.sha256, asset.held_until)
-    if known is not None:
-        return known
+    existing = _hold(connection, asset.partition, asset.sha256, asset.held_until)
+    if existing is not None:
+        return existing
     if quota:
         used = _usage(connection, asset.partition).size
         if used + asset.size > quota:
@@ -69,27 +71,27 @@ def _add(connection: SqliteConnection, asset: StoredAsset, quota: int) -> Stored
 
 
 def _hold(connection: SqliteConnection, partition: str, sha256: str, until: int) -> StoredAsset | None:
-    known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
-    if not known:
+    rows = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
+    if not rows:
         return None
-    asset = _found_asset(known[0]).asset
+    asset = _asset_entry(rows[0]).asset
     if until <= asset.held_until:
         return asset
-    connection.execute(_HOLD, (until, known[0][0]))
+    connection.execute(_HOLD, (until, rows[0][0]))
     return replace(asset, held_until=until)
 
 
 def _rekey(connection: SqliteConnection, partition: str, sha256: str, key: str) -> StoredAsset | None:
-    known = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
-    if not known:
+    rows = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
+    if not rows:
         return None
-    connection.execute(_REKEY, (key, known[0][0]))
-    return replace(_found_asset(known[0]).asset, key=key)
+    connection.execute(_REKEY, (key, rows[0][0]))
+    return replace(_asset_entry(rows[0]).asset, key=key)
 
 
 def _find(connection: SqliteConnection, partition: str, sha256: str) -> AssetEntry | None:
-    found = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
-    return _found_asset(found[0]) if found else None
+    rows = connection.execute(FIND_ASSET, (partition, sha256)).fetchall()
+    return _asset_entry(rows[0]) if rows else None
 
 
 def _page(connection: SqliteConnection, partition: str, query: AssetQuery) -> list[AssetEntry]:
@@ -103,22 +105,22 @@ def _page(connection: SqliteConnection, partition: str, query: AssetQuery) -> li
             if run_no is None:
                 return []
             rows = connection.execute(RUN_ASSETS_PAGE, (run_no, before, limit)).fetchall()
-    return [_found_asset(row) for row in rows]
+    return [_asset_entry(row) for row in rows]
 
 
 def _page_start(connection: SqliteConnection, partition: str, after: AssetCursor) -> int:
-    """All that comes after that place has a smaller number than this."""
-    last = connection.execute(FIND_ASSET, (partition, after.sha256)).fetchall()
-    # The same bytes may have gone and come again, which is another place.
-    if last and _found_asset(last[0]).asset.cursor == after:
-        return last[0][0]
-    left = connection.execute(NEWEST_NOT_AFTER, (partition, after.created_at)).fetchall()
-    return left[0][0] + 1 if left else 0
+    """The asset number below which all assets after the cursor are, even if the asset of the cursor was deleted."""
+    rows = connection.execute(FIND_ASSET, (partition, after.sha256)).fetchall()
+    # The same bytes may have been deleted and stored again; then the new asset is at another position.
+    if rows and _asset_entry(rows[0]).asset.cursor == after:
+        return rows[0][0]
+    rows = connection.execute(NEWEST_NOT_AFTER, (partition, after.created_at)).fetchall()
+    return rows[0][0] + 1 if rows else 0
 
 
 def _usage(connection: SqliteConnection, partition: str) -> AssetUsage:
-    found = connection.execute(_USAGE, (partition,)).fetchall()
-    return AssetUsage(*found[0]) if found else AssetUsage(0, 0)
+    rows = connection.execute(_USAGE, (partition,)).fetchall()
+    return AssetUsage(*rows[0]) if rows else AssetUsage(0, 0)
 
 
 def _unreferenced_usage(connection: SqliteConnection, now: int) -> AssetUsage:
@@ -130,10 +132,10 @@ def _unreferenced(connection: SqliteConnection, now: int, limit: int) -> list[tu
 
 
 def _tombstone_unreferenced(connection: SqliteConnection, now: int, limit: int) -> AssetUsage:
-    loose = _unreferenced(connection, now, limit)
-    connection.executemany(_INSERT_TOMBSTONE, [(key,) for _, key, _ in loose])
-    connection.executemany(_DELETE_ASSET, [(asset_no,) for asset_no, _, _ in loose])
-    return AssetUsage(len(loose), sum(size for _, _, size in loose))
+    unreferenced = _unreferenced(connection, now, limit)
+    connection.executemany(_INSERT_TOMBSTONE, [(key,) for _, key, _ in unreferenced])
+    connection.executemany(_DELETE_ASSET, [(asset_no,) for asset_no, _, _ in unreferenced])
+    return AssetUsage(len(unreferenced), sum(size for _, _, size in unreferenced))
 
 
 def _tombstones(connection: SqliteConnection, limit: int) -> list[str]:
@@ -145,12 +147,12 @@ def _clear_tombstones(connection: SqliteConnection, keys: tuple[str, ...]) -> No
 
 
 def _known_keys(connection: SqliteConnection, keys: tuple[str, ...]) -> set[str]:
-    # One view: a key goes from the one table to the other in one commit.
+    # A key moves from `assets` to `doomed_blobs` in one commit, so both must be read from the same commit.
     with snapshot(connection):
         return {key for key in keys if connection.execute(IS_KNOWN_KEY, (key, key)).fetchall()}
 
 
-def _found_asset(row: Any) -> AssetEntry:
+def _asset_entry(row: Any) -> AssetEntry:
     _, runs, *fields = row
     return AssetEntry(StoredAsset(*fields), runs)
 
@@ -159,10 +161,11 @@ class SqliteAssets(SqlitePort):
     """Implements ports.storage.assets.AssetIndex."""
 
     async def add(self, asset: StoredAsset, quota: int = 0) -> StoredAsset:
-        kept = await self._write(_add, asset, quota)
-        if isinstance(kept, QuotaReached):
-            raise kept
-        return kept
+        result = await self._write(_add, asset, quota)
+        if isinstance(result, QuotaReached):
+            # The job returns it: the writer would treat an exception as a failed write and roll the batch back.
+            raise result
+        return result
 
     hold = writes(_hold)
     rekey = writes(_rekey)
@@ -173,9 +176,9 @@ class SqliteAssets(SqlitePort):
     tombstones = reads(_tombstones)
 
     async def tombstone_unreferenced(self, now: int, limit: int) -> AssetUsage:
-        # Usually there is nothing to do, and then the writer is not needed.
-        loose = await self._read(_unreferenced, now, 1)
-        return await self._write(_tombstone_unreferenced, now, limit) if loose else AssetUsage(0, 0)
+        # Most of the time there is nothing to do, and then the call does not wait for the writer.
+        unreferenced = await self._read(_unreferenced, now, 1)
+        return await self._write(_tombstone_unreferenced, now, limit) if unreferenced else AssetUsage(0, 0)
 
     async def clear_tombstones(self, keys: list[str]) -> None:
         await self._write(_clear_tombstones, tuple(keys))

@@ -1,8 +1,8 @@
-"""The child runs port on one SQLite file, and the part of it that other transactions include.
+"""The child runs port on one SQLite file, and the functions that other transactions use.
 
-The table `kinship` says whose child a run is. `news` holds the result of a child that its parent has not acknowledged,
-`orders` the cancel request that a child has not followed: at most one of each per child, in the order in which the
-children were created. Messages are written in the same transaction as the event that causes them.
+The table `kinship` has the parent of each child run. `news` holds results of children that their parents have not
+acknowledged, `orders` holds cancel requests to children that have not ended: at most one of each per child, in the
+order in which the children were created. Messages are written in the same transaction as the event that causes them.
 """
 
 from typing import Final
@@ -32,13 +32,13 @@ def insert_child(connection: SqliteConnection, run_no: int, parent_no: int, part
 
 
 def list_children(connection: SqliteConnection, run: RunKey, after: str | None, limit: int) -> list[StoredRun]:
-    """ChildRuns.children; behind an unknown run there is nothing."""
+    """ChildRuns.children. The page after an unknown run is empty."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, RunKey(run.partition, after))
         if number is None:
             return []
-        found = connection.execute(CHILDREN, (number, run.partition, run.run_id, max(limit, 0))).fetchall()
-        return list(find_by_number(connection, run.partition, [row[0] for row in found]))
+        rows = connection.execute(CHILDREN, (number, run.partition, run.run_id, max(limit, 0))).fetchall()
+        return list(find_by_number(connection, run.partition, [row[0] for row in rows]))
 
 
 def count_descendants(connection: SqliteConnection, run: RunKey) -> int:
@@ -64,27 +64,28 @@ RESULTS_PAGE = """
 """
 
 
-def put_result(connection: SqliteConnection, run_no: int, told: ChildResult) -> None:
-    """Replace the pending result of a child. Does nothing if its parent is gone or has ended."""
-    connection.execute(_PUT_RESULT, (told.node_id, told.key, told.sequence, told.status, told.outcome, run_no))
+def put_result(connection: SqliteConnection, run_no: int, result: ChildResult) -> None:
+    """Replace the pending result of a child. Does nothing if its parent was deleted or has ended."""
+    values = (result.node_id, result.key, result.sequence, result.status, result.outcome, run_no)
+    connection.execute(_PUT_RESULT, values)
 
 
 def has_pending_result(connection: SqliteConnection, run_no: int) -> bool:
-    """Whether the parent has still to acknowledge a result of this child."""
+    """Whether the parent has not acknowledged a result of this child yet."""
     return bool(connection.execute(_HAS_RESULT, (run_no,)).fetchall())
 
 
 def list_results(
     connection: SqliteConnection, after: PendingChildResult | None, limit: int
 ) -> list[PendingChildResult]:
-    """ChildRuns.child_results; behind an unknown child there is nothing."""
+    """ChildRuns.child_results. The page after an unknown child is empty."""
     with snapshot(connection):
         child = RunKey(after.parent.partition, after.result.child_run_id) if after is not None else None
         number = -1 if child is None else run_number(connection, child)
         if number is None:
             return []
-        found = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
-    return [PendingChildResult(RunKey(partition, parent), ChildResult(*told)) for partition, parent, *told in found]
+        rows = connection.execute(RESULTS_PAGE, (number, max(limit, 0))).fetchall()
+    return [PendingChildResult(RunKey(partition, parent), ChildResult(*result)) for partition, parent, *result in rows]
 
 
 def acknowledge_results(connection: SqliteConnection, heard: tuple[PendingChildResult, ...]) -> None:
@@ -112,17 +113,17 @@ CANCEL_REQUESTS_PAGE = """
 
 
 def put_cancel_requests(
-    connection: SqliteConnection, run: RunKey, run_no: int, orders: tuple[CancelRequest, ...]
+    connection: SqliteConnection, run: RunKey, run_no: int, requests: tuple[CancelRequest, ...]
 ) -> None:
-    """Request the end of these children of a run, except those that have ended."""
-    values = [(run.run_id, each.reason, run_no, run.partition, each.child_run_id) for each in orders]
+    """Write cancel requests to these children of a run, except those that have ended."""
+    values = [(run.run_id, each.reason, run_no, run.partition, each.child_run_id) for each in requests]
     connection.executemany(_PUT_CANCEL_REQUEST, values)
 
 
-def put_cascade(connection: SqliteConnection, run: RunKey, run_no: int, given: CascadeCancel) -> None:
-    """Request the end of all children of a run that the cascade covers."""
-    statement = CASCADE_TO_AWAITED if given.awaited_only else CASCADE_TO_CHILDREN
-    connection.execute(statement, (run.run_id, given.reason, run_no))
+def put_cascade(connection: SqliteConnection, run: RunKey, run_no: int, cascade: CascadeCancel) -> None:
+    """Write a cancel request to every child of a run that the cascade covers."""
+    statement = CASCADE_TO_AWAITED if cascade.awaited_only else CASCADE_TO_CHILDREN
+    connection.execute(statement, (run.run_id, cascade.reason, run_no))
 
 
 def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
@@ -130,14 +131,14 @@ def delete_cancel_request(connection: SqliteConnection, run_no: int) -> None:
 
 
 def list_cancel_requests(connection: SqliteConnection, after: RunKey | None, limit: int) -> list[PendingCancelRequest]:
-    """ChildRuns.cancel_requests; behind an unknown child there is nothing."""
+    """ChildRuns.cancel_requests. The page after an unknown child is empty."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
         if number is None:
             return []
-        found = connection.execute(CANCEL_REQUESTS_PAGE, (number, max(limit, 0))).fetchall()
+        rows = connection.execute(CANCEL_REQUESTS_PAGE, (number, max(limit, 0))).fetchall()
     return [
-        PendingCancelRequest(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in found
+        PendingCancelRequest(RunKey(partition, run_id), parent, reason) for partition, run_id, parent, reason in rows
     ]
 
 

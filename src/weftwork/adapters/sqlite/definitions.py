@@ -42,8 +42,8 @@ def _put(connection: SqliteConnection, digest: str, document: bytes) -> None:
 
 
 def _get(connection: SqliteConnection, digest: str) -> bytes | None:
-    found = connection.execute(_GET, (digest,)).fetchall()
-    return found[0][0] if found else None
+    rows = connection.execute(_GET, (digest,)).fetchall()
+    return rows[0][0] if rows else None
 
 
 def _register(
@@ -57,9 +57,9 @@ def _register(
     if taken is not None:
         return taken
     new = registration
-    known = _find(connection, new.tenant, new.workflow_id, new.version)
-    if known is not None:
-        return VersionExists(known)
+    existing = _find(connection, new.tenant, new.workflow_id, new.version)
+    if existing is not None:
+        return VersionExists(existing)
     if connection.execute(_HAS_NTH_VERSION, (new.tenant, most - 1)).fetchall():
         return RegistrationLimitReached()
     _put(connection, new.digest, document)
@@ -74,10 +74,10 @@ def _find(
     connection: SqliteConnection, tenant: str, workflow_id: str, version: str | None = None
 ) -> WorkflowRegistration | None:
     if version is None:
-        found = connection.execute(_FIND_CURRENT, (tenant, workflow_id)).fetchall()
+        rows = connection.execute(_FIND_CURRENT, (tenant, workflow_id)).fetchall()
     else:
-        found = connection.execute(_FIND_VERSION, (tenant, workflow_id, version)).fetchall()
-    return WorkflowRegistration(*found[0]) if found else None
+        rows = connection.execute(_FIND_VERSION, (tenant, workflow_id, version)).fetchall()
+    return WorkflowRegistration(*rows[0]) if rows else None
 
 
 def _workflows(connection: SqliteConnection, tenant: str, after: str | None, limit: int) -> list[ListedWorkflow]:
@@ -87,9 +87,9 @@ def _workflows(connection: SqliteConnection, tenant: str, after: str | None, lim
         return [ListedWorkflow(each, _versions(connection, each)) for each in page]
 
 
-def _versions(connection: SqliteConnection, of: WorkflowRegistration) -> tuple[str, ...]:
-    found = connection.execute(_VERSIONS, (of.tenant, of.workflow_id, MAX_LISTED_VERSIONS)).fetchall()
-    return tuple(row[0] for row in found)
+def _versions(connection: SqliteConnection, workflow: WorkflowRegistration) -> tuple[str, ...]:
+    values = (workflow.tenant, workflow.workflow_id, MAX_LISTED_VERSIONS)
+    return tuple(row[0] for row in connection.execute(_VERSIONS, values).fetchall())
 
 
 def _count(connection: SqliteConnection) -> int:

@@ -17,7 +17,11 @@ _encode_header = msgspec.json.Encoder().encode
 
 
 class SqliteEventLog(SqlitePort):
-    """Implements ports.storage.event_log.EventLog. What a job needs is encoded and checked before it is queued."""
+    """Implements ports.storage.event_log.EventLog.
+
+    Batches are checked and headers encoded on the event loop, before the job is queued, so that the writer thread does
+    only the work that needs the database.
+    """
 
     def __init__(self, writer: SqliteWriter, readers: SqliteReaders, heads: RunHeadCache) -> None:
         super().__init__(writer, readers)
@@ -37,13 +41,13 @@ class SqliteEventLog(SqlitePort):
 
     async def append(self, run: RunKey, expected: int, batch: Batch) -> SlotTaken | None:
         check_batch(run, expected, batch)
-        brood = (
+        children = (
             tuple((each, _encode_header(each.header)) for each in batch.child_creates) if batch.child_creates else ()
         )
         fault_point("append.begin")
-        taken = await self._write(append_batch, self._heads, run, expected, batch, brood)
+        result = await self._write(append_batch, self._heads, run, expected, batch, children)
         fault_point("append.durable")
-        return taken
+        return result
 
     read = reads(read_events)
     read_run = reads(find_run)
@@ -51,5 +55,5 @@ class SqliteEventLog(SqlitePort):
     hidden_values = reads(read_hidden)
 
     async def check_ready(self) -> None:
-        # An empty transaction: it waits its turn, takes the lock, and mends a writer that had an outage.
+        # An empty transaction waits in the queue, takes the write lock, and reconnects a writer that had an outage.
         await self._write(lambda _connection: None)

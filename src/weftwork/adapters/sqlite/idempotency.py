@@ -1,4 +1,4 @@
-"""The idempotency records port on one SQLite file, and the part of it that other transactions include."""
+"""The idempotency records port on one SQLite file, and the functions that other transactions use."""
 
 from typing import Final
 
@@ -22,34 +22,34 @@ _SWEEP = """
 
 
 def find_recorded(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
-    """What is recorded in the slot, if it is taken and still counts."""
-    known = find_record(connection, record.partition, record.slot, record.expired_before)
-    return SlotTaken(known) if known is not None else None
+    """The record in the slot of this record, unless it has expired; None if the slot is free."""
+    existing = find_record(connection, record.partition, record.slot, record.expired_before)
+    return SlotTaken(existing) if existing is not None else None
 
 
 def put_record(connection: SqliteConnection, record: IdempotencyRecord) -> None:
-    """Fill a slot that is known to be free, or to hold a record that no longer counts."""
+    """Write a record to a slot that is free or has an expired record. The caller has checked this."""
     row = (record.partition, record.slot, record.fingerprint, record.outcome, record.created_at)
     connection.execute(_INSERT, row)
 
 
 def save_record(connection: SqliteConnection, record: IdempotencyRecord) -> SlotTaken | None:
-    """Fill the slot, unless it is taken."""
-    known = find_recorded(connection, record)
-    if known is None:
+    """Write a record, or return SlotTaken if the slot is taken."""
+    taken = find_recorded(connection, record)
+    if taken is None:
         put_record(connection, record)
-    return known
+    return taken
 
 
 def find_record(connection: SqliteConnection, partition: str, slot: str, not_before: int) -> IdempotencyRecord | None:
-    """The record of a slot, if it is not too old."""
-    found = connection.execute(_FIND, (partition, slot)).fetchall()
-    record = IdempotencyRecord(*found[0]) if found else None
+    """The record of a slot, if it was not created before `not_before`."""
+    rows = connection.execute(_FIND, (partition, slot)).fetchall()
+    record = IdempotencyRecord(*rows[0]) if rows else None
     return record if record is not None and record.created_at >= not_before else None
 
 
 def sweep_records(connection: SqliteConnection, created_before: int) -> int:
-    """Delete the oldest records, MAX_SWEEP at a time."""
+    """Delete up to MAX_SWEEP of the oldest records. Returns their number."""
     connection.execute(_SWEEP, (created_before, MAX_SWEEP))
     return connection.changes()
 

@@ -1,10 +1,12 @@
 """The open interrupts of all runs, in the order in which they were requested.
 
-A list without filters, or of one workflow, is a walk along an index. What other filters ask for stands in those
-indexes, too, and is looked at entry by entry inside SQLite; after MAX_CANDIDATES the page ends, short or even empty,
-and says `more`. The interrupts of one run are sorted instead: they are part of its state, which is read whole
-whenever the run is loaded. A cursor is a place in the order, so it outlives the interrupt that stood there. A run that
-has ended, or was deleted, has none, whatever stands here of it.
+A list without filters, or of one workflow, is an index scan. The indexes also contain the columns of the other filters,
+so SQLite checks these on the index entries. After MAX_CANDIDATES entries the page ends, even if it is short or empty,
+with `more` set. The interrupts of one run are sorted instead, which is cheap enough: they are part of the state of the
+run, and that is read completely whenever the run is loaded.
+
+A cursor is a position in the order, so it stays valid after its interrupt was resolved. Runs that have ended or were
+deleted are filtered out, because their rows in `open_interrupts` may still exist.
 """
 
 from functools import cache
@@ -19,10 +21,10 @@ from weftwork.protocol.run.projection import InterruptListing, StateRow
 
 MAX_CANDIDATES: Final = 10_000
 MAX_PAGE_BYTES: Final = 4_194_304
-"""A page ends with the row that reaches it."""
+"""A page ends with the row that reaches this size."""
 
 Position = tuple[Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)], str, str]
-"""Where an interrupt stands: when it was requested, its run, its id."""
+"""The position of an interrupt in the order: the time of its request, its run id, its own id."""
 
 _START_POSITION: Final[Position] = (-(2**63), "", "")
 _EMPTY_PAGE = InterruptPage((), None, False)
@@ -47,7 +49,7 @@ _decode_position = msgspec.json.Decoder(Position).decode
 
 @cache
 def last_candidate_query(where: str) -> str:
-    """Finds the place of the last entry that a filtered page looks at, if there are so many."""
+    """Selects the position of the last entry that a filtered page may look at, if there are that many entries."""
     return f"""
         SELECT {_POSITION} FROM open_interrupts o WHERE {where} AND ({_POSITION}) > (?, ?, ?)
         ORDER BY {_POSITION} LIMIT 1 OFFSET ?
@@ -56,7 +58,7 @@ def last_candidate_query(where: str) -> str:
 
 @cache
 def page_query(where: str, filters: tuple[str, ...] = (), bounded: bool = False) -> str:
-    """Finds a page: after a place, and not beyond another one if it is bounded."""
+    """Selects a page after one position and, if `bounded`, up to another one."""
     until = f"AND ({_POSITION}) <= (?, ?, ?)" if bounded else ""
     return f"""
         SELECT {_POSITION}, o.workflow_id, o.kind, o.node_id, o.due, s.value
@@ -69,12 +71,12 @@ def page_query(where: str, filters: tuple[str, ...] = (), bounded: bool = False)
 
 
 def set_open(connection: SqliteConnection, run_no: int, row: StateRow) -> None:
-    """List an interrupt of a run as its row says, or no longer."""
-    listed = row.listing
-    if listed is None:
+    """Insert, update or delete the entry of an interrupt, as its state row requires."""
+    listing = row.listing
+    if listing is None:
         connection.execute(_DELETE_OPEN, (row.name, run_no))
     else:
-        values = (row.name, listed.kind, listed.node_id, listed.requested_at, listed.due, run_no)
+        values = (row.name, listing.kind, listing.node_id, listing.requested_at, listing.due, run_no)
         connection.execute(_INSERT_OPEN, values)
 
 
@@ -85,48 +87,48 @@ def list_interrupts(connection: SqliteConnection, partition: str, query: Interru
             after = _decode_position(query.after)
         except ValueError:
             return _EMPTY_PAGE
-    where, named, filters, values = _plan_query(partition, query)
+    where, scope, filters, values = _plan_query(partition, query)
     with snapshot(connection):
         last: tuple[Any, ...] = ()
         if filters and where != IN_RUN:
-            found = connection.execute(last_candidate_query(where), (*named, *after, MAX_CANDIDATES - 1)).fetchall()
-            last = found[0] if found else ()
+            rows = connection.execute(last_candidate_query(where), (*scope, *after, MAX_CANDIDATES - 1)).fetchall()
+            last = rows[0] if rows else ()
         statement = page_query(where, filters, bool(last))
-        taken, more = _read_page(connection, statement, (*named, *after, *last, *values), max(query.limit, 1))
+        page, more = _read_page(connection, statement, (*scope, *after, *last, *values), max(query.limit, 1))
     if more:
-        last = (taken[-1].listed.requested_at, taken[-1].run_id, taken[-1].interrupt_id)
-    return InterruptPage(tuple(taken), _encode_position(last).decode() if last else None, bool(last))
+        last = (page[-1].listed.requested_at, page[-1].run_id, page[-1].interrupt_id)
+    return InterruptPage(tuple(page), _encode_position(last).decode() if last else None, bool(last))
 
 
 def _plan_query(partition: str, query: InterruptQuery) -> tuple[str, tuple[str, ...], tuple[str, ...], list[Any]]:
-    """Along what to walk, with its values, and what to look at on the way, with its values."""
-    where, named = IN_PARTITION, (partition,)
-    wanted: list[tuple[str, Any]] = [("o.node_id = ?", query.node_id), ("o.due < ?", query.due_before)]
+    """The condition that selects the index to scan, with its values, and the filters, with their values."""
+    where, scope = IN_PARTITION, (partition,)
+    optional: list[tuple[str, Any]] = [("o.node_id = ?", query.node_id), ("o.due < ?", query.due_before)]
     if query.run_id is not None:
-        where, named = IN_RUN, (partition, query.run_id)
-        wanted.append(("o.workflow_id = ?", query.workflow_id))
+        where, scope = IN_RUN, (partition, query.run_id)
+        optional.append(("o.workflow_id = ?", query.workflow_id))
     elif query.workflow_id is not None:
-        where, named = IN_WORKFLOW, (partition, query.workflow_id)
+        where, scope = IN_WORKFLOW, (partition, query.workflow_id)
     kinds = tuple(dict.fromkeys(query.kinds))
     filters = (f"o.kind IN ({', '.join('?' * len(kinds))})",) if kinds else ()
-    given = [(text, value) for text, value in wanted if value is not None]
-    return where, named, (*filters, *(text for text, _ in given)), [*kinds, *(value for _, value in given)]
+    used = [(text, value) for text, value in optional if value is not None]
+    return where, scope, (*filters, *(text for text, _ in used)), [*kinds, *(value for _, value in used)]
 
 
 def _read_page(
     connection: SqliteConnection, statement: str, values: tuple[Any, ...], limit: int
 ) -> tuple[list[OpenInterrupt], bool]:
-    """The interrupts of a page, and whether more of those that were asked for are there."""
-    taken: list[OpenInterrupt] = []
-    weight = 0
+    """The interrupts of a page, and whether more of them match."""
+    page: list[OpenInterrupt] = []
+    size = 0
     rows: Any = connection.execute(statement, (*values, limit + 1))
     try:
-        for requested_at, run_id, interrupt_id, workflow_id, kind, node_id, due, row in rows:
-            if len(taken) == limit or weight >= MAX_PAGE_BYTES:
-                return taken, True
-            listed = InterruptListing(kind, node_id, requested_at, due)
-            taken.append(OpenInterrupt(run_id, workflow_id, interrupt_id, listed, row))
-            weight += len(row)
+        for requested_at, run_id, interrupt_id, workflow_id, kind, node_id, due, value in rows:
+            if len(page) == limit or size >= MAX_PAGE_BYTES:
+                return page, True
+            listing = InterruptListing(kind, node_id, requested_at, due)
+            page.append(OpenInterrupt(run_id, workflow_id, interrupt_id, listing, value))
+            size += len(value)
     finally:
         rows.close()
-    return taken, False
+    return page, False

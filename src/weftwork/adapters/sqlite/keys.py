@@ -1,4 +1,4 @@
-"""The ports of API keys and of signing keys on the SQLite file."""
+"""The API key and signing key ports on the SQLite file."""
 
 import secrets
 
@@ -25,12 +25,12 @@ _ALL_KEYS = """
 """
 
 
-def _salt(connection: SqliteConnection, fresh: bytes) -> bytes:
-    found = connection.execute(_SALT).fetchall()
-    if found:
-        return found[0][0]
-    connection.execute(_INSERT_SALT, (fresh,))
-    return fresh
+def _salt(connection: SqliteConnection, new_salt: bytes) -> bytes:
+    rows = connection.execute(_SALT).fetchall()
+    if rows:
+        return rows[0][0]
+    connection.execute(_INSERT_SALT, (new_salt,))
+    return new_salt
 
 
 def _put_key(connection: SqliteConnection, row: ApiKeyRow) -> None:
@@ -39,10 +39,10 @@ def _put_key(connection: SqliteConnection, row: ApiKeyRow) -> None:
 
 
 def _all_keys(connection: SqliteConnection) -> list[ApiKeyRow]:
-    found = connection.execute(_ALL_KEYS).fetchall()
+    rows = connection.execute(_ALL_KEYS).fetchall()
     return [
         ApiKeyRow(key_id, digest, tenant, mode, msgspec.json.decode(scopes, type=tuple[str, ...]), *rest)
-        for key_id, digest, tenant, mode, scopes, *rest in found
+        for key_id, digest, tenant, mode, scopes, *rest in rows
     ]
 
 

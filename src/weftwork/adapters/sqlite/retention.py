@@ -1,11 +1,11 @@
 """The run retention port on one SQLite file.
 
-Theory. A run is found through its row in `runs` and in no other way; with that row gone, in one transaction
-with a tombstone in `deleted_runs`, none of it is visible. The rest may be millions of rows, and all writes share one
-writer, so it is deleted in pieces of bounded size: the first one in the same transaction, which is enough for most
-runs, and the others whenever `purge` is called, also by the next process.
+Every read finds a run through its row in `runs`. A deletion replaces this row with a tombstone in `deleted_runs` in one
+transaction, and then nothing of the run is visible. Its other tables may have millions of rows, and all writes share
+one writer, so these rows are deleted in pieces of bounded size: the first piece in the same transaction, which is
+enough for most runs, and the others by later calls of `purge`, also after a restart.
 
-Ended runs are in an index by partition and end, so a search over all partitions skips from one to the next.
+An index has the ended runs by partition and end, so a search over all partitions skips from one partition to the next.
 """
 
 from typing import Any, Final, NamedTuple
@@ -23,7 +23,7 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 
 PIECE_ROWS: Final = 500
 PIECE_BYTES: Final = 1_048_576
-"""A piece ends with the row that reaches either."""
+"""A piece ends with the row that reaches one of these limits."""
 MAX_FORGET: Final = 1000
 
 _FIND_DELETABLE = """
@@ -42,36 +42,36 @@ _FORGET_TOMBSTONES = """
 
 
 class _TableQueries(NamedTuple):
-    """Where rows of a run are: how the first are found, each with its key and weight, and how one is deleted."""
+    """A table with rows of runs: selects the first rows of a run, each with its key and size, and deletes one row."""
 
     find: str
     delete: str
 
 
-def _queries(table: str, *keys: str, weight: str = "0", of_run: str = "run_no = ?1") -> _TableQueries:
+def _queries(table: str, *keys: str, size: str = "0", of_run: str = "run_no = ?1") -> _TableQueries:
     key = " AND ".join(f"{each} = ?" for each in keys)
-    find = f"SELECT {', '.join(keys)}, {weight} FROM {table} WHERE {of_run} LIMIT ?2"  # noqa: S608 - constants
+    find = f"SELECT {', '.join(keys)}, {size} FROM {table} WHERE {of_run} LIMIT ?2"  # noqa: S608 - constants
     return _TableQueries(find, f"DELETE FROM {table} WHERE {key}")  # noqa: S608 - constants
 
 
 _EVENTS_OF_RUN: Final = f"id >= ?1 << {SEQUENCE_BITS} AND id < (?1 + 1) << {SEQUENCE_BITS} ORDER BY id"
 
 RUN_TABLES: Final[dict[str, _TableQueries]] = {
-    # What must not be seen goes first.
-    "hidden": _queries("hidden", "hidden_no", weight="length(value)"),
-    # What nobody refers to any more can go, and with most runs it can at once.
+    # Hidden values are secret, so they are deleted first.
+    "hidden": _queries("hidden", "hidden_no", size="length(value)"),
+    # Early, so that assets without other references can be deleted soon; for most runs this is in the first piece.
     "asset_refs": _queries("asset_refs", "run_no", "asset_no"),
-    "annotations": _queries("annotations", "annotation_no", weight="length(document)"),
-    "run_headers": _queries("run_headers", "run_no", weight="length(header)"),
+    "annotations": _queries("annotations", "annotation_no", size="length(document)"),
+    "run_headers": _queries("run_headers", "run_no", size="length(header)"),
     "open_interrupts": _queries("open_interrupts", "run_no", "interrupt_id"),
-    "run_state": _queries("run_state", "rowid", weight="length(value)"),
-    "events": _queries("events", "id", weight="length(payload)", of_run=_EVENTS_OF_RUN),
+    "run_state": _queries("run_state", "rowid", size="length(value)"),
+    "events": _queries("events", "id", size="length(payload)", of_run=_EVENTS_OF_RUN),
 }
-"""Tables with rows of runs, beside `runs` and its tags."""
+"""The tables with rows of runs except `runs` and `run_tags`, in the order of deletion."""
 
 
 class _HeaderTags(msgspec.Struct):
-    """What must be known of a header to find the run's tags."""
+    """The part of a header that is needed to find the tags of a run."""
 
     tags: tuple[str, ...] = ()
 
@@ -82,26 +82,26 @@ _decode_tags = msgspec.json.Decoder(_HeaderTags).decode
 def delete_run(
     connection: SqliteConnection, run: RunKey, now: int, record: IdempotencyRecord | None = None
 ) -> bool | SlotTaken:
-    """RunRetention.delete. Heads are kept of live runs only, so there is none to forget."""
+    """RunRetention.delete. RunHeadCache has only live runs, so the deleted run is not in it."""
     check_record(run, record)
-    known = idempotency.find_recorded(connection, record) if record is not None else None
-    if known is not None:
-        return known
-    found = connection.execute(_FIND_DELETABLE, (run.partition, run.run_id)).fetchall()
-    if not found:
+    taken = idempotency.find_recorded(connection, record) if record is not None else None
+    if taken is not None:
+        return taken
+    rows = connection.execute(_FIND_DELETABLE, (run.partition, run.run_id)).fetchall()
+    if not rows:
         return False
-    run_no, status, is_child, header = found[0]
+    run_no, status, is_child, header = rows[0]
     if status not in TERMINAL_STATUSES:
         raise StillLive(f"the run is {status}")
     if is_child:
         if child_runs.has_pending_result(connection, run_no):
-            raise StillLive("its parent has not heard that the run is over")
+            raise StillLive("the parent of the run has not received its result yet")
         connection.execute(child_runs.DELETE_CHILD, (run_no,))
     connection.execute(_DROP_RUN, (run_no,))
     tags = {(run.partition, tag, run_no) for tag in _decode_tags(header).tags}
     connection.executemany(_DROP_TAG, tags)
-    left = _delete_piece(connection, run_no)
-    connection.execute(_INSERT_TOMBSTONE, (run_no, run.partition, run.run_id, now, 0 if left else 1))
+    has_more = _delete_piece(connection, run_no)
+    connection.execute(_INSERT_TOMBSTONE, (run_no, run.partition, run.run_id, now, 0 if has_more else 1))
     if record is not None:
         idempotency.put_record(connection, record)
     return True
@@ -112,42 +112,42 @@ def has_unpurged(connection: SqliteConnection) -> bool:
 
 
 def purge_piece(connection: SqliteConnection) -> bool:
-    """RunRetention.purge: a piece of the deleted run with the lowest number."""
-    found = connection.execute(_NEXT_UNPURGED).fetchall()
-    if not found:
+    """RunRetention.purge: delete a piece of the unpurged run with the lowest number."""
+    rows = connection.execute(_NEXT_UNPURGED).fetchall()
+    if not rows:
         return False
-    run_no = found[0][0]
+    run_no = rows[0][0]
     if not _delete_piece(connection, run_no):
         connection.execute(_MARK_PURGED, (run_no,))
     return True
 
 
 def forget_tombstones(connection: SqliteConnection, deleted_before: int) -> int:
-    """RunRetention.forget_deleted: MAX_FORGET runs at a time, and only those that are purged."""
+    """RunRetention.forget_deleted: delete up to MAX_FORGET tombstones of purged runs. Returns their number."""
     connection.execute(_FORGET_TOMBSTONES, (deleted_before, MAX_FORGET))
     return connection.changes()
 
 
 def _delete_piece(connection: SqliteConnection, run_no: int) -> bool:
-    """Delete one piece of what carries this number; whether there may be more."""
-    rows, weight = 0, 0
+    """Delete one piece of the rows with this run number. Returns whether there may be more."""
+    count, total_size = 0, 0
     for table in RUN_TABLES.values():
-        piece: list[list[Any]] = []
-        found: Any = connection.execute(table.find, (run_no, PIECE_ROWS - rows))
-        for *key, size in found:
-            piece.append(key)
-            rows += 1
-            weight += size
-            if weight >= PIECE_BYTES:
-                found.close()
+        keys: list[list[Any]] = []
+        rows: Any = connection.execute(table.find, (run_no, PIECE_ROWS - count))
+        for *key, size in rows:
+            keys.append(key)
+            count += 1
+            total_size += size
+            if total_size >= PIECE_BYTES:
+                rows.close()
                 break
-        connection.executemany(table.delete, piece)
-        if rows >= PIECE_ROWS or weight >= PIECE_BYTES:
+        connection.executemany(table.delete, keys)
+        if count >= PIECE_ROWS or total_size >= PIECE_BYTES:
             return True
     return False
 
 
-# One that its parent has not heard of cannot be deleted yet.
+# A child run cannot be deleted before its parent has acknowledged the result.
 _RESULT_ACKNOWLEDGED = "NOT EXISTS (SELECT 1 FROM news n WHERE n.run_no = r.run_no)"
 ENDED_IN_PARTITION = f"""
     SELECT partition, run_id FROM runs r WHERE partition = ? AND completed_at < ? AND {_RESULT_ACKNOWLEDGED}
@@ -177,20 +177,20 @@ COUNT_ENDED_IN_ALL = f"""
 def list_ended(
     connection: SqliteConnection, completed_before: int, limit: int, partition: str | None = None
 ) -> list[RunKey]:
-    most = max(limit, 0)
+    limit = max(limit, 0)
     if partition is None:
-        found = connection.execute(ENDED_IN_ALL, (completed_before, most))
+        rows = connection.execute(ENDED_IN_ALL, (completed_before, limit))
     else:
-        found = connection.execute(ENDED_IN_PARTITION, (partition, completed_before, most))
-    return [RunKey(*row) for row in found.fetchall()]
+        rows = connection.execute(ENDED_IN_PARTITION, (partition, completed_before, limit))
+    return [RunKey(*row) for row in rows.fetchall()]
 
 
 def count_ended(connection: SqliteConnection, completed_before: int, partition: str | None = None) -> int:
     if partition is None:
-        found = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
+        rows = connection.execute(COUNT_ENDED_IN_ALL, (completed_before,))
     else:
-        found = connection.execute(COUNT_ENDED_IN_PARTITION, (partition, completed_before))
-    return found.fetchall()[0][0]
+        rows = connection.execute(COUNT_ENDED_IN_PARTITION, (partition, completed_before))
+    return rows.fetchall()[0][0]
 
 
 class SqliteRunRetention(SqlitePort):

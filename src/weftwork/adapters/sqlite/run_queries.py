@@ -1,9 +1,9 @@
 """The run queries port on one SQLite file.
 
-Theory of listings. Their cost does not grow with history. Each status has its runs in order in an index, so a page is
-the merge of one short walk per status. Tags and the children of a run have indexes of their own; other filters are then
-looked up candidate by candidate, and the walk stops after MAX_CANDIDATES, when a page may be short and still say
-`more`.
+The cost of a listing does not grow with the number of ended runs. An index has the runs of each status in order, so a
+page is the merge of one short scan per status. Tags and the children of a run have their own indexes; the other filters
+are then checked for each candidate. Such a scan stops after MAX_CANDIDATES, so a page can be short and still have
+`more` set.
 """
 
 import heapq
@@ -59,24 +59,24 @@ def list_runs(connection: SqliteConnection, partition: str, query: RunQuery) -> 
         runs = find_by_number(connection, partition, numbers)
         if last is None:
             return RunPage(runs, None, False)
-        found = connection.execute(_FIND_RUN_ID, (last, partition)).fetchall()
-        return RunPage(runs, found[0][0], True)
+        rows = connection.execute(_FIND_RUN_ID, (last, partition)).fetchall()
+        return RunPage(runs, rows[0][0], True)
 
 
 def _merge_statuses(
     connection: SqliteConnection, partition: str, query: RunQuery, before: int
 ) -> tuple[list[int], int | None]:
-    """The page's run numbers, and the last of them if there are more."""
+    """The run numbers of a page, and the last of them if there are more."""
     limit = max(query.limit, 1)
-    walks: list[Iterator[int]] = []
+    scans: list[Iterator[int]] = []
     for status in dict.fromkeys(query.statuses or STATUSES):
         if query.workflow_id is None:
-            walk = connection.execute(BY_STATUS, (partition, status, before, limit + 1))
+            scan = connection.execute(BY_STATUS, (partition, status, before, limit + 1))
         else:
-            walk = connection.execute(BY_WORKFLOW, (partition, query.workflow_id, status, before, limit + 1))
-        found: list[Any] = walk.fetchall()
-        walks.append(row[0] for row in found)
-    numbers = list(islice(heapq.merge(*walks, reverse=True), limit + 1))
+            scan = connection.execute(BY_WORKFLOW, (partition, query.workflow_id, status, before, limit + 1))
+        rows: list[Any] = scan.fetchall()
+        scans.append(row[0] for row in rows)
+    numbers = list(islice(heapq.merge(*scans, reverse=True), limit + 1))
     page = numbers[:limit]
     return page, page[-1] if len(numbers) > limit else None
 
@@ -84,29 +84,29 @@ def _merge_statuses(
 def _scan_candidates(
     connection: SqliteConnection, partition: str, query: RunQuery, before: int
 ) -> tuple[list[int], int | None]:
-    """The page's run numbers, and the last candidate looked at if there may be more."""
+    """The run numbers of a page, and the last candidate that was checked if there may be more."""
     statuses = frozenset(query.statuses or STATUSES)
     numbers: list[int] = []
-    number, looked_at = before, 0
-    others = [*dict.fromkeys(query.tags)]
+    number, checked = before, 0
+    tags = [*dict.fromkeys(query.tags)]
     candidates: Any
     if query.parent is not None:
         candidates = connection.execute(BY_PARENT, (before, partition, query.parent, MAX_CANDIDATES))
     else:
-        candidates = connection.execute(BY_TAG, (partition, others.pop(0), before, MAX_CANDIDATES))
+        candidates = connection.execute(BY_TAG, (partition, tags.pop(0), before, MAX_CANDIDATES))
     try:
         for number, workflow_id, status in candidates:
-            looked_at += 1
+            checked += 1
             if status not in statuses or query.workflow_id not in (None, workflow_id):
                 continue
-            if not all(connection.execute(HAS_TAG, (partition, tag, number)).fetchall() for tag in others):
+            if not all(connection.execute(HAS_TAG, (partition, tag, number)).fetchall() for tag in tags):
                 continue
             if len(numbers) >= max(query.limit, 1):
                 return numbers, numbers[-1]
             numbers.append(number)
     finally:
         candidates.close()
-    return numbers, number if looked_at == MAX_CANDIDATES else None
+    return numbers, number if checked == MAX_CANDIDATES else None
 
 
 UNFINISHED = """
@@ -115,13 +115,13 @@ UNFINISHED = """
 
 
 def list_unfinished(connection: SqliteConnection, after: RunKey | None, limit: int) -> list[RunKey]:
-    """RunQueries.unfinished_runs; after an unknown run there is nothing."""
+    """RunQueries.unfinished_runs. The page after an unknown run is empty."""
     with snapshot(connection):
         number = -1 if after is None else run_number(connection, after)
         if number is None:
             return []
-        found = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
-    return [RunKey(*row) for row in found]
+        rows = connection.execute(UNFINISHED, (number, max(limit, 0))).fetchall()
+    return [RunKey(*row) for row in rows]
 
 
 NEXT_WAKE = "SELECT wake_at FROM runs WHERE parked = 1 AND wake_at IS NOT NULL AND wake_at > ? ORDER BY wake_at LIMIT 1"
@@ -132,8 +132,8 @@ DUE_RUNS = """
 
 
 def find_next_wake(connection: SqliteConnection, after: int = -1) -> int | None:
-    found = connection.execute(NEXT_WAKE, (after,)).fetchall()
-    return found[0][0] if found else None
+    rows = connection.execute(NEXT_WAKE, (after,)).fetchall()
+    return rows[0][0] if rows else None
 
 
 def list_due(connection: SqliteConnection, until: int, limit: int) -> list[RunKey]:

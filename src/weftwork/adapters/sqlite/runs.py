@@ -1,5 +1,4 @@
-"""Reads one run: its header, projection, state rows, hidden values and events, and the number by which all of them
-are stored."""
+"""Reads one run: its header, projection, state rows, hidden values and events, and its number, the key of all these."""
 
 from typing import Any, Final
 
@@ -13,14 +12,14 @@ from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 SEQUENCE_BITS: Final = MAX_SEQUENCE.bit_length()
-"""An event's id is run_no * 2^26 + sequence, as the first migration says."""
+"""The id of an event is run_no * 2^26 + sequence; see the first migration."""
 
 _PROJECTION_COLUMNS: Final = """
     r.status, r.last_sequence, r.started_at, r.completed_at, r.current_node, r.error, r.executions, {outputs},
     r.parked, r.wake_at
 """
 _ALL_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="r.outputs")
-# Listings leave the outputs out: they are as large as the caller likes.
+# Listings leave the outputs out, because these can be large.
 _LISTED_COLUMNS: Final = _PROJECTION_COLUMNS.format(outputs="NULL")
 _FIND_RUN = f"""
     SELECT r.run_no, h.header, {_ALL_COLUMNS} FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no
@@ -52,24 +51,23 @@ _decode_header = msgspec.json.Decoder(RunHeader).decode
 
 def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
     with snapshot(connection):
-        found = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
-        if not found:
+        rows = connection.execute(_FIND_RUN, (run.partition, run.run_id)).fetchall()
+        if not rows:
             return None
-        run_no, header, *projection = found[0]
-        rows = connection.execute(_READ_ROWS, (run_no,)).fetchall()
-    return StoredRun(_decode_header(header), _build_projection(*projection), tuple(StateRow(*row) for row in rows))
+        run_no, header, *projection = rows[0]
+        state = connection.execute(_READ_ROWS, (run_no,)).fetchall()
+    return StoredRun(_decode_header(header), _build_projection(*projection), tuple(StateRow(*row) for row in state))
 
 
 def find_projection(connection: SqliteConnection, run: RunKey) -> Projection | None:
-    found = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
-    return _build_projection(*found[0]) if found else None
+    rows = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
+    return _build_projection(*rows[0]) if rows else None
 
 
 def find_by_number(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:
     """Headers and projections in the order of the numbers, without state rows."""
-    wanted = [(number, partition) for number in numbers]
-    found = connection.executemany(_FIND_BY_NUMBER, wanted).fetchall()
-    return tuple(StoredRun(_decode_header(header), _build_projection(*rest)) for header, *rest in found)
+    rows = connection.executemany(_FIND_BY_NUMBER, [(number, partition) for number in numbers]).fetchall()
+    return tuple(StoredRun(_decode_header(header), _build_projection(*rest)) for header, *rest in rows)
 
 
 def _build_projection(*columns: Any) -> Projection:
@@ -81,7 +79,7 @@ def read_events(
     connection: SqliteConnection, run: RunKey, after: int, limit: int, budget: int | None = None
 ) -> list[Event]:
     run_id = run.run_id
-    # A cursor below -1 would reach into the ids of the run before.
+    # A cursor below -1 would include ids of the previous run.
     after = max(-1, min(after, 1 << SEQUENCE_BITS))
     rows = connection.execute(_READ_EVENTS, (after, run.partition, run_id, max(limit, 0)))
     if budget is None:
@@ -100,17 +98,17 @@ def read_events(
 
 
 def read_hidden(connection: SqliteConnection, run: RunKey) -> list[HiddenValue]:
-    found = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
-    return [HiddenValue(*row) for row in found]
+    rows = connection.execute(_READ_HIDDEN, (run.partition, run.run_id)).fetchall()
+    return [HiddenValue(*row) for row in rows]
 
 
 def existing_run_number(connection: SqliteConnection, run: RunKey) -> int | None:
     """The number of a run, or None if there is no such run or it was deleted."""
-    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
-    return found[0][0] if found else None
+    rows = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return rows[0][0] if rows else None
 
 
 def run_number(connection: SqliteConnection, run: RunKey) -> int | None:
-    """The number of a run that exists or was deleted: a page continues after its cursor, even if that run is gone."""
-    found = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
-    return (found or connection.execute(_FIND_DELETED_NUMBER, (run.partition, run.run_id)).fetchall())[0][0]
+    """The number of a run that exists or was deleted. A page can continue after a cursor whose run was deleted."""
+    rows = connection.execute(_FIND_NUMBER, (run.partition, run.run_id)).fetchall()
+    return (rows or connection.execute(_FIND_DELETED_NUMBER, (run.partition, run.run_id)).fetchall())[0][0]

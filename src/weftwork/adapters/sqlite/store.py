@@ -1,4 +1,4 @@
-"""One SQLite file behind every storage port."""
+"""The store: one SQLite file that implements every storage port."""
 
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,9 @@ from weftwork.ports.storage.store import Store
 
 
 class SqliteStore(Store):
-    """The file is made on the first `open`, for its owner only. One process at a time may have it open.
+    """A store in one SQLite file. The first `open` creates the file, readable by its owner only.
 
-    `vfs` names an apsw VFS, for tests that break the disk.
+    Only one process may have the file open at a time. `vfs` names an apsw VFS, for tests that simulate disk errors.
     """
 
     def __init__(self, path: str | Path, vfs: str | None = None) -> None:
@@ -50,6 +50,6 @@ class SqliteStore(Store):
             raise
 
     async def close(self) -> None:
-        """Let queued writes finish, then close the file."""
+        """Finish the queued reads and writes, then close the file."""
         await self._readers.close()
         await self._writer.close()

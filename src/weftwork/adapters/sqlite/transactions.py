@@ -1,11 +1,11 @@
 """The two transactions that change a run: creating it, and appending a batch to it.
 
-Everything that belongs to a batch is written in one transaction: its events, the state rows and the projection that
-are cached of them, hidden values, references to assets, child runs, messages between parent and child runs, and the
-idempotency record. The writer may run several of these in one commit; a crash leaves each of them whole or not at all.
+Everything in a batch is written in one transaction: its events, the state rows and the projection (the cached fold of
+the events), hidden values, references to assets, child runs, messages between parent and child runs, and the
+idempotency record. The writer may run several of these in one commit; a crash leaves all of a batch or none of it.
 
-Before it appends, the writer must know the number of the run and how it stands. RunHeadCache holds that for live runs,
-so that an append to a run that was written recently reads nothing.
+An append needs the number, last sequence and status of its run. RunHeadCache holds these for live runs, so that an
+append to a run that was written recently reads nothing from the database.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class RunHead(NamedTuple):
-    """Where a run stands."""
+    """The columns of a run that an append needs."""
 
     run_no: int
     last_sequence: int
@@ -42,9 +42,8 @@ class RunHead(NamedTuple):
 
 
 def run_head(run_no: int, projection: Projection, is_child: bool, has_children: bool) -> RunHead:
-    """The head of a run that stands like this."""
-    now = projection
-    return RunHead(run_no, now.last_sequence, now.status, now.parked, now.wake_at, is_child, has_children)
+    new = projection
+    return RunHead(run_no, new.last_sequence, new.status, new.parked, new.wake_at, is_child, has_children)
 
 
 MAX_CACHED_HEADS: Final = 4096
@@ -56,35 +55,36 @@ _FIND_HEAD = """
 
 
 class RunHeadCache:
-    """Heads of live runs, kept between appends. The writer is the only one who changes runs, and it forgets
-    all of them when a transaction is rolled back, so a head that is kept is the one in the store."""
+    """Caches the heads of live runs between appends.
+
+    A cached head always equals the one in the database: only the writer changes runs, it updates the cache with every
+    write, and it clears the cache when a transaction is rolled back.
+    """
 
     def __init__(self) -> None:
         self._heads: dict[RunKey, RunHead] = {}
 
     def find(self, connection: SqliteConnection, run: RunKey) -> RunHead | None:
-        kept = self._heads.get(run)
-        if kept is not None:
-            return kept
-        found = connection.execute(_FIND_HEAD, (run.partition, run.run_id)).fetchall()
-        if not found:
+        cached = self._heads.get(run)
+        if cached is not None:
+            return cached
+        rows = connection.execute(_FIND_HEAD, (run.partition, run.run_id)).fetchall()
+        if not rows:
             return None
-        run_no, last_sequence, status, parked, wake_at, is_child, has_children = found[0]
+        run_no, last_sequence, status, parked, wake_at, is_child, has_children = rows[0]
         return RunHead(run_no, last_sequence, status, bool(parked), wake_at, bool(is_child), bool(has_children))
 
     def put(self, run: RunKey, head: RunHead) -> None:
-        """Remember a head that was just written; an ended run takes no more appends and is dropped,
-        and so is a parked one, which takes none for long."""
-        kept = self._heads
+        """Cache a head that was just written. Runs that ended or are parked are removed: no append is expected soon."""
+        heads = self._heads
         if head.parked or head.status in TERMINAL_STATUSES:
-            kept.pop(run, None)
+            heads.pop(run, None)
             return
-        if len(kept) >= MAX_CACHED_HEADS and run not in kept:
-            del kept[next(iter(kept))]
-        kept[run] = head
+        if len(heads) >= MAX_CACHED_HEADS and run not in heads:
+            del heads[next(iter(heads))]
+        heads[run] = head
 
     def clear(self) -> None:
-        """Drop everything: what was written since the last commit did not happen."""
         self._heads.clear()
 
 
@@ -107,19 +107,19 @@ def create_run(
     exclusive: bool,
     first: Batch | None,
 ) -> RunCreated | SlotTaken | ScopeTaken:
-    """EventLog.create of a checked first batch; `document` is the encoded header."""
-    known = idempotency.find_recorded(connection, record) if record is not None else None
-    if known is not None:
-        return known
+    """EventLog.create. `first` has been checked; `document` is the encoded header."""
+    taken = idempotency.find_recorded(connection, record) if record is not None else None
+    if taken is not None:
+        return taken
     partition = header.partition
     if exclusive:
         live = connection.execute(_LIVE_IN_SCOPE, (partition, header.scope_id)).fetchall()
         if live:
             return ScopeTaken(live[0][0])
-    now = first.projection if first is not None else PENDING
-    run_no = insert_run(connection, heads, header, document, hidden, now)
+    projection = first.projection if first is not None else PENDING
+    run_no = insert_run(connection, heads, header, document, hidden, projection)
     if header.parent is not None:
-        # A run that was created by itself is the child that it says it is; its parent may be gone.
+        # The header of a run that is created on its own may name a parent, and that parent may have been deleted.
         key = RunKey(partition, header.parent.run_id)
         head = heads.find(connection, key)
         child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, header.parent)
@@ -135,8 +135,8 @@ def create_run(
     return _CREATED_RESULT
 
 
-# The number of a deleted run is not given out again while anything of that run may be there, or while it marks
-# a place in listings; the newest run may be deleted, too.
+# The number of a deleted run is not reused while rows of that run may remain or a cursor may refer to it. The newest
+# run can be deleted as well, so the maximum is taken over `runs` and `deleted_runs`.
 _INSERT_RUN = """
     INSERT INTO runs (run_no, partition, run_id, workflow_id, scope_id, is_child, status, last_sequence, started_at,
     completed_at, current_node, error, executions, outputs, parked, wake_at)
@@ -153,13 +153,16 @@ def insert_run(
     header: RunHeader,
     document: bytes,
     hidden: tuple[HiddenValue, ...],
-    now: Projection,
+    projection: Projection,
 ) -> int:
-    """A run that stands like this, with what belongs to its header; its number. Raises HostFault for an id in use."""
+    """Insert a run with its header, tags, hidden values and asset references. Returns its number.
+
+    Raises HostFault if the run id is in use.
+    """
     partition, is_child = header.partition, header.parent is not None
     # The last ten columns are the fields of a projection, in their order.
-    of_header = (partition, header.run_id, header.workflow_id, header.scope_id, is_child)
-    connection.execute(_INSERT_RUN, (*of_header, *astuple(now)))
+    header_columns = (partition, header.run_id, header.workflow_id, header.scope_id, is_child)
+    connection.execute(_INSERT_RUN, (*header_columns, *astuple(projection)))
     if not connection.changes():
         raise HostFault(f"the run id {header.run_id} is in use")
     run_no = connection.last_insert_rowid()
@@ -170,33 +173,36 @@ def insert_run(
         insert_hidden(connection, run_no, hidden)
     if header.assets:
         add_references(connection, run_no, partition, header.assets)
-    heads.put(header.key, run_head(run_no, now, is_child, False))
+    heads.put(header.key, run_head(run_no, projection, is_child, False))
     return run_no
 
 
 NewChildren = tuple[tuple[ChildCreate, bytes], ...]
-"""Children to make, each with its encoded header."""
+"""Child runs to create, each with its encoded header."""
 
 
 def append_batch(
-    connection: SqliteConnection, heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, brood: NewChildren
+    connection: SqliteConnection, heads: RunHeadCache, run: RunKey, expected: int, batch: Batch, children: NewChildren
 ) -> SlotTaken | None:
-    """EventLog.append for a checked batch. The slot is looked at first: a retry expects what is long past."""
+    """EventLog.append of a checked batch.
+
+    The idempotency slot is checked before the sequence, because a retried request expects an outdated sequence.
+    """
     record = batch.record
-    known = idempotency.find_recorded(connection, record) if record is not None else None
-    if known is not None:
-        return known
+    taken = idempotency.find_recorded(connection, record) if record is not None else None
+    if taken is not None:
+        return taken
     head = heads.find(connection, run)
     if head is None or is_sequence_conflict(head, expected):
-        raise SequenceConflict(f"the run does not stand at {expected}")
-    if brood:
-        check_run_ids_free(connection, brood)
+        raise SequenceConflict(f"the last sequence of the run is not {expected}, or the run has ended")
+    if children:
+        check_run_ids_free(connection, children)
     insert_batch(connection, head.run_no, batch)
     _update_run(connection, head, batch)
     if batch.assets:
         add_references(connection, head.run_no, run.partition, batch.assets)
-    if brood:
-        insert_children(connection, heads, head, brood)
+    if children:
+        insert_children(connection, heads, head, children)
         head = head._replace(has_children=True)
     if head.is_child or head.has_children:
         _write_child_messages(connection, run, head, batch)
@@ -207,11 +213,11 @@ def append_batch(
 
 
 def is_sequence_conflict(head: RunHead, expected: int) -> bool:
-    """Whether an append that expects this last sequence comes too late, or after the end."""
+    """Whether `expected` is not the last sequence of the run, or the run has ended."""
     return head.last_sequence != expected or head.status in TERMINAL_STATUSES
 
 
-# SQLite rewrites the entry in every index that holds an assigned column, changed or not; so there are several.
+# There are several updates because SQLite rewrites the entry in every index with an assigned column, changed or not.
 _UPDATE_PROGRESS = """
     UPDATE runs SET last_sequence = ?, started_at = ?, current_node = ?, executions = ?, error = ?
     WHERE run_no = ?
@@ -228,14 +234,14 @@ _UPDATE_ENDED = """
 
 
 def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> None:
-    now = batch.projection
-    progress = (now.last_sequence, now.started_at, now.current_node, now.executions, now.error)
-    if now.parked != head.parked or now.wake_at != head.wake_at:
-        connection.execute(_UPDATE_PARKED, (now.parked, now.wake_at, head.run_no))
-    if now.completed_at is not None:
-        connection.execute(_UPDATE_ENDED, (*progress, now.status, now.completed_at, now.outputs, head.run_no))
-    elif now.status != head.status:
-        connection.execute(_UPDATE_STATUS, (*progress, now.status, head.run_no))
+    new = batch.projection
+    progress = (new.last_sequence, new.started_at, new.current_node, new.executions, new.error)
+    if new.parked != head.parked or new.wake_at != head.wake_at:
+        connection.execute(_UPDATE_PARKED, (new.parked, new.wake_at, head.run_no))
+    if new.completed_at is not None:
+        connection.execute(_UPDATE_ENDED, (*progress, new.status, new.completed_at, new.outputs, head.run_no))
+    elif new.status != head.status:
+        connection.execute(_UPDATE_STATUS, (*progress, new.status, head.run_no))
     else:
         connection.execute(_UPDATE_PROGRESS, (*progress, head.run_no))
 
@@ -243,28 +249,28 @@ def _update_run(connection: SqliteConnection, head: RunHead, batch: Batch) -> No
 _RUN_ID_IN_USE = "SELECT 1 FROM runs WHERE partition = ? AND run_id = ?"
 
 
-def check_run_ids_free(connection: SqliteConnection, brood: NewChildren) -> None:
-    """Raises HostFault, before anything is written, if a run id is in use."""
-    asked: set[RunKey] = set()
-    for spawn, _ in brood:
-        run = spawn.header.key
-        if run in asked or connection.execute(_RUN_ID_IN_USE, (run.partition, run.run_id)).fetchall():
+def check_run_ids_free(connection: SqliteConnection, children: NewChildren) -> None:
+    """Raise HostFault, before anything is written, if a run id is in use or occurs twice."""
+    seen: set[RunKey] = set()
+    for child, _ in children:
+        run = child.header.key
+        if run in seen or connection.execute(_RUN_ID_IN_USE, (run.partition, run.run_id)).fetchall():
             raise HostFault(f"the run id {run.run_id} is in use")
-        asked.add(run)
+        seen.add(run)
 
 
-def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, brood: NewChildren) -> None:
-    for spawn, document in brood:
-        header = spawn.header
-        run_no = insert_run(connection, heads, header, document, spawn.hidden, PENDING)
-        assert header.parent is not None, "the batch was checked"
+def insert_children(connection: SqliteConnection, heads: RunHeadCache, parent: RunHead, children: NewChildren) -> None:
+    for child, document in children:
+        header = child.header
+        run_no = insert_run(connection, heads, header, document, child.hidden, PENDING)
+        assert header.parent is not None, "check_batch refuses children without a parent"
         child_runs.insert_child(connection, run_no, parent.run_no, header.partition, header.parent)
     if not parent.has_children:
         connection.execute(child_runs.MARK_HAS_CHILDREN, (parent.run_no,))
 
 
 def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHead, batch: Batch) -> None:
-    """Write what a batch says to the parent and to the children; a run that has ended gets no messages."""
+    """Write the messages of a batch to the parent and the children. When a run ends, messages to it are deleted."""
     if batch.cancel_requests:
         child_runs.put_cancel_requests(connection, run, head.run_no, batch.cancel_requests)
     if batch.cascade_cancel is not None:
@@ -279,13 +285,13 @@ def _write_child_messages(connection: SqliteConnection, run: RunKey, head: RunHe
 
 
 MAX_ROWS_PER_INSERT: Final = 8
-"""Rows that one statement inserts. Every step of a statement gives up the interpreter and has to get it back."""
+"""Rows inserted by one statement. Each step of a statement releases the GIL and must acquire it again."""
 
 _INSERT_HIDDEN = "INSERT INTO hidden (run_no, sequence, pointer, value) VALUES (?, ?, ?, ?)"
 
 
 def insert_batch(connection: SqliteConnection, run_no: int, batch: Batch) -> None:
-    """Events, rows and hidden values of a checked batch; the projection is the caller's."""
+    """Insert the events, state rows and hidden values of a checked batch. The caller writes the projection."""
     base = run_no << SEQUENCE_BITS
     for events in _chunks(batch.events):
         values: list[Any] = []

@@ -1,1 +1,1 @@
-"""Clock, ids and lock file of the real machine."""
+"""The operating system: clock, random ids, lock file, file limit and fault actions."""

@@ -1,4 +1,4 @@
-"""The machine's clock, and random ids from the operating system."""
+"""The system clock, and ids from the random source of the operating system."""
 
 import asyncio
 import os
@@ -11,19 +11,19 @@ _MAX_SLEEP_S = 3600.0
 
 
 class SystemClock:
-    """Wall time; sleeps are re-checked against it, so a clock set forward is noticed within the hour."""
+    """Wall-clock time. Sleeps check it at least once an hour, so a clock that is set forward is noticed by then."""
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
 
     async def sleep_until(self, when: int) -> None:
-        while (left := when - self.now()) > 0:
-            await asyncio.sleep(min(left / 1000, _MAX_SLEEP_S))
+        while (remaining := when - self.now()) > 0:
+            await asyncio.sleep(min(remaining / 1000, _MAX_SLEEP_S))
 
 
 _CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _BYTE_TO_CHAR: Final = (_CROCKFORD * 8).encode()
-"""A character for every byte, each for as many bytes as any other."""
+"""Maps a byte to a character. Each of the 32 characters has 8 byte values, so all are equally likely."""
 _POOL_BYTES: Final = 8192
 
 
@@ -34,7 +34,7 @@ class RandomIds:
         self._pool = b""
         self._used = 0
         self._time_prefix = (-1, "")
-        # Trace ids and delays need to differ, not to be secret, and every answer carries one.
+        # Trace ids and jitter need not be secret, and every response has a trace id, so a fast generator is used.
         self._random_source = random.Random(os.urandom(32))  # noqa: S311
 
     def run_id(self, now: int) -> str:
@@ -61,7 +61,7 @@ class RandomIds:
         return self._random_source.random()
 
     def _random_bytes(self, count: int) -> bytes:
-        """Bytes of the operating system, fetched a pool at a time; each is given out once."""
+        """Random bytes of the operating system, read in blocks of _POOL_BYTES. Each byte is used once."""
         if count > len(self._pool) - self._used:
             self._pool = os.urandom(max(_POOL_BYTES, count))
             self._used = 0

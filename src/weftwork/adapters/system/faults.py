@@ -1,4 +1,4 @@
-"""What fault points can do to this process: end it, hold it up, or fail as the place might."""
+"""The actions of fault points: kill the process, delay it, or raise the error that the place can raise."""
 
 import logging
 import os
@@ -19,12 +19,15 @@ Action = Callable[[], None]
 
 
 def arm_points(text: str) -> None:
-    """Arm what `text` asks for: "writer.commit:3:kill,append.begin:1:raise". Raises ValueError, arming nothing."""
+    """Arm fault points from text such as "writer.commit:3:kill,append.begin:1:raise".
+
+    Raises ValueError for text that is not valid; then no fault point is armed.
+    """
     actions: dict[tuple[str, int], Action] = {}
     for item in text.split(","):
         name, nth, action = _parse(item.strip())
         actions[name, nth] = partial(_announce, name, nth, action)
-    log.warning("fault points are armed: this host breaks itself on purpose", extra={"faults": text})
+    log.warning("fault points are armed: this host fails on purpose", extra={"faults": text})
     arm(actions)
 
 
@@ -34,9 +37,9 @@ def _parse(item: str) -> tuple[str, int, Action]:
         raise ValueError(f"{item!r} must be {_SYNTAX}")
     name, nth, action = parts
     if name not in POINTS:
-        raise ValueError(f"there is no point {name!r}; known are {', '.join(POINTS)}")
+        raise ValueError(f"there is no fault point {name!r}; use one of {', '.join(POINTS)}")
     if not (nth.isascii() and nth.isdigit() and int(nth) > 0):
-        raise ValueError(f"{item!r}: nth must be a whole number from 1 on")
+        raise ValueError(f"{item!r}: nth must be a whole number of at least 1")
     return name, int(nth), _action(name, action)
 
 
@@ -47,12 +50,12 @@ def _action(name: str, text: str) -> Action:
     if text == "raise":
         fault = POINTS[name].fault
         if fault is None:
-            raise ValueError(f"nothing can be raised at {name}; it takes kill and delay")
+            raise ValueError(f"nothing can be raised at {name}; use kill or delay=MILLISECONDS")
         return partial(_fail, fault(f"fault point {name}"))
     if verb == "delay" and value.isascii() and value.isdigit() and int(value) <= MAX_DELAY_MS:
-        # It blocks, on the event loop as well: a host that hangs is what is asked for.
+        # Blocks the event loop on purpose, to simulate a host that hangs.
         return partial(time.sleep, int(value) / 1000)
-    raise ValueError(f"{text!r} is no action: kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
+    raise ValueError(f"{text!r} is not an action; use kill, raise, or delay=0 to delay={MAX_DELAY_MS}")
 
 
 def _announce(name: str, nth: int, action: Action) -> None:

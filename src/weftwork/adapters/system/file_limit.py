@@ -1,8 +1,8 @@
-"""How many files the process may have open, connections among them."""
+"""The limit on open files of the process, which includes connections."""
 
 
 def raise_file_limit() -> int | None:
-    """As many as the system lets this process have; returns the number, or None where there is no such limit."""
+    """Raise the soft limit to the hard limit. Returns the new limit, or None if it is unlimited."""
     try:
         import resource
     except ImportError:
@@ -12,6 +12,6 @@ def raise_file_limit() -> int | None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError):
-            # Some systems allow less than they say.
+            # Some systems do not allow a soft limit as high as the hard limit.
             return soft if soft != resource.RLIM_INFINITY else None
     return hard if hard != resource.RLIM_INFINITY else None

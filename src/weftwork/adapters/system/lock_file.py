@@ -9,14 +9,17 @@ from weftwork.ports.storage.host_lock import HostLocked
 
 
 class LockFile:
-    """Implements ports.storage.host_lock.HostLock. The file names the holder; it is never deleted, because a process
-    that waits for a deleted file and one that makes a new one would both get a lock."""
+    """Implements ports.storage.host_lock.HostLock. The file contains the process id and the token of the holder.
+
+    The file is never deleted. Otherwise a process that has the deleted file open and one that creates a new file would
+    both get a lock.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._descriptor: int | None = None
         self.token = secrets.token_hex(16)
-        """Names this boot in the file: process ids come round again."""
+        """Identifies this start of the host in the file, because process ids are reused."""
 
     def acquire(self) -> None:
         if self._descriptor is not None:
@@ -40,7 +43,7 @@ class LockFile:
     def release(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            # Emptied while it is still ours, so that no reader takes us for the next holder.
+            # Cleared before the lock is released, so that no reader sees this process as the holder afterwards.
             try:
                 os.ftruncate(descriptor, 0)
             finally:

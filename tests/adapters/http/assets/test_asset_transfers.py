@@ -132,7 +132,7 @@ def test_a_reader_who_does_not_read_is_let_go(end: str, monkeypatch: pytest.Monk
             client.close()
 
     asyncio.run(work())
-    assert ("client stopped reading, connection broken off" in caplog.messages) is (end == "stays")
+    assert ("client stopped reading, connection closed" in caplog.messages) is (end == "stays")
     silent(caplog)
 
 

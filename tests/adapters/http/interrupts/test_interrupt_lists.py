@@ -353,7 +353,7 @@ def test_a_link_knows_whose_it_is_and_what_it_has_said(host: Host) -> None:
     assert b"Your approval is needed" in get_interrupt(host, ada, **PAGE).body
     assert answer_by_token(host, ada, ACCEPT).status == 200
     assert get_interrupt(host, ada).document["voted"] == "accept"
-    assert b"You have approved. Sending again changes your vote." in get_interrupt(host, ada, **PAGE).body
+    assert b"You have approved. Sending the form again changes your vote." in get_interrupt(host, ada, **PAGE).body
     other = get_interrupt(host, bob)
     assert (other.document["for"], "voted" in other.document) == ("bob", False)
     assert b"Your approval is needed" in get_interrupt(host, bob, **PAGE).body

@@ -171,7 +171,7 @@ def test_deep_and_long_data_has_a_page() -> None:
 
 def test_what_is_cut_is_said_where_it_is_cut_and_where_it_is_decided() -> None:
     tree = parse(pages.render_question(approval(["accept"], artifactData="word " * 20_000), "token"))
-    (region,) = [each for each in tree.named("section") if each.get("class") == "said"]
+    (region,) = [each for each in tree.named("section") if each.get("class") == "workflow"]
     assert "Cut here" in region.text
     assert "Decide only if you know the rest" in tree.text.replace(region.text, "")
     assert "Cut here" not in parse(PAGES["approval"]).text
@@ -192,16 +192,16 @@ def test_what_the_workflow_says_stays_in_its_region() -> None:
         clarification(("q", "Q-mark", {"type": "string", "title": "S-mark", "description": "H-mark"})),
     ):
         document = pages.render_question({**shown, "nodeId": "N-mark", "workflowId": "W-mark"}, "token")
-        regions = [each for each in parse(document).named("section") if each.get("class") == "said"]
+        regions = [each for each in parse(document).named("section") if each.get("class") == "workflow"]
         assert len(regions) == 1
         source = document.decode()
-        before, _, rest = source.partition('<section class="said"')
+        before, _, rest = source.partition('<section class="workflow"')
         inside, _, after = rest.partition("</section>")
         assert "-mark" in inside
         assert "-mark" not in before
         assert "-mark" not in after.replace("V-mark", "").replace("K-mark", "")
         assert "From the workflow" in inside
-        assert "End of what the workflow says" in inside
+        assert "End of the content from the workflow" in inside
 
 
 def test_the_state_of_a_quorum_is_shown() -> None:
@@ -240,12 +240,12 @@ def test_enter_in_a_field_never_decides() -> None:
 
 @each_case(
     "code, words",
-    ("validation_error", "the link is still good"),
-    ("interrupt_already_resolved", "has its answer"),
+    ("validation_error", "the link is still valid"),
+    ("interrupt_already_resolved", "already answered"),
     ("interrupt_gone", "was cancelled"),
     ("interrupt_not_found", "ask for a new one"),
-    ("forbidden", "made for you"),
-    ("internal_error", "not known"),
+    ("forbidden", "created for you"),
+    ("internal_error", "may or may not"),
     ("conflict", "This did not work"),
 )
 def test_a_refusal_says_what_to_do_next(code: str, words: str) -> None:

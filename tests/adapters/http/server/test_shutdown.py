@@ -76,7 +76,7 @@ def test_a_request_whose_time_is_up_is_told_to_come_back(caplog: pytest.LogCaptu
     (said,) = [record for record in caplog.records if record.name == "weftwork.http"]
     assert (said.levelname, said.getMessage(), vars(said)["count"]) == (
         "WARNING",
-        "requests cut short by the shutdown",
+        "requests cancelled by the shutdown",
         1,
     )
 
@@ -176,7 +176,7 @@ def _drink(connection: socket.socket) -> bytes:
 
 
 def broken(records: list[logging.LogRecord]) -> bool:
-    return "client stopped reading, connection broken off" in [record.getMessage() for record in records]
+    return "client stopped reading, connection closed" in [record.getMessage() for record in records]
 
 
 @each_case("path", "/health", "/v1/runs", "/nowhere", "/health#odd")

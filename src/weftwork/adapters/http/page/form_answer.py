@@ -1,4 +1,4 @@
-"""Reads a submitted form: decodes its body, converts each field to a value, and builds the answer."""
+"""Reads a submitted form: decodes the body, converts each field to a value, and builds the answer."""
 
 import math
 import re
@@ -18,25 +18,25 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
 
 JSON_SUFFIX: Final = ".json"
-"""Ends the name of the box that says that a free text is JSON."""
+"""Suffix of the checkbox that marks the text of a `free` field as JSON."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?")
 _WHOLE: Final = re.compile(r"[+-]?\d{1,17}")
 MAX_FORM_BYTES: Final = 1_048_576
 MAX_FIELDS: Final = 1_000
 MAX_NAME: Final = 64
 MAX_VALUE: Final = 65_536
-"""Characters of one value."""
+"""In characters after decoding, as is MAX_NAME."""
 ACTION_FIELD: Final = "action"
-"""The name of the buttons."""
+"""The `name` attribute of every submit button; its value is the action."""
 _ANSWER_POINTER: Final = "/resumeValue"
 _ENCODED: Final = re.compile(rb"(?:[!#-$'-~]|%[0-9A-Fa-f]{2})*")
-"""Printable ASCII without quotes, `%` only before two digits; `&` has been taken out before."""
+"""Printable ASCII without `"` and `&`, and with `%` only before two hexadecimal digits."""
 
 
 def decode_form(body: bytes) -> list[tuple[str, str]]:
-    """The fields of a body of the type application/x-www-form-urlencoded, in their order. Raises ClientFault.
+    """The fields of an application/x-www-form-urlencoded body, in the order sent, with line ends as line feeds.
 
-    Strict: printable ASCII in pairs with a `=`, which stand for UTF-8 without NUL. Line ends become line feeds.
+    Raises ClientFault if the body exceeds a limit, a pair has no `=` or no name, or the text is not UTF-8 or has a NUL.
     """
     if len(body) > MAX_FORM_BYTES:
         raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
@@ -46,7 +46,7 @@ def decode_form(body: bytes) -> list[tuple[str, str]]:
     for pair in body.split(b"&") if body else ():
         name, equals, value = pair.partition(b"=")
         if not equals or not name or _ENCODED.fullmatch(pair) is None:
-            raise invalid("The form is not as a browser sends it.")
+            raise invalid("The body is not valid application/x-www-form-urlencoded data.")
         fields.append((_text(name, MAX_NAME), _text(value, MAX_VALUE)))
     return fields
 
@@ -57,7 +57,7 @@ def _text(encoded: bytes, limit: int) -> str:
     except UnicodeDecodeError:
         raise invalid("The form is not valid UTF-8.") from None
     if "\0" in text:
-        raise invalid("The form holds NUL.")
+        raise invalid("The form contains a NUL character.")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) > limit:
         raise invalid(f"A field of the form is longer than {limit} characters.")
@@ -65,10 +65,10 @@ def _text(encoded: bytes, limit: int) -> str:
 
 
 def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any:
-    """The answer that a filled form stands for, as resolveInterruptByToken takes it. Raises ClientFault.
+    """Convert a submitted form to the `resumeValue` that resolveInterruptByToken accepts.
 
-    Only fields that belong to the pressed button are read. Errors name the place in the answer and, as `field`, the
-    name of the field; `violations` lists them all.
+    Only the fields of the pressed button are read. Raises ClientFault: `forbidden` if the page has no buttons, else a
+    validation error. Its `pointer` and `field` name the first wrong field, and `violations` lists all of them.
     """
     plan = plan_for(question)
     if plan.closed_reason:
@@ -76,26 +76,26 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     sent: dict[str, list[str]] = {}
     for name, text in fields:
         sent.setdefault(name, []).append(text)
-    choice = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
-    known: set[str] = set()
+    button = _pressed_button(plan, sent.pop(ACTION_FIELD, []))
+    field_names: set[str] = set()
     for field in (field for button in plan.buttons for field in button.fields):
-        known |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
-    if not sent.keys() <= known:
-        raise invalid("The form has a field that was not asked for.", _ANSWER_POINTER)
-    value = _build_answer(choice, sent)
+        field_names |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
+    if not sent.keys() <= field_names:
+        raise invalid("The form has a field that is not on the page. Open the link again.", _ANSWER_POINTER)
+    value = _build_answer(button, sent)
     if plan.schema is not None:
-        wrong = schema_violations(plan.schema, value, _ANSWER_POINTER)
-        if wrong:
-            raise invalid(f"The answer does not fit what was asked: {wrong[0].message}.", wrong[0].pointer)
+        violations = schema_violations(plan.schema, value, _ANSWER_POINTER)
+        if violations:
+            raise invalid(f"The answer does not match its schema: {violations[0].message}.", violations[0].pointer)
     return value
 
 
 class UnreadableField(Exception):
-    """What was sent for a field stands for no value; the text says what would."""
+    """The submitted text is not a valid value of its field. The message is a predicate: "must be a number"."""
 
 
 def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
-    """The value, or ABSENT for a field that may be left empty. Raises Unreadable."""
+    """The value of a field, or ABSENT for an empty field that is left out. Raises UnreadableField."""
     filled = sent if field.control == "several" else [text for text in sent if text.strip()]
     if len(filled) > 1 and field.control != "several":
         raise UnreadableField("was sent more than once")
@@ -105,13 +105,16 @@ def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
     value = _value(field, filled, as_json) if filled else empty[field.empty]
     if value is ABSENT:
         return value
-    if field.schema is not None and (wrong := schema_violations(field.schema, value, "")):
-        raise UnreadableField(wrong[0].message)
+    if field.schema is not None and (violations := schema_violations(field.schema, value, "")):
+        raise UnreadableField(violations[0].message)
     return value
 
 
 def schema_violations(schema: dict[str, Any], value: Any, at: str) -> list[Violation]:
-    """What keeps a value from fitting; nothing where only the host can say, since the schema is none."""
+    """Check a value against a schema, with pointers below `at`.
+
+    Returns nothing if the schema itself is invalid: the engine validates the answer again and reports that.
+    """
     try:
         return check_value(schema, value, at)
     except (HostFault, ValidationError):
@@ -138,10 +141,10 @@ def _option_index(text: str) -> int:
 
 
 def _option(field: FormField, text: str) -> Any:
-    place = _option_index(text)
-    if not 0 <= place < len(field.options) or text != str(place):
-        raise UnreadableField("takes one of the answers that are offered")
-    return field.options[place].value
+    index = _option_index(text)
+    if not 0 <= index < len(field.options) or text != str(index):
+        raise UnreadableField("must be one of the options")
+    return field.options[index].value
 
 
 def _number(text: str, whole: bool) -> int | float:
@@ -149,7 +152,7 @@ def _number(text: str, whole: bool) -> int | float:
         raise UnreadableField("must be a number")
     value = int(text) if _WHOLE.fullmatch(text) else float(text)
     if not math.isfinite(value) or (isinstance(value, int) and abs(value) > MAX_INTEGER):
-        raise UnreadableField("is a number too large")
+        raise UnreadableField("is too large a number")
     if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_INTEGER:
         value = int(value)
     if whole and not isinstance(value, int):
@@ -161,41 +164,42 @@ def _json(text: str) -> Any:
     try:
         return decode(text.encode())
     except ClientFault as fault:
-        said = fault.message[0].lower() + fault.message[1:].rstrip(".")
-        raise UnreadableField(f"is not JSON as it should be: {said}") from None
+        reason = fault.message[0].lower() + fault.message[1:].rstrip(".")
+        raise UnreadableField(f"is not valid JSON: {reason}") from None
 
 
 def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:
-    """The button. Where there is only one, a browser need not name it."""
     if not actions and len(plan.buttons) == 1:
+        # A browser may submit a form with a single button without naming the button.
         return plan.buttons[0]
-    found = [each for each in plan.buttons if [each.action] == actions]
-    if not found:
+    pressed = [each for each in plan.buttons if [each.action] == actions]
+    if not pressed:
         raise invalid("Press one of the buttons of the form.", f"{_ANSWER_POINTER}/{ACTION_FIELD}", field=ACTION_FIELD)
-    return found[0]
+    return pressed[0]
 
 
-def _build_answer(choice: FormButton, sent: dict[str, list[str]]) -> Any:
-    value, wrong = deepcopy(choice.base), list[dict[str, str]]()
-    for field in choice.fields:
+def _build_answer(button: FormButton, sent: dict[str, list[str]]) -> Any:
+    answer, violations = deepcopy(button.base), list[dict[str, str]]()
+    for field in button.fields:
         try:
-            found = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
+            value = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
         except UnreadableField as error:
             pointer = _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path)
-            wrong.append({"pointer": pointer, "field": field.name, "message": f"{field.subject} {error}."})
+            violations.append({"pointer": pointer, "field": field.name, "message": f"{field.subject} {error}."})
             continue
-        if found is not ABSENT:
-            value = _set_path(value, field.path, found)
-    if wrong:
-        raise invalid(wrong[0]["message"], wrong[0]["pointer"], field=wrong[0]["field"], violations=wrong)
-    return value
+        if value is not ABSENT:
+            answer = _set_path(answer, field.path, value)
+    if violations:
+        first = violations[0]
+        raise invalid(first["message"], first["pointer"], field=first["field"], violations=violations)
+    return answer
 
 
-def _set_path(value: Any, path: tuple[str, ...], found: Any) -> Any:
+def _set_path(answer: Any, path: tuple[str, ...], value: Any) -> Any:
     if not path:
-        return found
-    place = value
+        return value
+    parent = answer
     for name in path[:-1]:
-        place = place[name]
-    place[path[-1]] = found
-    return value
+        parent = parent[name]
+    parent[path[-1]] = value
+    return answer

@@ -1,6 +1,6 @@
-"""The fields of a form, chosen by the JSON Schema of the answer, with hints in words for the person who fills them in.
+"""The fields of a form, derived from the JSON Schema of the answer, with hints for the person who fills them in.
 
-A schema only decides how something is asked. Whether the answer fits it is checked when the form comes back.
+The schema only selects the control and the hint. The answer is validated when the form is submitted.
 """
 
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ from weftwork.protocol.json.values import is_array, is_object
 
 Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
 EmptyMeaning = Literal["refuse", "omit", "null", "list"]
-"""What a field that was left empty means: nothing that can be sent, no member, null, an empty list."""
+"""What an empty field becomes: an error, a member that is left out, null, or an empty list."""
 
 MAX_DESCRIPTION: Final = 1_000
 _LIMIT_HINTS: Final = (
@@ -35,12 +35,12 @@ _KEYWORDS_BY_CONTROL: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("line", "text", "date", "email", "url"), _TEXT_KEYWORDS),
     "several": _LIST_KEYWORDS,
 }
-_JSON_HINT: Final = "Write JSON: a text stands in double quotes, a list in [ ], an object in { }."
+_JSON_HINT: Final = "Write JSON: text in double quotes, lists in [ ], objects in { }."
 SHORT_TEXT: Final = 120
-"""Characters up to which a text is asked for in one line."""
+"""A string with a `maxLength` up to this gets a field with one line."""
 MAX_OPTIONS: Final = 500
 MAX_FORM_OPTIONS: Final = 1_000
-"""Options of a whole form: a view of the page costs the host time, and takes a link only."""
+"""Options of a whole form. Everyone with the link can request the page, so drawing it must stay cheap."""
 MAX_LABEL: Final = 2_000
 MAX_OPTION_LABEL: Final = 300
 _FORMATS: Final[dict[str, Control]] = {"date": "date", "email": "email", "uri": "url"}
@@ -49,35 +49,33 @@ MAX_OBJECT_FIELDS: Final = 50
 _UNSUPPORTED_KEYWORDS: Final = frozenset(
     "allOf anyOf oneOf not if patternProperties propertyNames minProperties dependentSchemas enum const".split()
 )
-"""Keywords of objects that are more than a list of members: such an answer is written as JSON."""
+"""Object keywords that separate fields cannot express. An answer with such a schema is entered as JSON."""
 
 
 class Option(msgspec.Struct, frozen=True):
-    """One of several answers. The form sends its place in the list, so any value can be one."""
+    """One option of a field. The form sends its index in the list, so the value can be any JSON value."""
 
     label: str
     value: Any
 
 
 class FormField(msgspec.Struct, frozen=True):
-    """One thing to fill in."""
-
     name: str
-    """In the form, and as id in the page."""
+    """Both the `name` and the `id` attribute."""
     label: str
     control: Control
     path: tuple[str, ...] = ()
-    """Where its value stands in the answer; `()` is the answer itself."""
+    """The path of the value in the answer; `()` is the whole answer."""
     schema: dict[str, Any] | None = None
     empty: EmptyMeaning = "refuse"
     hint: str = ""
     options: tuple[Option, ...] = ()
     value: str = ""
-    """What stands in it at first."""
+    """The initial text."""
     is_from_workflow: bool = False
-    """Whether the label is the workflow's text."""
+    """Whether the label is text from the workflow."""
     number: int = 0
-    """Its place among several questions; 0 if it is the only one, or one of the host's."""
+    """The number shown before the label, from 1; 0 for the only question and for fields of the host."""
 
     @property
     def is_integer(self) -> bool:
@@ -85,30 +83,30 @@ class FormField(msgspec.Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """How the host speaks of what is filled in: without the words of the workflow."""
+        """The subject of error messages. It never contains text from the workflow."""
         if not self.is_from_workflow:
             return f"“{self.label}”"
         return f"The answer to question {self.number}" if self.number else "Your answer"
 
 
 def with_numbers(fields: list[FormField]) -> tuple[FormField, ...]:
-    """The fields, each with its number if there are several."""
+    """The fields, numbered from 1 if there are at least two."""
     if len(fields) < 2:
         return tuple(fields)
     return tuple(msgspec.structs.replace(field, number=number) for number, field in enumerate(fields, 1))
 
 
 class OptionBudget:
-    """How many options a form may still list. What is beyond it is written and not chosen."""
+    """The number of options that a form may still list. A field over the budget becomes a text or JSON field."""
 
     def __init__(self, options: int = MAX_FORM_OPTIONS) -> None:
         self._remaining = options
 
     def options(self, schema: Any) -> list[Option]:
-        """The options of a schema, if there is room for all of them."""
-        found = options_of(schema, min(MAX_OPTIONS, self._remaining))
-        self._remaining -= len(found)
-        return found
+        """The options of a schema, or none if they exceed the budget."""
+        listed = options_of(schema, min(MAX_OPTIONS, self._remaining))
+        self._remaining -= len(listed)
+        return listed
 
 
 def field_for(
@@ -119,7 +117,7 @@ def field_for(
     empty: EmptyMeaning,
     budget: OptionBudget | None = None,
 ) -> FormField:
-    """The field for a value of this schema, a label of the workflow above it."""
+    """The field for a value of this schema, labelled with text from the workflow."""
     budget = budget or OptionBudget()
     kind, nullable = _type(schema)
     options = budget.options(schema)
@@ -142,8 +140,8 @@ def field_for(
     )
 
 
-def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
-    """The answers among which a schema leaves the choice; none if it does not list them, or more than so many."""
+def options_of(schema: Any, limit: int = MAX_OPTIONS) -> list[Option]:
+    """The values that a schema lists (const, enum, titled alternatives, boolean); none if there are over `limit`."""
     if not is_object(schema):
         return []
     if "const" in schema:
@@ -156,7 +154,7 @@ def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
         return [Option("Yes", True), Option("No", False)]
     else:
         return []
-    if len(listed) > most:
+    if len(listed) > limit:
         return []
     labels = [_label(title, value) for title, value in listed]
     if len(set(labels)) < len(labels):
@@ -165,7 +163,7 @@ def options_of(schema: Any, most: int = MAX_OPTIONS) -> list[Option]:
 
 
 def _titled_options(schema: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """The usual way to give options a title: alternatives that are one value each."""
+    """The (title, value) pairs of a `oneOf` or `anyOf` in which each alternative is a `const`."""
     listed = schema.get("oneOf", schema.get("anyOf"))
     if not is_array(listed) or not all(is_object(each) and "const" in each for each in listed):
         return []
@@ -180,57 +178,58 @@ def _label(title: Any, value: Any) -> str:
 
 
 def _type(schema: dict[str, Any]) -> tuple[str, bool]:
-    """The one type that a schema asks for, or "", and whether null will do as well."""
-    named = schema.get("type")
-    listed = [each for each in named if each != "null"] if is_array(named) else [named]
-    nullable = is_array(named) and "null" in named
-    return (listed[0] if len(listed) == 1 and isinstance(listed[0], str) else ""), nullable
+    """The only type besides null, or "" if there are several or none; and whether null is allowed."""
+    declared = schema.get("type")
+    types = [each for each in declared if each != "null"] if is_array(declared) else [declared]
+    nullable = is_array(declared) and "null" in declared
+    return (types[0] if len(types) == 1 and isinstance(types[0], str) else ""), nullable
 
 
 def _control(schema: dict[str, Any], kind: str) -> Control:
-    """How a value is asked for that is not one of a few; several if each of a list may be."""
+    """The control for a schema without options. `several` is only right if the items have options."""
     if kind == "array":
         return "json" if {"prefixItems", "contains"} & schema.keys() or "items" not in schema else "several"
     listed: Any = schema.get("enum")
     if not kind and is_array(listed) and all(isinstance(each, str) for each in listed):
-        # Too many to choose from, but each is a text.
+        # More options than the budget allows, but all are strings.
         return "line"
     if kind != "string":
         return _TYPES.get(kind, "json")
-    named = _FORMATS.get(str(schema.get("format")))
-    if named is not None:
-        return named
-    longest: Any = schema.get("maxLength")
-    if longest is not None:
-        return "json" if longest < 1 else "line" if longest <= SHORT_TEXT else "text"
+    control = _FORMATS.get(str(schema.get("format")))
+    if control is not None:
+        return control
+    max_length: Any = schema.get("maxLength")
+    if max_length is not None:
+        return "json" if max_length < 1 else "line" if max_length <= SHORT_TEXT else "text"
     return "line" if "pattern" in schema else "text"
 
 
 class ObjectFields(msgspec.Struct, frozen=True):
-    """The fields of an object, and the members that need no asking."""
-
     fields: tuple[FormField, ...]
     base: dict[str, Any]
+    """The members without a field, whose values are known."""
 
 
-def object_fields(schema: dict[str, Any], given: dict[str, Any]) -> ObjectFields | None:
-    """A field for each member of an object; None if the schema asks for something else.
+def object_fields(schema: dict[str, Any], known_members: dict[str, Any]) -> ObjectFields | None:
+    """One field for each member of an object; None if the schema is not an object that fields can express.
 
-    `given` are members that are known. So are those for which the schema leaves one value.
+    `known_members` and members with a `const` get no field.
     """
     root = resolve_refs(schema, schema)
     properties = root.get("properties")
     required = root.get("required", [])
     if root.get("type") != "object" or not is_object(properties) or not 0 < len(properties) <= MAX_OBJECT_FIELDS:
         return None
-    if _UNSUPPORTED_KEYWORDS & root.keys() or not is_array(required) or not {*required} <= {*properties, *given}:
+    if _UNSUPPORTED_KEYWORDS & root.keys() or not is_array(required):
         return None
-    base = dict(given)
+    if not {*required} <= {*properties, *known_members}:
+        return None
+    base = dict(known_members)
     fields: list[FormField] = []
     budget = OptionBudget()
     for index, (name, inner) in enumerate(properties.items()):
         member = resolve_refs(inner, schema) if is_object(inner) else {}
-        if name in given:
+        if name in known_members:
             continue
         if inner is False:
             continue
@@ -245,42 +244,48 @@ def object_fields(schema: dict[str, Any], given: dict[str, Any]) -> ObjectFields
 
 
 def resolve_refs(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the references at its top written out; `$defs` come along for those below."""
-    found, definitions = schema, root.get("$defs", {})
+    """The schema with the `$ref` at its top resolved, together with the `$defs` that references below it need.
+
+    A reference whose target shares a keyword with its siblings stays, because merging the two would lose one.
+    """
+    resolved, definitions = schema, root.get("$defs", {})
     for _ in range(len(definitions)):
-        # There is no circle in a schema that was checked: each definition is entered once.
-        if "$ref" not in found:
+        # Validated schemas have no reference cycles, so each definition is entered at most once.
+        if "$ref" not in resolved:
             break
-        beside = {keyword: value for keyword, value in found.items() if keyword != "$ref"}
-        target = definitions[found["$ref"].removeprefix("#/$defs/")]
-        if not is_object(target) or target.keys() & beside.keys():
+        siblings = {keyword: value for keyword, value in resolved.items() if keyword != "$ref"}
+        target = definitions[resolved["$ref"].removeprefix("#/$defs/")]
+        if not is_object(target) or target.keys() & siblings.keys():
             break
-        found = {**target, **beside}
-    return {**found, "$defs": definitions} if definitions and found is not root else found
+        resolved = {**target, **siblings}
+    return {**resolved, "$defs": definitions} if definitions and resolved is not root else resolved
 
 
 def hint_of(schema: dict[str, Any], control: str) -> str:
-    """What the schema says of itself, and its bounds. The browser is told of few of them: see the page's reference."""
-    said: list[str] = []
+    """The description of the schema and its limits, as text.
+
+    The browser does not check most of these limits (docs/reference/answer-page.md says why), so the hint states them.
+    """
+    sentences: list[str] = []
     description = schema.get("description")
     if isinstance(description, str) and description.strip():
-        said.append(shorten(description.strip(), MAX_DESCRIPTION))
-    known = _KEYWORDS_BY_CONTROL.get(control, ())
-    said += [
-        text.format(_format_number(schema[name])) for name, text in _LIMIT_HINTS if name in known and name in schema
+        sentences.append(shorten(description.strip(), MAX_DESCRIPTION))
+    keywords = _KEYWORDS_BY_CONTROL.get(control, ())
+    sentences += [
+        text.format(_format_number(schema[name])) for name, text in _LIMIT_HINTS if name in keywords and name in schema
     ]
     if control == "number":
-        said.append(_range(schema))
+        sentences.append(_range(schema))
     if schema.get("format") == "date-time" and control in ("line", "text"):
-        said.append("A date and time such as 2026-01-31T08:05:00Z.")
+        sentences.append("A date and time such as 2026-01-31T08:05:00Z.")
     if control == "json":
-        said.append(_JSON_HINT + _members(schema))
-    return " ".join(said)
+        sentences.append(_JSON_HINT + _members(schema))
+    return " ".join(sentences)
 
 
 def _range(schema: dict[str, Any]) -> str:
-    named = schema.get("type")
-    what = "A whole number" if named == "integer" or (is_array(named) and "integer" in named) else "A number"
+    declared = schema.get("type")
+    what = "A whole number" if declared == "integer" or (is_array(declared) and "integer" in declared) else "A number"
     between = ("minimum", "maximum") if {"minimum", "maximum"} <= schema.keys() else ()
     if between:
         what += " from {} to {}".format(*(_format_number(schema[name]) for name in between))

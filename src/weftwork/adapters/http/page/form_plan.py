@@ -1,7 +1,7 @@
-"""The plan of a form: which buttons there are, which fields belong to each, and what pressing one sends.
+"""The plan of a form: its buttons, the fields of each button, and the answer that each button sends.
 
-The page is drawn from the plan and the answer is read by it, so the two cannot disagree. A plan is made of any
-question: one that is not as the rules say is asked for with a field for free text.
+Both the page and the reader of the submitted form use the plan, so the two cannot disagree. Every question has a plan:
+a malformed question gets one field for free text.
 """
 
 from typing import Any, Final, Literal
@@ -28,7 +28,7 @@ Tone = Literal["go", "stop", "plain"]
 
 SEND: Final = "send"
 MAX_EDITABLE: Final = 50_000
-"""Characters of what can be edited on the page."""
+"""Maximum length, in characters of JSON, of a value that the page offers for editing."""
 _COMMENT_FIELD: Final = FormField(
     "comment",
     "Comment",
@@ -36,12 +36,12 @@ _COMMENT_FIELD: Final = FormField(
     ("comment",),
     {"type": "string", "maxLength": MAX_TEXT},
     "omit",
-    "Goes along with your decision.",
+    "Sent together with your decision.",
 )
 
 
 class FormButton(msgspec.Struct, frozen=True):
-    """One button. The answer is `base` with the values of the fields put in at their paths."""
+    """One button. Its answer is `base` with the value of each field set at the field's path."""
 
     action: str
     label: str
@@ -49,44 +49,46 @@ class FormButton(msgspec.Struct, frozen=True):
     base: Any = None
     tone: Tone = "go"
     aside: str = ""
-    """What it is for, if it stands apart from the others, with its fields."""
+    """If set, the button and its fields are in a collapsed section with this summary."""
 
 
 _REJECT_BUTTON: Final = FormButton("reject", "Reject", (), {"action": "reject"}, "stop")
 
 
 class FormPlan(msgspec.Struct, frozen=True):
-    """How a question is answered. Without buttons it can only be read, and `closed_reason` says why."""
+    """How a question can be answered."""
 
     buttons: tuple[FormButton, ...] = ()
     schema: dict[str, Any] | None = None
-    """What the whole answer must fit."""
+    """The schema of the whole answer."""
     closed_reason: str = ""
+    """If set, the question can only be read, and this is the reason for the reader."""
     is_malformed: bool = False
-    """The question is not as the rules say: it is shown as it is."""
+    """The question does not have the form of its kind, so its data is shown as JSON."""
 
 
 def plan_for(question: dict[str, Any]) -> FormPlan:
-    """The plan of any question, as inspectInterruptByToken shows it.
+    """The plan of a question, in the form that inspectInterruptByToken returns. Never raises for JSON.
 
-    What holds a marker of something hidden is never sent back as if it were the value.
+    A value that contains a redaction marker is never offered for editing: an answer must not contain the marker in
+    place of the redacted value.
     """
     try:
         plan = FormPlan((_free_text_button(),), is_malformed=True) if is_malformed(question) else _build_plan(question)
     except (AttributeError, KeyError, TypeError):
-        # A schema that is none, which no question has that this host asked.
+        # An invalid schema. This host validates schemas before it records a question, so this data is not its own.
         plan = FormPlan((_free_text_button(),), is_malformed=True)
     if question.get("intent") == "inspect":
-        reason = "This link only shows the question. It cannot be answered with it."
+        reason = "This link only shows the question. You cannot answer with it."
         return msgspec.structs.replace(plan, closed_reason=reason)
     return plan
 
 
 def is_malformed(question: dict[str, Any]) -> bool:
-    """Whether the question is not built as this host asks.
+    """Whether the question does not have the form that this host gives to its kind.
 
-    Its schemas were checked when it was asked: doing so again for each view would cost the host more than the link
-    is worth to whoever has it.
+    Schemas in the question are not checked again. They were validated when the question was recorded, and anyone with
+    the link can request the page any number of times, so a view must stay cheap.
     """
     kind, data, schema = question.get("kind"), question.get("data"), question.get("resumeSchema")
     if (
@@ -106,15 +108,15 @@ def is_malformed(question: dict[str, Any]) -> bool:
 def _without_schemas(data: dict[str, Any]) -> dict[str, Any]:
     """The data of a question without the schemas in it, if they are objects."""
 
-    def without(given: Any, schema: str) -> Any:
-        if not is_object(given):
-            return given
-        return {name: each for name, each in given.items() if name != schema or not is_object(each)}
+    def without(value: Any, schema_name: str) -> Any:
+        if not is_object(value):
+            return value
+        return {name: each for name, each in value.items() if name != schema_name or not is_object(each)}
 
-    kept = without(data, "outcomeSchema")
-    if is_array(listed := data.get("questions")):
-        kept["questions"] = [without(each, "schema") for each in listed]
-    return kept
+    bare = without(data, "outcomeSchema")
+    if is_array(questions := data.get("questions")):
+        bare["questions"] = [without(each, "schema") for each in questions]
+    return bare
 
 
 def _build_plan(question: dict[str, Any]) -> FormPlan:
@@ -128,9 +130,9 @@ def _build_plan(question: dict[str, Any]) -> FormPlan:
         case "external-event":
             return FormPlan((_event_button(data["correlation"], schema),), schema)
         case "low-confidence" if "decision" in data:
-            decided = _ratification_buttons(data["decision"])
-            # Of a question without a schema nobody knows what a no would mean.
-            return FormPlan((*decided, _REJECT_BUTTON) if schema == ratification_schema() else decided, schema)
+            buttons = _ratification_buttons(data["decision"])
+            # Only the schema of a supervisor defines a rejection; elsewhere it would be an answer like any other.
+            return FormPlan((*buttons, _REJECT_BUTTON) if schema == ratification_schema() else buttons, schema)
         case _:
             schema = schema if schema is not None else data.get("outcomeSchema")
             return FormPlan((_answer_button(schema),), schema)
@@ -140,25 +142,25 @@ def _approval_plan(data: dict[str, Any]) -> FormPlan:
     refine = FormField("refine", "What should change?", "text", ("refineFeedback", "text"), _COMMENT_FIELD.schema)
     feedback = {"action": "refine", "refineFeedback": {"scope": "whole"}}
     edit = _editable_field("edit", "Your version", data.get("artifactData"), ("editedArtifactData",))
-    edit_aside = "Change it yourself and approve what you have changed."
+    edit_aside = "Edit it yourself and approve your version."
     ask = FormField("ask", "Your question", "text", ("question",), _COMMENT_FIELD.schema)
-    ask_aside = "Ask before you decide. The decision stays open."
-    choices = [
+    ask_aside = "Ask a question before you decide. The approval stays open."
+    buttons = [
         FormButton("accept", "Approve", (_COMMENT_FIELD,), {"action": "accept"}),
         FormButton("reject", "Reject", (_COMMENT_FIELD,), {"action": "reject"}, "stop"),
         FormButton(
-            "refine", "Ask for changes", (refine,), feedback, "plain", "Send it back and say what should change."
+            "refine", "Ask for changes", (refine,), feedback, "plain", "Send it back and describe what should change."
         ),
         FormButton("edit-accept", "Approve with my changes", (edit,), {"action": "edit-accept"}, "plain", edit_aside),
         FormButton("ask", "Ask a question", (ask,), {"action": "ask"}, "plain", ask_aside),
     ]
-    offered = [each for each in choices if each.action in data["actions"]]
+    offered = [each for each in buttons if each.action in data["actions"]]
     artifact = json_text(data.get("artifactData"))
     if len(artifact) > MAX_EDITABLE or MARKER_PREFIX in artifact:
         offered = [each for each in offered if each.action != "edit-accept"]
-    closed = "" if offered else "This cannot be edited here: it is too long, or part of it is hidden."
+    closed = "" if offered else "You cannot edit this here: it is too long, or part of it is hidden."
     if data.get("profile") == AUTH_REQUIRED:
-        closed = "This decision takes an account: a link is not enough for it."
+        closed = "This decision requires an account. A link is not enough."
     return FormPlan(tuple(offered), closed_reason=closed)
 
 
@@ -173,21 +175,21 @@ def _clarification_button(questions: list[dict[str, Any]]) -> FormButton:
 
 
 def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) -> FormButton:
-    # Whoever sends the event knows what belongs to it.
-    is_hidden = MARKER_PREFIX in json_text(correlation)
-    found = object_fields(schema, correlation) if schema is not None and not is_hidden else None
-    if found is not None:
-        return FormButton(SEND, "Send the event", found.fields, found.base)
-    field = _editable_field("answer", "The event", None if is_hidden else correlation, ())
+    # The correlation is not asked for: it identifies the event, so the host adds it to the answer.
+    is_redacted = MARKER_PREFIX in json_text(correlation)
+    members = object_fields(schema, correlation) if schema is not None and not is_redacted else None
+    if members is not None:
+        return FormButton(SEND, "Send the event", members.fields, members.base)
+    field = _editable_field("answer", "The event", None if is_redacted else correlation, ())
     return FormButton(SEND, "Send the event", (field,))
 
 
 def _ratification_buttons(decision: Any) -> tuple[FormButton, ...]:
-    is_hidden = MARKER_PREFIX in json_text(decision)
-    field = _editable_field("edit", "The decision as it should be", None if is_hidden else decision, ())
-    if is_hidden:
+    is_redacted = MARKER_PREFIX in json_text(decision)
+    field = _editable_field("edit", "Your version of the decision", None if is_redacted else decision, ())
+    if is_redacted:
         return (FormButton("edit", "Send my version", (field,)),)
-    changed = FormButton("edit", "Send my version", (field,), None, "plain", "Change the decision first.")
+    changed = FormButton("edit", "Send my version", (field,), None, "plain", "Edit the decision before you send it.")
     ratified = FormButton("ratify", "Confirm this decision", (), decision)
     return (ratified, changed) if len(json_text(decision)) <= MAX_EDITABLE else (ratified,)
 
@@ -195,9 +197,9 @@ def _ratification_buttons(decision: Any) -> tuple[FormButton, ...]:
 def _answer_button(schema: dict[str, Any] | None) -> FormButton:
     if schema is None:
         return _free_text_button()
-    found = object_fields(schema, {})
-    if found is not None:
-        return FormButton(SEND, "Send answer", found.fields, found.base)
+    members = object_fields(schema, {})
+    if members is not None:
+        return FormButton(SEND, "Send answer", members.fields, members.base)
     return FormButton(
         SEND, "Send answer", (field_for("answer", "Your answer", resolve_refs(schema, schema), (), "refuse"),)
     )
@@ -208,7 +210,7 @@ def _free_text_button() -> FormButton:
 
 
 def _editable_field(name: str, label: str, value: Any, path: tuple[str, ...]) -> FormField:
-    """A field that holds what is there already: a plain text as such, anything else as JSON."""
+    """A field with an initial value: a string without hidden characters as text, any other value as JSON."""
     if isinstance(value, str) and not HIDDEN_CHARACTERS.search(value) and value.strip():
         return FormField(name, label, "text", path, value=value)
     hint = "This is JSON: keep its quotes, commas and brackets."

@@ -1,7 +1,7 @@
-"""The frame of every page: document, stylesheet, security headers, and the region that holds the workflow's text.
+"""The frame of every page: document, stylesheet, security headers, and the region for text from the workflow.
 
-The one stylesheet stands in the page. The Content-Security-Policy names it by its hash, so that no other style and no
-script can get in, whatever a question contains.
+The only stylesheet is inline. The Content-Security-Policy allows it by its hash and allows no other style and no
+script, so content of a question cannot add either.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ HEADERS: Final[Headers] = [
     (b"x-robots-tag", b"noindex"),
 ]
 CONTENT_TYPE: Final = b"text/html; charset=utf-8"
-_REGION_START = "From the workflow. This host passes it on and has not checked it."
-_REGION_END = "End of what the workflow says."
+_REGION_START = "From the workflow. The host has not checked this content."
+_REGION_END = "End of the content from the workflow."
 
 
 def render_document(title: str, *content: Child) -> bytes:
-    """A whole page. Its title is the host's: what a question says never leaves its region."""
+    """A complete page. `title` must be the host's own text: text from a workflow belongs in `workflow_region`."""
     head = element(
         "head",
         {},
@@ -45,31 +45,32 @@ def render_document(title: str, *content: Child) -> bytes:
         element("style", {}, Markup(STYLESHEET)),
     )
     top = element("header", {}, element("strong", {}, "weftwork"), " · workflow host")
-    end = element("footer", {}, element("p", {}, "This page needs no account and loads nothing from elsewhere."))
+    notice = "You do not need an account. This page loads nothing from other sites."
+    footer = element("footer", {}, element("p", {}, notice))
     main = element("main", {}, element("h1", {}, title), *content)
-    body = element("body", {}, top, main, end)
+    body = element("body", {}, top, main, footer)
     page = Markup(f"<!doctype html>\n{element('html', {'lang': 'en', 'dir': 'ltr'}, head, body)}\n")
     return page.encode()
 
 
 def workflow_region(*content: Child) -> Markup:
-    """The region of what comes from the workflow: bounded on every side, and named at both ends.
+    """A bordered region for content from the workflow, labelled at its start and its end.
 
-    Nothing inside is drawn over the host's own words, however high its letters are piled.
+    The stylesheet clips the content to the region, so stacked combining characters cannot cover the host's own text.
     """
     label = element("p", {"class": "tag"}, _REGION_START)
     end = element("p", {"class": "tag end"}, _REGION_END)
     return element(
         "section",
-        {"class": "said", "aria-label": "From the workflow"},
+        {"class": "workflow", "aria-label": "From the workflow"},
         label,
-        element("div", {"class": "words"}, *content),
+        element("div", {"class": "content"}, *content),
         end,
     )
 
 
 def fact_list(rows: list[tuple[str, Child]]) -> Child:
-    """Short facts, each with its name; those without a value are left out."""
+    """A list of (name, value) rows. Rows without a value are left out; None if no row is left."""
     cells: list[Child] = []
     for name, value in rows:
         if value:
@@ -78,7 +79,7 @@ def fact_list(rows: list[tuple[str, Child]]) -> Child:
 
 
 def format_time(text: Any) -> Child:
-    """An instant of the wire in words, always UTC; None for what is none."""
+    """A wire timestamp as text in UTC, such as "5 March 2026, 18:00 UTC"; None if it is not a timestamp."""
     try:
         at = datetime.fromisoformat(text)
         at = at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)

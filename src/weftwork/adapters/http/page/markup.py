@@ -1,10 +1,10 @@
-"""Markup: the one place where text becomes HTML, in which it cannot deceive.
+"""Builds HTML and escapes text. Every page is built by `element`.
 
-Elements are made by `element` alone. A child or attribute that is plain text is escaped there; only what `element`
-itself has made goes in as it is.
+`element` escapes every child and attribute that is plain text; only `Markup`, which this module created, is inserted
+unescaped.
 
-Characters that steer a terminal, turn the direction of text around or take no space could make a question look like
-another one. On the page they stand as marks, and in JSON that is edited as escapes, so that nothing is lost.
+Control characters, bidirectional overrides and characters without width can make a question look like a different
+one. They are shown as marks such as ⟦U+202E⟧, and as escapes in JSON that can be edited, so no character is lost.
 """
 
 import json
@@ -17,19 +17,20 @@ HIDDEN_CHARACTERS: Final = re.compile(
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Controls but tab and line feed, turns of direction, what has no width, lone surrogates, tags and non-characters.
+"""Control characters except tab and line feed, bidirectional controls, characters without width, lone surrogates, tags
+and noncharacters.
 
-The joiners U+200C and U+200D are left: scripts and emoji need them, and they hide nothing."""
+The joiners U+200C and U+200D are not included: some scripts and emoji need them, and they hide nothing."""
 CUT_MARK: Final = " […]"
 
 
 def mark_hidden(text: str) -> str:
-    """The text with a mark for each hidden character. Line ends become line feeds."""
-    return HIDDEN_CHARACTERS.sub(lambda found: f"\u27e6U+{ord(found[0]):04X}\u27e7", text.replace("\r\n", "\n"))
+    """The text with each hidden character as a mark such as ⟦U+202E⟧. CR LF becomes a line feed."""
+    return HIDDEN_CHARACTERS.sub(lambda match: f"\u27e6U+{ord(match[0]):04X}\u27e7", text.replace("\r\n", "\n"))
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:
-    """The value as JSON to read and edit, in which hidden characters stand as escapes."""
+    """The value as JSON with hidden characters escaped, or "(no JSON)" if it cannot be encoded."""
     try:
         text = json.dumps(value, indent=indent, ensure_ascii=False, default=repr)
     except (ValueError, TypeError, RecursionError):
@@ -38,12 +39,12 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text, or its beginning with a sign that it was cut."""
+    """The text, or its first `limit` characters and CUT_MARK."""
     return text if len(text) <= limit else text[:limit] + CUT_MARK
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    # As two escapes beyond the first plane, which is what JSON knows.
+    # JSON escapes are UTF-16 code units: a character above U+FFFF becomes a surrogate pair (RFC 8259, section 7).
     units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
@@ -53,7 +54,7 @@ _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "
 
 
 class Markup(str):
-    """HTML that was made here."""
+    """A str that is HTML and needs no escaping. Created only from trusted constants and by `element` and `join`."""
 
     __slots__ = ()
 
@@ -63,22 +64,25 @@ Attributes = Mapping[str, str | bool | None]
 
 
 def escape(text: str) -> str:
-    """The text as character data, good between tags and between the quotes of an attribute alike."""
+    """Escape text for use as element content or as a quoted attribute value."""
     return mark_hidden(text).translate(_ENTITIES)
 
 
 def element(name: str, attributes: Attributes, *children: Child) -> Markup:
-    """One element. An attribute that is True stands without a value; one that is None or False is left out."""
-    said = "".join(
+    """One element with escaped attributes and children.
+
+    An attribute with the value True is written without a value; one with None or False is left out.
+    """
+    rendered = "".join(
         f" {key}" if value is True else f' {key}="{escape(value)}"'
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     if name in VOID_ELEMENTS:
-        return Markup(f"<{name}{said}>")
-    return Markup(f"<{name}{said}>{join(children)}</{name}>")
+        return Markup(f"<{name}{rendered}>")
+    return Markup(f"<{name}{rendered}>{join(children)}</{name}>")
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """The children one after the other, escaped unless they are markup."""
+    """Concatenate the children. Plain text is escaped, None is left out."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children if each is not None))

@@ -1,6 +1,6 @@
-"""Draws a question by its kind, and how an approval stands: the votes needed, the votes given, the rejection policy.
+"""Renders a question by its kind, and the status of an approval: votes required, votes given, rejection policy.
 
-Values are there to be read: texts as paragraphs, objects as lists of their members, the rest as JSON.
+Strings are shown as paragraphs, objects and arrays as lists down to a limited depth, other values as JSON.
 """
 
 import re
@@ -20,13 +20,13 @@ _MAX_LABEL = 2_000
 HEADINGS = {
     "approval": "Your approval is needed",
     "clarification": "Your answer is needed",
-    "external-event": "An event is waited for",
+    "external-event": "A workflow is waiting for an event",
     "custom": "Your answer is needed",
     "conversation.exchange": "Your reply is needed",
     "low-confidence": "A decision needs your confirmation",
 }
 MAX_CHARACTERS: Final = 50_000
-"""Characters of a question that a page shows."""
+"""Characters of a question that a page shows; the rest is cut."""
 MAX_PARTS: Final = 2_000
 _MAX_DEPTH: Final = 4
 _MAX_MEMBER_NAME: Final = 200
@@ -34,11 +34,11 @@ _INLINE_LENGTH: Final = 60
 """Texts of up to this many characters are shown on the same line as their label."""
 _PARAGRAPHS: Final = re.compile(r"\n(?:[ \t]*\n)+")
 WORKFLOW_TEXT: Final = {"lang": "", "dir": "auto"}
-"""Used for text whose language is not declared."""
+"""Attributes of elements with text from the workflow, whose language and direction are unknown."""
 
 
 class DisplayBudget:
-    """How much may still be shown. What is cut says so, once, where it is cut."""
+    """Limits how much of a question a page shows. The first cut adds a notice at its place."""
 
     def __init__(self, characters: int = MAX_CHARACTERS) -> None:
         self._characters = characters
@@ -46,31 +46,30 @@ class DisplayBudget:
         self.is_cut = False
 
     def take(self, text: str) -> str:
-        """As much of the text as there is room for."""
+        """The part of the text that is within the budget."""
         self._parts -= 1
-        taken = text[: max(self._characters, 0)] if self._parts > 0 else ""
+        visible = text[: max(self._characters, 0)] if self._parts > 0 else ""
         self._characters -= len(text)
-        return taken
+        return visible
 
-    def cut_note(self, whole: bool) -> Child:
-        """The note, where something is missing for the first time."""
-        if whole or self.is_cut:
+    def cut_note(self, is_complete: bool) -> Child:
+        """The notice, at the first text that was not shown completely; else None."""
+        if is_complete or self.is_cut:
             return None
         self.is_cut = True
         return element("p", {"class": "cut"}, "Cut here: the rest is too long for this page.")
 
 
 def render_paragraphs(text: str, budget: DisplayBudget) -> Markup:
-    """A text with its line breaks; consecutive empty lines are shown as one gap."""
+    """A text with its line breaks. Consecutive empty lines become one paragraph break."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    taken = budget.take(text)
-    parts = [part for part in _PARAGRAPHS.split(taken.strip("\n")) if part.strip()]
+    visible = budget.take(text)
+    parts = [part for part in _PARAGRAPHS.split(visible.strip("\n")) if part.strip()]
     shown = [element("p", {"class": "text", **WORKFLOW_TEXT}, part) for part in parts]
-    return join([*shown, budget.cut_note(len(taken) == len(text))])
+    return join([*shown, budget.cut_note(len(visible) == len(text))])
 
 
 def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
-    """Any JSON value."""
     if isinstance(value, str):
         return render_paragraphs(value, budget) if value.strip() else _code('""', budget)
     if depth < _MAX_DEPTH and is_object(value) and value:
@@ -84,8 +83,8 @@ def render_value(value: Any, budget: DisplayBudget, depth: int = 0) -> Markup:
 
 def render_json(value: Any, budget: DisplayBudget) -> Markup:
     text = json_text(value)
-    taken = budget.take(text)
-    return join([element("pre", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])
+    visible = budget.take(text)
+    return join([element("pre", {"dir": "ltr", "lang": ""}, visible), budget.cut_note(len(visible) == len(text))])
 
 
 def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup:
@@ -93,14 +92,15 @@ def _members(value: dict[str, Any], budget: DisplayBudget, depth: int) -> Markup
     for name, inner in value.items():
         if budget.is_cut:
             break
-        taken = budget.take(shorten(str(name), _MAX_MEMBER_NAME)).strip() or "?"
-        whole = (
+        visible = budget.take(shorten(str(name), _MAX_MEMBER_NAME)).strip() or "?"
+        is_block = (
             is_object(inner)
             or is_array(inner)
             or (isinstance(inner, str) and (len(inner) > _INLINE_LENGTH or "\n" in inner))
         )
-        shown = element("dd", {}, render_value(inner, budget, depth + 1))
-        rows.append(element("div", {"class": "nest" if whole else "pair"}, element("dt", WORKFLOW_TEXT, taken), shown))
+        style = {"class": "nest" if is_block else "pair"}
+        content = element("dd", {}, render_value(inner, budget, depth + 1))
+        rows.append(element("div", style, element("dt", WORKFLOW_TEXT, visible), content))
     return element("dl", {}, *rows)
 
 
@@ -114,21 +114,21 @@ def _items(value: list[Any], budget: DisplayBudget, depth: int) -> Markup:
 
 
 def _code(text: str, budget: DisplayBudget) -> Markup:
-    taken = budget.take(text)
-    return join([element("code", {"dir": "ltr", "lang": ""}, taken), budget.cut_note(len(taken) == len(text))])
+    visible = budget.take(text)
+    return join([element("code", {"dir": "ltr", "lang": ""}, visible), budget.cut_note(len(visible) == len(text))])
 
 
 def question_heading(question: dict[str, Any], plan: FormPlan) -> str:
-    """What is asked, in the words of the host."""
+    """The heading of the page. It contains no text from the workflow."""
     if plan.is_malformed:
-        return "A workflow waits for an answer"
+        return "A workflow is waiting for an answer"
     if has_voted(question, plan):
-        return "Your vote is recorded"
+        return "You have already voted"
     return HEADINGS[question["kind"]]
 
 
 def question_content(question: dict[str, Any], plan: FormPlan, budget: DisplayBudget) -> Markup:
-    """What the question says, and which node of which workflow says it: their names are the workflow's words too."""
+    """The data of the question, and the ids of its workflow and node. All of it belongs in the workflow's region."""
     return join([_question_data(question, plan, budget), _source(question)])
 
 
@@ -145,8 +145,8 @@ def _question_data(question: dict[str, Any], plan: FormPlan, budget: DisplayBudg
         case "approval":
             return _approval(data, budget)
         case "external-event":
-            known = render_value(data["correlation"], budget) if data["correlation"] else None
-            return join([_labelled("Event", data["eventType"]), known])
+            correlation = render_value(data["correlation"], budget) if data["correlation"] else None
+            return join([_labelled("Event", data["eventType"]), correlation])
         case "custom":
             return join([_labelled("Question", data["customKind"]), _optional_value(data, "payload", budget)])
         case "conversation.exchange":
@@ -158,7 +158,7 @@ def _question_data(question: dict[str, Any], plan: FormPlan, budget: DisplayBudg
 
 
 def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
-    """The state of an approval that several people give."""
+    """The status of an approval that needs several votes or already has one; else None."""
     if plan.is_malformed or question["kind"] != "approval":
         return None
     data = question["data"]
@@ -167,32 +167,33 @@ def approval_status(question: dict[str, Any], plan: FormPlan) -> Child:
     if required == 1 and not votes:
         return None
     granted = sum(action in GRANTING_ACTIONS for _, action in votes)
-    majority = data.get("rejectionPolicy") == "majority"
-    rejection = "Rejected by more than half of those needed" if majority else "One rejection ends it"
-    given = join_names([f"{voter} {_VERBS[action]}" for voter, action in votes])
+    # As many rejections as more than half of the required approvals (protocol.people.approvals).
+    enough = required // 2 + 1 if data.get("rejectionPolicy") == "majority" else 1
+    rejection = "One rejection is final" if enough == 1 else f"{enough} rejections are final"
+    summary = join_names([f"{voter} {_VERBS[action]}" for voter, action in votes])
     rows: list[tuple[str, Child]] = [
         ("Approvals", f"{granted} of {required} given"),
         ("Rejection", rejection if required > 1 else None),
-        ("So far", element("bdi", WORKFLOW_TEXT, given) if votes else None),
+        ("Votes so far", element("bdi", WORKFLOW_TEXT, summary) if votes else None),
     ]
-    said = None
+    own_vote = None
     if has_voted(question, plan):
-        done = f"You have {_VERBS[question['voted']]}. Sending again changes your vote."
-        said = element("p", {"role": "status"}, element("strong", {}, done))
-    return element("section", {"class": "card", "aria-label": "How it stands"}, said, fact_list(rows))
+        text = f"You have {_VERBS[question['voted']]}. Sending the form again changes your vote."
+        own_vote = element("p", {"role": "status"}, element("strong", {}, text))
+    return element("section", {"class": "card", "aria-label": "Status of the approval"}, own_vote, fact_list(rows))
 
 
 def has_voted(question: dict[str, Any], plan: FormPlan) -> bool:
-    """Whether the link was used before, for a vote that still counts."""
+    """Whether this link was already used for a vote that still counts."""
     return not plan.is_malformed and question["kind"] == "approval" and question.get("voted") in _VERBS
 
 
-def _parse_votes(given: Any) -> list[tuple[str, str]]:
-    rows = [each for each in given if is_object(each)] if is_array(given) else []
-    found = [(each.get("voter"), each.get("action")) for each in rows]
+def _parse_votes(value: Any) -> list[tuple[str, str]]:
+    rows = [each for each in value if is_object(each)] if is_array(value) else []
+    pairs = [(each.get("voter"), each.get("action")) for each in rows]
     return [
         (voter, action)
-        for voter, action in found
+        for voter, action in pairs
         if isinstance(voter, str) and isinstance(action, str) and action in _VERBS
     ]
 
@@ -204,18 +205,18 @@ def join_names(names: list[str]) -> str:
 
 def _approval(data: dict[str, Any], budget: DisplayBudget) -> Markup:
     title = element("h2", WORKFLOW_TEXT, budget.take(shorten(data["title"], _MAX_TITLE)))
-    about = render_paragraphs(data["description"], budget) if data.get("description") else None
-    named = _labelled("Artifact", f"{data['artifactType']} · {data['artifactId']}")
-    approvers: list[str] = data.get("approversList", [])
-    who = _labelled("Approvers", join_names(approvers)) if approvers else None
-    return join([title, about, named, who, _optional_value(data, "artifactData", budget)])
+    description = render_paragraphs(data["description"], budget) if data.get("description") else None
+    artifact = _labelled("Artifact", f"{data['artifactType']} · {data['artifactId']}")
+    names: list[str] = data.get("approversList", [])
+    approvers = _labelled("Approvers", join_names(names)) if names else None
+    return join([title, description, artifact, approvers, _optional_value(data, "artifactData", budget)])
 
 
 def _confidence(data: dict[str, Any], budget: DisplayBudget) -> Markup:
     rows: list[tuple[str, Child]] = [
         ("Agent", element("span", WORKFLOW_TEXT, data["agentId"])),
-        ("Its confidence", f"{data['observed']:g}"),
-        ("Needed", f"{data['threshold']:g}"),
+        ("Confidence", f"{data['observed']:g}"),
+        ("Required confidence", f"{data['threshold']:g}"),
     ]
     title = element("h2", {}, "The decision") if "decision" in data else None
     return join([fact_list(rows), title, _optional_value(data, "decision", budget)])
@@ -225,5 +226,5 @@ def _optional_value(data: dict[str, Any], name: str, budget: DisplayBudget) -> C
     return render_value(data[name], budget) if name in data else None
 
 
-def _labelled(what: str, name: str) -> Markup:
-    return element("p", {"class": "kind"}, f"{what}: ", element("bdi", WORKFLOW_TEXT, shorten(name, _MAX_LABEL)))
+def _labelled(label: str, text: str) -> Markup:
+    return element("p", {"class": "kind"}, f"{label}: ", element("bdi", WORKFLOW_TEXT, shorten(text, _MAX_LABEL)))

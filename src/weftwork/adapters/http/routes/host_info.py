@@ -19,7 +19,7 @@ _PUBLIC_CACHE_HEADER = (b"cache-control", b"public, max-age=300")
 
 
 class StaticDocument:
-    """A document that does not change while the host runs, with its validator."""
+    """A document that does not change while the host runs, served with an ETag. `extra` headers repeat the ETag."""
 
     def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
         self._body = msgspec.json.encode(content)
@@ -28,8 +28,8 @@ class StaticDocument:
         self._headers = [_PUBLIC_CACHE_HEADER, (b"etag", self._etag), *((name, self._etag) for name in extra)]
 
     async def serve(self, request: Request) -> Response:
-        wanted = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
-        if self._etag in wanted or b"*" in wanted:
+        tags = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
+        if self._etag in tags or b"*" in tags:
             return Response(304, b"", list(self._headers))
         return Response(200, self._body, list(self._headers), self._content_type)
 
@@ -37,7 +37,7 @@ class StaticDocument:
 class HostInfoRoutes:
     """getHealth, getReadiness, getSchema, getEnvelopeSchema, listNodeTypes, getNodeType.
 
-    Schemas and node types stay the same while a host runs, for every tenant, and are no secret.
+    Schemas and node types are public, the same for every tenant, and do not change while the host runs.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class HostInfoRoutes:
         return json_response(200, {"nodeTypes": describe_node_types(self._declarations.values())})
 
     async def get_node_type(self, request: Request) -> Response:
-        found = self._declarations.get(request.params["typeId"])
-        if found is None:
+        declaration = self._declarations.get(request.params["typeId"])
+        if declaration is None:
             raise ClientFault("not_found", "This host has no such node type.")
-        return json_response(200, describe_node_type(found))
+        return json_response(200, describe_node_type(declaration))
 
 
 def _document(content: dict[str, object]) -> StaticDocument:
@@ -79,7 +79,7 @@ def _document(content: dict[str, object]) -> StaticDocument:
 
 
 async def _serve_document(documents: dict[str, StaticDocument], request: Request) -> Response:
-    found = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE_SUFFIX))
-    if found is None:
+    document = documents.get(request.params["schemaFile"].removesuffix(SCHEMA_FILE_SUFFIX))
+    if document is None:
         raise ClientFault("not_found", "This host has no such schema.")
-    return await found.serve(request)
+    return await document.serve(request)

@@ -1,4 +1,4 @@
-"""Routes of interrupts: with a key as JSON, by a link as JSON or as a page."""
+"""Routes of interrupts: as JSON with an API key, and as JSON or HTML with the token of a link."""
 
 import re
 from typing import Final
@@ -32,9 +32,9 @@ class InterruptRoutes:
     async def list_for_run(self, request: Request) -> Response:
         status = request.query("status")
         if status not in (None, *INTERRUPT_FILTERS):
-            raise invalid("status is open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
-        found = await self._interrupts.list_of_run(request.caller, request.params["runId"], closed=status == "all")
-        return json_response(200, found)
+            raise invalid("status must be open or all.", parameter="status", supported=list(INTERRUPT_FILTERS))
+        page = await self._interrupts.list_of_run(request.caller, request.params["runId"], closed=status == "all")
+        return json_response(200, page)
 
     async def list_interrupts(self, request: Request) -> Response:
         query = InterruptQuery(
@@ -68,21 +68,21 @@ class InterruptRoutes:
     async def create_link(self, request: Request) -> Response:
         document = await request.json(optional=True)
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        made = await self._interrupts.link(request.caller, run_id, node_id, document)
-        return json_response(201, made, [(b"location", made["path"].encode())])
+        link = await self._interrupts.link(request.caller, run_id, node_id, document)
+        return json_response(201, link, [(b"location", link["path"].encode())])
 
     async def inspect(self, request: Request) -> Response:
         if not prefers_html(request.header(b"accept")):
             return json_response(200, await self._interrupts.inspect(request.params["token"]))
         request.error_renderer = _error_page
         question = await self._interrupts.inspect(request.params["token"])
-        # Relative, so that it also holds behind a proxy that puts something before the path.
+        # The form posts to a relative URL, which also works behind a proxy that adds a path prefix.
         return _html_response(200, pages.render_question(question, request.params["token"]))
 
     async def resolve_by_token(self, request: Request) -> Response:
         token = request.params["token"]
         if request.headers.get(b"content-type", b"").split(b";")[0].strip().lower() != FORM_CONTENT_TYPE:
-            # What the body says is nobody's business before the token is good.
+            # An invalid token is reported before any error in the body.
             self._interrupts.check_token(token, "resolve")
             document, key = await request.json(), request.idempotency_key
             return _resolution_response(await self._interrupts.resolve_by_token(token, document, key))
@@ -92,48 +92,49 @@ class InterruptRoutes:
         fields = form_answer.decode_form(await request.body())
         try:
             value = form_answer.resume_value(question, fields)
-            done = await self._interrupts.resolve_by_token(token, {"resumeValue": value})
+            outcome = await self._interrupts.resolve_by_token(token, {"resumeValue": value})
         except ClientFault as fault:
             if fault.code != "validation_error":
                 raise
-            # Nobody should have to fill it in twice.
+            # Show the form again with the entered values.
             return _html_response(fault.status, pages.render_question(question, token, fields, fault))
-        return _html_response(200, pages.render_done(done.status, question))
+        return _html_response(200, pages.render_done(outcome.status, question))
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether a page is preferred: HTML is accepted, and JSON not more."""
+    """Whether an Accept header names text/html with at least the weight of application/json."""
     weights: dict[str, float] = {}
     for part in (accept or "").lower().split(","):
-        kind, *rest = (each.strip() for each in part.split(";"))
-        given = next((each for each in rest if each.startswith("q=")), "q=1")
-        # What is no weight says nothing for a page.
-        found = _QUALITY.fullmatch(given)
-        weights[kind] = float(found[1]) if found is not None else 0.0
+        media_type, *parameters = (each.strip() for each in part.split(";"))
+        quality = next((each for each in parameters if each.startswith("q=")), "q=1")
+        # An invalid weight counts as 0.
+        match = _QUALITY.fullmatch(quality)
+        weights[media_type] = float(match[1]) if match is not None else 0.0
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get(JSON.decode(), 0.0)
 
 
 def _kinds(request: Request) -> tuple[str, ...]:
-    wanted = [name for value in request.query_values("kind") for name in value.split(",")]
-    if any(name not in STATUS_BY_KIND for name in wanted):
-        raise invalid("kind takes kinds that wait for an answer.", parameter="kind", supported=list(STATUS_BY_KIND))
-    return tuple(dict.fromkeys(wanted))
+    names = [name for value in request.query_values("kind") for name in value.split(",")]
+    if any(name not in STATUS_BY_KIND for name in names):
+        message = f"kind must be one or more of {', '.join(STATUS_BY_KIND)}."
+        raise invalid(message, parameter="kind", supported=list(STATUS_BY_KIND))
+    return tuple(dict.fromkeys(names))
 
 
 def _timestamp(request: Request, name: str) -> int | None:
     text = request.query(name)
     if text is None:
         return None
-    found = parse_iso(text)
-    if found is None:
-        raise invalid(f"{name} must be an instant like 2026-01-31T08:00:00Z.", parameter=name)
-    return found
+    timestamp = parse_iso(text)
+    if timestamp is None:
+        raise invalid(f"{name} must be a timestamp such as 2026-01-31T08:00:00Z.", parameter=name)
+    return timestamp
 
 
-def _resolution_response(done: ControlOutcome) -> Response:
-    body = {"runId": done.run_id, "nodeId": done.node_id, "status": done.status}
-    return json_response(200, body, replay_headers(done.replayed))
+def _resolution_response(outcome: ControlOutcome) -> Response:
+    body = {"runId": outcome.run_id, "nodeId": outcome.node_id, "status": outcome.status}
+    return json_response(200, body, replay_headers(outcome.replayed))
 
 
 def _html_response(status: int, body: bytes) -> Response:

@@ -1,4 +1,4 @@
-"""Routes for reviewing runs: annotations, the difference of two runs, and debug bundles, which are streamed."""
+"""Routes for reviewing runs: annotations, the difference between two runs, and debug bundles, which are streamed."""
 
 from typing import Final
 
@@ -23,21 +23,21 @@ class ReviewRoutes:
     async def create_annotation(self, request: Request) -> Response:
         run_id = request.params["runId"]
         document = await request.json()
-        said = await self._annotations.create(request.caller, run_id, document, request.idempotency_key)
-        place = (b"location", path_for("listAnnotations", runId=run_id).encode())
-        return Response(201, said.document, [*replay_headers(said.replayed), place])
+        created = await self._annotations.create(request.caller, run_id, document, request.idempotency_key)
+        location = (b"location", path_for("listAnnotations", runId=run_id).encode())
+        return Response(201, created.document, [*replay_headers(created.replayed), location])
 
     async def list_annotations(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_ANNOTATIONS, MAX_ANNOTATIONS)
         page = await self._annotations.page(request.caller, request.params["runId"], request.cursor(), limit)
-        listed = b",".join([each.document for each in page.annotations])
-        following = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
-        return Response(200, b'{"annotations":[%b]%b}' % (listed, following))
+        documents = b",".join([each.document for each in page.annotations])
+        next_cursor = b',"nextCursor":"%b"' % page.annotations[-1].annotation_id.encode() if page.more else b""
+        return Response(200, b'{"annotations":[%b]%b}' % (documents, next_cursor))
 
     async def diff_run(self, request: Request) -> Response:
         against = request.query_id("against", "against must be the id of a run.")
         if against is None:
-            raise invalid("against must name the run to compare with.", parameter="against")
+            raise invalid("The parameter against is required: the id of the run to compare with.", parameter="against")
         return json_response(200, await self._run_diffs.compare(request.caller, request.params["runId"], against))
 
 
@@ -48,19 +48,19 @@ class BundleRoutes:
         self._bundles = bundles
 
     async def get_bundle(self, request: Request) -> Response | None:
-        """bundle-05: nothing is sent before the run is found; from then on the document is whole, or broken off."""
-        given = request.query("maxEvents")
-        most = request.query_integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if given is not None else None
-        pieces = await self._bundles.open(request.caller, request.params["runId"], most)
+        """bundle-05: the status is sent after the run was found; then the document is complete, or it is aborted."""
+        is_limited = request.query("maxEvents") is not None
+        max_events = request.query_integer("maxEvents", 1, MAX_CURSOR, MAX_CURSOR) if is_limited else None
+        bundle = await self._bundles.open(request.caller, request.params["runId"], max_events)
         await request.writer.start(200, [*_HEADERS, (b"traceparent", request.traceparent.encode())])
         if request.scope["method"] != "HEAD":
-            await request.run_until_disconnect(_stream_chunks(request, pieces))
+            await request.run_until_disconnect(_stream_chunks(request, bundle))
         await request.writer.write(b"")
         return None
 
 
-async def _stream_chunks(request: Request, pieces: BundleStream) -> None:
-    while (piece := await pieces.next_chunk()) is not None:
-        # An empty piece says nothing: the next one may end the document.
-        if piece:
-            await request.writer.write_part(piece)
+async def _stream_chunks(request: Request, bundle: BundleStream) -> None:
+    while (chunk := await bundle.next_chunk()) is not None:
+        # An empty chunk is not the end of the bundle.
+        if chunk:
+            await request.writer.write_part(chunk)

@@ -1,4 +1,4 @@
-"""Routes of runs: create, list, read, cancel, pause, resume, set variables, delete, and the tree of child runs."""
+"""Routes of runs: create, list, read, cancel, pause, resume, delete, artifacts, and the tree of child runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -54,7 +54,7 @@ class RunRoutes:
         return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])
 
     async def list_runs(self, request: Request) -> Response:
-        """kin-11: of all runs, or of those that one run has started."""
+        """kin-11: all runs of the tenant, or the child runs of one run."""
         query = RunQuery(
             statuses=_statuses(request),
             workflow_id=request.query("workflowId"),
@@ -66,8 +66,8 @@ class RunRoutes:
         return json_response(200, await self._runs.list_runs(request.caller, query))
 
     async def get_run(self, request: Request) -> Response:
-        found = await self._runs.get_run(request.caller, request.params["runId"])
-        return json_response(200, self._interrupts.with_tokens(request.caller, found))
+        document = await self._runs.get_run(request.caller, request.params["runId"])
+        return json_response(200, self._interrupts.with_tokens(request.caller, document))
 
     async def delete_run(self, request: Request) -> Response:
         replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
@@ -100,22 +100,23 @@ class RunRoutes:
 
 
 def _statuses(request: Request) -> tuple[str, ...]:
-    wanted = [name for value in request.query_values("status") for name in value.split(",")]
-    if any(name not in STATUSES for name in wanted):
-        raise invalid("status takes the names of run statuses.", parameter="status", supported=list(STATUSES))
-    return tuple(dict.fromkeys(wanted))
+    names = [name for value in request.query_values("status") for name in value.split(",")]
+    if any(name not in STATUSES for name in names):
+        message = f"status must be one or more of {', '.join(STATUSES)}."
+        raise invalid(message, parameter="status", supported=list(STATUSES))
+    return tuple(dict.fromkeys(names))
 
 
 async def _control(
     request: Request, operation: Callable[[Principal, str, Any, str | None], Awaitable[ControlOutcome]]
 ) -> ControlOutcome:
-    """Apply an operation whose body may be left out to the run of the path."""
+    """Apply an operation to the run in the path. The body of the request is optional."""
     document = await request.json(optional=True)
     return await operation(request.caller, request.params["runId"], document, request.idempotency_key)
 
 
-def _control_response(status: int, done: ControlOutcome, time_member: str = "") -> Response:
-    body = {"runId": done.run_id, "status": done.status}
+def _control_response(status: int, outcome: ControlOutcome, time_member: str = "") -> Response:
+    body = {"runId": outcome.run_id, "status": outcome.status}
     if time_member:
-        body[time_member] = iso(done.at)
-    return json_response(status, body, replay_headers(done.replayed))
+        body[time_member] = iso(outcome.at)
+    return json_response(status, body, replay_headers(outcome.replayed))

@@ -24,13 +24,13 @@ class WorkflowRoutes:
     async def get_workflow(self, request: Request) -> Response:
         version = request.query("version")
         if version is not None and not 0 < len(version) <= MAX_VERSION_LENGTH:
-            raise invalid(f"version takes 1 to {MAX_VERSION_LENGTH} characters.", parameter="version")
+            raise invalid(f"version must have 1 to {MAX_VERSION_LENGTH} characters.", parameter="version")
         return Response(200, await self._workflows.get(request.caller, request.params["workflowId"], version))
 
     async def register_workflow(self, request: Request) -> Response:
         document = await request.json()
-        done = await self._workflows.register(request.caller, document, request.idempotency_key)
-        return registration_response(done)
+        outcome = await self._workflows.register(request.caller, document, request.idempotency_key)
+        return registration_response(outcome)
 
 
 def registration_response(outcome: RegistrationOutcome) -> Response:
@@ -40,6 +40,6 @@ def registration_response(outcome: RegistrationOutcome) -> Response:
         "digest": outcome.digest,
         "createdAt": iso(outcome.created_at),
     }
-    place = f"{path_for('getWorkflow', workflowId=outcome.workflow_id)}?version={quote(outcome.version, safe='')}"
-    headers = [*replay_headers(outcome.replayed), (b"location", place.encode())]
+    url = f"{path_for('getWorkflow', workflowId=outcome.workflow_id)}?version={quote(outcome.version, safe='')}"
+    headers = [*replay_headers(outcome.replayed), (b"location", url.encode())]
     return json_response(201 if outcome.created else 200, body, headers)

@@ -1,1 +1,1 @@
-"""Connections, their limits, and the HTTP server."""
+"""The HTTP server: connections, their limits and deadlines, and shutdown."""

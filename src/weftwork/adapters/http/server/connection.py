@@ -1,18 +1,18 @@
-"""One client connection: the limits on what it may send, its requests and responses, and how it is closed.
+"""One client connection: its limits, its requests and responses, and how it is closed.
 
-uvicorn's protocol class turns bytes into ASGI calls. Connection adds the limits: what a request may look like, how
-many requests may be pipelined, and how long a client may take to send one.
+uvicorn's protocol class turns bytes into ASGI calls. Connection adds limits on the form of a request, on the number of
+pipelined requests, and on the time that a client may take to send a request.
 
 Deadlines cost a request only a few numbers. Each connection keeps the time by which its client must have made
 progress (`deadline`), and the server compares all of them with the clock a few times a second (`on_deadline`).
 
-A rejected request gets an error document, sent after the responses that are still due on the connection. Nothing is
-read after that, because the bytes behind a malformed request could be anything. The client may still be sending: if
-the connection were closed at once it would be reset, and the client would never read the error. So the server writes
-the error, sends EOF, and for a moment discards what the client still sends (`send_final`).
+A rejected request gets an error document, sent after the responses that are still due on the connection. The server
+parses nothing after a malformed request, because it cannot know where the next request starts. The client may still be
+sending: if the connection were closed at once, TCP would reset it and the client would never read the error. So the
+server writes the error, sends EOF, and discards what the client sends for LINGER_SECONDS (`send_final`).
 
-Responses find their connection in the ASGI scope as `weftwork.connection`. ASGI has no way to ask whether the write
-buffer is full or to call back when the client disconnects; the connection has (`is_full`, `drained`, `on_lost`).
+The response writer finds its connection in the ASGI scope as `weftwork.connection`. ASGI has no way to ask whether the
+write buffer is full or to call back when the client disconnects; the connection has (`is_full`, `drained`, `on_lost`).
 """
 
 import asyncio
@@ -38,40 +38,41 @@ from weftwork.protocol.errors import ClientFault, invalid
 log = logging.getLogger("weftwork.http")
 
 SINGLE_WRITE_BYTES: Final = 32_768
-"""Answers up to this size are written at once; larger ones go out at the client's pace."""
+"""Responses with a body up to this size are sent with one write; larger ones are sent at the client's pace."""
 HEAD_SECONDS: Final = 10.0
-"""From the connection, or from the first byte of a later request, to the end of its head."""
+"""Time for a request head, from the start of the connection or from the first byte of a later request."""
 BODY_GRACE_SECONDS: Final = 5.0
+"""Time at the start of a body in which MIN_BODY_RATE is not enforced."""
 MIN_BODY_RATE: Final = 1024
-"""Bytes of a body that must have come for each second after the grace."""
+"""Minimum average rate of a body after the grace period, in bytes per second."""
 MAX_BODY_PAUSE_SECONDS: Final = 60.0
-"""How long a client may rest in a body, however much it has sent before."""
+"""Maximum pause within a body, even if the average rate is above the minimum."""
 IDLE_SECONDS: Final = 15.0
-"""How long a connection stays on which nothing is asked."""
+"""How long a connection without a request stays open."""
 MAX_PIPELINED: Final = 16
-"""Requests that may wait behind one that is being answered."""
+"""Requests of a connection that may be queued behind the one that is being processed."""
 OVERHEAD_PER_BODY_BYTE: Final = 16
-"""Bytes around the pieces of a body that each byte of it pays for."""
+"""Bytes of chunk framing that are allowed for each byte of a body, so that tiny chunks cannot inflate a request."""
 LINGER_SECONDS: Final = 1.0
-"""How long a refused client is still listened to: it may be busy sending, and would not read the answer."""
+"""How long the bytes of a rejected client are read and discarded, so that it can read the error."""
 FLUSH_SECONDS: Final = 30.0
-"""How long the last bytes of an answer may take to leave."""
+"""How long a client may take to read the last bytes of a response."""
 
 IDLE: Final = 0
 """Stage of a connection: no request is being received."""
 READING_HEAD: Final = 1
 READING_BODY: Final = 2
 CLOSING: Final = 3
-"""What the client sends is discarded."""
+"""Stage of a connection: received bytes are discarded."""
 
 
 class RequestCycle(RequestResponseCycle):
-    """uvicorn's, with a shorter way for what most answers are: head and body, known from the start."""
+    """uvicorn's request cycle, with a fast path for responses whose head and body are complete from the start."""
 
     def try_respond(self, status: int, headers: Headers, body: bytes) -> bool:
-        """Send head and body with one write; says no, and has sent nothing, if that is not possible now.
+        """Send head and body with one write. Returns False, and sends nothing, if that is not possible now.
 
-        The headers say how long the body is. Raises ValueError for one that would be more than a line.
+        The headers must contain the length of the body. Raises ValueError for a header with a line break.
         """
         if self.flow.write_paused or self.disconnected or self.response_started or len(body) > SINGLE_WRITE_BYTES:
             return False
@@ -80,7 +81,7 @@ class RequestCycle(RequestResponseCycle):
             lines.append(b"connection: close\r\n")
         head = b"".join(lines)
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
-            raise ValueError("a header is more than one line")
+            raise ValueError("a response header contains a line break")
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         self.transport.write(b"%b\r\n%b" % (head, body))
@@ -92,22 +93,22 @@ class RequestCycle(RequestResponseCycle):
 
 
 class _RequestRejected(Exception):
-    """Stops the parser; the answer is kept beside it."""
+    """Stops the parser. `Connection._fault` has the error for the client."""
 
 
 class _IgnoredTrailers:
-    """Headers behind a body are dropped: they would pass every check of those before it."""
+    """Receives the trailers of a body and drops them, because they come after the checks of the headers."""
 
     def append(self, header: tuple[bytes, bytes]) -> None: ...
 
 
 class Connection(HttpToolsProtocol):
-    """One client. The server calls `on_deadline` when `deadline` has passed."""
+    """One client connection. The server calls `on_deadline` when `deadline` has passed."""
 
     parser: httptools.HttpRequestParser
     app: Any
     active_cycle: RequestCycle | None = None
-    """The request that is being answered."""
+    """The request that is being processed."""
     on_lost: Callable[[], object] | None = None
     """Called when the client disconnects. The response that is being sent sets and clears it."""
 
@@ -126,7 +127,7 @@ class Connection(HttpToolsProtocol):
         self.final_response: bytes | None = None
         """The error that ends the connection, while other responses are due before it."""
         self.scope_template: dict[str, Any] = {}
-        """What the scopes of all its requests have in common."""
+        """The members that the scopes of all requests have in common."""
         self._flush_until = 0.0
         self._limit = limit
         self._is_spare = False
@@ -167,7 +168,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         if self.on_lost is not None:
             self.on_lost()
-        # uvicorn tells only the newest request; the one that is being answered may be an older one.
+        # uvicorn notifies only the newest request, but an older one may still be in progress.
         for cycle in (self.active_cycle, *(cycle for cycle, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
@@ -184,7 +185,7 @@ class Connection(HttpToolsProtocol):
             if scope:
                 scope.pop("weftwork.connection", None)
 
-    # What a response asks of its connection
+    # Used by the response writer
 
     @property
     def is_full(self) -> bool:
@@ -223,7 +224,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            # An offer that is not taken up: what follows it is the next request.
+            # The host does not accept upgrades, so the bytes that follow are the next request.
             rest = data[offer.args[0] :]
             if rest:
                 self.data_received(rest)
@@ -234,7 +235,7 @@ class Connection(HttpToolsProtocol):
         if self._overhead > limits.MAX_HEAD_BYTES:
             self.reject(invalid(limits.head_too_large_message()))
         elif self.stage == READING_HEAD and self._overhead == 0:
-            # It began behind another request in what was just read, so those bytes were not counted.
+            # This head began in the same read as the end of the previous request, so its bytes were not counted.
             self._is_head_unmeasured = True
 
     # Callbacks of the parser
@@ -259,14 +260,17 @@ class Connection(HttpToolsProtocol):
         if self._is_spare and self._limit.rejects(len(self.connections), target):
             self._stop_parser(self._limit.fault)
         if len(self.pipeline) >= MAX_PIPELINED:
-            self._stop_parser(invalid(f"More than {MAX_PIPELINED} requests wait for their turn."))
+            message = (
+                f"More than {MAX_PIPELINED} pipelined requests are queued. Wait for responses before sending more."
+            )
+            self._stop_parser(invalid(message))
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version
         path, _, scope["query_string"] = target.partition(b"?")
         scope["raw_path"] = path
         text = path.decode("ascii")
         scope["path"] = unquote(text) if "%" in text else text
-        before = self.active_cycle
+        active = self.active_cycle
         cycle = self.cycle = RequestCycle(
             scope=scope,
             transport=self.transport,
@@ -280,12 +284,12 @@ class Connection(HttpToolsProtocol):
             keep_alive=version == "1.1" and parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
-        if before is None or before.response_complete:
+        if active is None or active.response_complete:
             self._start_cycle(cycle)
         else:
             self.pipeline.appendleft((cycle, self.app))
             if len(self.pipeline) > MAX_PIPELINED // 2:
-                # Not sooner: whoever does not read does not see a client go away.
+                # Not earlier: while reading is paused, the server does not notice that a client disconnects.
                 self.flow.pause_reading()
         self.headers = _IgnoredTrailers()  # type: ignore[assignment]
         self.stage = READING_BODY
@@ -317,7 +321,7 @@ class Connection(HttpToolsProtocol):
             cycle.message_event.set()
 
     def _check_head_size(self) -> None:
-        """Exactly, where the bytes read so far may be more than a head, or less."""
+        """Measure the head itself, when the count of received bytes may include other bytes or miss some."""
         self._is_head_unmeasured = False
         if limits.head_size(self.url, self.headers) > limits.MAX_HEAD_BYTES:
             self._stop_parser(invalid(limits.head_too_large_message()))
@@ -360,40 +364,40 @@ class Connection(HttpToolsProtocol):
 
     def reject(self, fault: ClientFault) -> None:
         """Send this error and close, after the responses that are due before it."""
-        log.debug("request refused before it was one", extra={"reason": fault.message})
-        answer = raw_error_response(fault, self.server_state.default_headers)
-        torn = self.cycle if self.stage == READING_BODY else None
-        if torn is not None and self.pipeline and self.pipeline[0][0] is torn:
+        log.debug("malformed request rejected", extra={"reason": fault.message})
+        response = raw_error_response(fault, self.server_state.default_headers)
+        incomplete = self.cycle if self.stage == READING_BODY else None
+        if incomplete is not None and self.pipeline and self.pipeline[0][0] is incomplete:
             self.pipeline.popleft()
-        elif torn is not None and not torn.response_complete:
-            # The one that is being answered will never be whole.
-            if torn.response_started:
+        elif incomplete is not None and not incomplete.response_complete:
+            # The request in progress will never be complete.
+            if incomplete.response_started:
                 self.close()
                 return
-            torn.disconnected = True
-            torn.message_event.set()
-            self.send_final(answer)
+            incomplete.disconnected = True
+            incomplete.message_event.set()
+            self.send_final(response)
             return
-        elif torn is not None:
-            # It has its answer already; nobody waits for another.
+        elif incomplete is not None:
+            # The request already has its response, so the client does not expect another.
             self.close()
             return
-        running = self.active_cycle
-        if running is not None and not running.response_complete:
-            self.final_response = answer
+        active = self.active_cycle
+        if active is not None and not active.response_complete:
+            self.final_response = response
             self.deadline = math.inf
         else:
-            self.send_final(answer)
+            self.send_final(response)
 
-    def send_final(self, answer: bytes) -> None:
+    def send_final(self, response: bytes) -> None:
         """Write the last response and EOF, and discard what the client still sends until it closes."""
         self.stage = CLOSING
         self.final_response = None
         now = self.loop.time()
         self.deadline = now + LINGER_SECONDS
         self._flush_until = now + FLUSH_SECONDS
-        self.transport.write(answer)
-        # The client may be gone by now.
+        self.transport.write(response)
+        # The client may have disconnected.
         with contextlib.suppress(OSError, RuntimeError):
             self.transport.write_eof()
 
@@ -405,23 +409,22 @@ class Connection(HttpToolsProtocol):
     # Deadlines
 
     def on_deadline(self, now: float) -> None:
-        """Reject or close what is overdue, or set a new deadline if the client is not to blame."""
+        """Reject the request or close the connection. Sets a new deadline if the client did not cause the delay."""
         if self.stage == CLOSING or self.transport.is_closing():
-            # Not while the client is still reading the last response.
+            # The client may still be reading the last response.
             if now < self._flush_until and self.transport.get_write_buffer_size():
                 self.deadline = now + LINGER_SECONDS
             else:
                 self.deadline = math.inf
                 self.transport.abort()
         elif self.flow.read_paused:
-            # What is missing is not let in.
+            # The server itself has paused reading, so the client cannot make progress.
             self._body_started_at, self._body_received = now, 0
             self.deadline = now + HEAD_SECONDS
         elif self.stage == IDLE:
             self.close()
         elif self.stage == READING_HEAD:
-            message = f"The head of the request was not there within {HEAD_SECONDS:g} seconds."
-            self.reject(invalid(message))
+            self.reject(invalid(f"The head of the request was not complete within {HEAD_SECONDS:g} seconds."))
         else:
             self._check_body_rate(now)
 
@@ -430,9 +433,9 @@ class Connection(HttpToolsProtocol):
             self._body_started_at = now
         due = self._body_started_at + BODY_GRACE_SECONDS + self._body_received / MIN_BODY_RATE
         if due > now:
-            over = max(0.0, due - now - MAX_BODY_PAUSE_SECONDS)
-            self._body_started_at -= over
-            self.deadline = due - over
+            # A client that sent fast has earned time. Cut it to the maximum pause.
+            excess = max(0.0, due - now - MAX_BODY_PAUSE_SECONDS)
+            self._body_started_at -= excess
+            self.deadline = due - excess
         else:
-            message = f"The body of the request comes in at less than {MIN_BODY_RATE} bytes per second."
-            self.reject(invalid(message))
+            self.reject(invalid(f"The body of the request arrived at less than {MIN_BODY_RATE} bytes per second."))

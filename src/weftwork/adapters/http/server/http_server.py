@@ -1,4 +1,4 @@
-"""Binds the socket and runs uvicorn, with our own handling of signals, deadlines and shutdown."""
+"""Binds the socket and runs uvicorn, with the host's own handling of signals, deadlines and shutdown."""
 
 import asyncio
 import contextlib
@@ -17,19 +17,20 @@ from weftwork.adapters.http.server.limits import ConnectionLimit
 log = logging.getLogger("weftwork.http")
 
 GRACE_SECONDS: Final = 3.0
-"""How long open requests may take to finish once the host drains."""
+"""How long open requests may take to finish after the shutdown has started."""
 CANCEL_SECONDS: Final = 1.0
-"""How long those that did not finish have to say so."""
+"""How long cancelled requests may take to send their 503."""
 DEADLINE_CHECK_TICKS: Final = 5
-"""Deadlines of clients are looked at so often, in tenths of a second."""
+"""Interval of the deadline check, in ticks of uvicorn: tenths of a second."""
 REPORT_TICKS: Final = 100
+"""Interval of the log line about refused connections, in ticks."""
 
 
 class _UvicornServer(uvicorn.Server):
-    """Signals are ours: uvicorn would raise them again after the loop and cut our own clean-up short.
+    """uvicorn without its handling of signals and shutdown.
 
-    So is the end: uvicorn would cancel requests without waiting for what they still have to say, and leave
-    connections behind whose client does not read.
+    uvicorn raises captured signals again after the loop, which would interrupt the host's own cleanup. Its shutdown
+    cancels requests without waiting for their last response, and leaves connections open whose client does not read.
     """
 
     def __init__(self, config: uvicorn.Config, limit: ConnectionLimit) -> None:
@@ -40,20 +41,20 @@ class _UvicornServer(uvicorn.Server):
         if counter % DEADLINE_CHECK_TICKS == 0:
             self._check_deadlines()
         if counter % REPORT_TICKS == 0 and self._limit.rejected_count:
-            log.warning("connections refused, there are as many as may be", extra={"count": self._limit.rejected_count})
+            log.warning("connections refused, max_connections reached", extra={"count": self._limit.rejected_count})
             self._limit.rejected_count = 0
         return await super().on_tick(counter)
 
     def _check_deadlines(self) -> None:
-        """The watchdog: one comparison per connection."""
+        """Call `on_deadline` of every overdue connection. Costs one comparison per connection."""
         now = asyncio.get_running_loop().time()
         connections = cast("set[Connection]", self.server_state.connections)
         for connection in [each for each in connections if each.deadline < now]:
             try:
                 connection.on_deadline(now)
             except Exception:
-                # Whatever is wrong with one of them, the server goes on for all the others.
-                log.exception("connection could not be ended")
+                # A bug in one connection must not stop the server for all others.
+                log.exception("connection could not be closed")
                 connection.abort()
 
     @contextlib.contextmanager
@@ -70,7 +71,7 @@ class _UvicornServer(uvicorn.Server):
             connection.shutdown()
         await self._wait_until_idle(GRACE_SECONDS)
         if state.tasks:
-            log.warning("requests cut short by the shutdown", extra={"count": len(state.tasks)})
+            log.warning("requests cancelled by the shutdown", extra={"count": len(state.tasks)})
         for task in list(state.tasks):
             task.cancel()
         await self._wait_until_idle(CANCEL_SECONDS)
@@ -78,7 +79,7 @@ class _UvicornServer(uvicorn.Server):
             connection.transport.abort()
 
     async def _wait_until_idle(self, seconds: float) -> None:
-        """Return when nobody is connected and nothing runs, or after so long, or at once if told so."""
+        """Wait until there are no connections and requests, at most for `seconds`, and not after a second signal."""
         until = asyncio.get_running_loop().time() + seconds
         state = self.server_state
         while (state.connections or state.tasks) and not self.force_exit:
@@ -88,10 +89,10 @@ class _UvicornServer(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free port. Raises OSError."""
+    """A listening socket; port 0 selects any free port. Raises OSError."""
     host = host.removeprefix("[").removesuffix("]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Naming TCP matters: asyncio switches off Nagle only for sockets that say what they are.
+    # asyncio sets TCP_NODELAY only on sockets whose protocol is IPPROTO_TCP, not on those with the default 0.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -111,7 +112,10 @@ async def serve(
     started: Callable[[], None],
     max_connections: int = 12_000,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain: no new work, streams end, open requests finish."""
+    """Serve until SIGTERM or SIGINT, then drain: accept no new connections, end streams, let open requests finish.
+
+    Calls `started` when the server runs, and `drain` at each signal. A second signal ends the server without waiting.
+    """
     limit = ConnectionLimit(max_connections)
     config = uvicorn.Config(
         app,
@@ -127,14 +131,14 @@ async def serve(
     server = _UvicornServer(config, limit)
     loop = asyncio.get_running_loop()
 
-    def end() -> None:
-        # A second signal does not wait for anybody.
+    def on_signal() -> None:
+        # At a second signal `should_exit` is already set.
         server.force_exit = server.should_exit
         server.should_exit = True
         drain()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, on_signal)
     try:
         loop.call_soon(started)
         await server.serve(sockets=[listener])

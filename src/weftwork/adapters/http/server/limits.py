@@ -1,7 +1,7 @@
 """Limits on clients: the number of connections, and the size and shape of a request head.
 
-Connections above the maximum fall into three bands. The first are still read, so that health probes get through;
-the next receive a 503 and a moment to read it; the rest receive the same 503 and are closed at once.
+Connections above the maximum fall into three bands. The first 64 can still use public paths, so that health probes
+work; the next 64 receive a 503 and have a moment to read it; the rest receive the same 503 and are closed at once.
 """
 
 from typing import Final, Literal
@@ -11,13 +11,13 @@ from weftwork.adapters.http.host_errors import raw_error_response, too_many_conn
 from weftwork.protocol.wire.v1.routes import ROUTES
 
 SPARE_CONNECTIONS: Final = 64
-"""Connections above the cap that are still read, so that probes find out how the host is."""
+"""Size of each band above the maximum."""
 RESERVED_FILES: Final = 128
-"""Files that the host keeps for its store, its socket, its log and connections on their way in or out."""
+"""File descriptors for the store, the listening socket, the log, and connections that are being opened or closed."""
 PUBLIC_PATHS: Final = frozenset(
     route.path.encode() for route in ROUTES if route.scope is None and "{" not in route.path
 )
-"""Paths that are answered on spare connections."""
+"""Paths that spare connections can use."""
 
 Admission = Literal["admitted", "spare", "rejected", "dropped"]
 
@@ -29,7 +29,7 @@ class ConnectionLimit:
 
     def __init__(self, max_connections: int) -> None:
         self.max_connections = max_connections
-        self.fault = too_many_connections()
+        self.fault = too_many_connections(max_connections)
         self.rejection = raw_error_response(self.fault)
         self.rejected_count = 0
 
@@ -47,37 +47,41 @@ class ConnectionLimit:
         return "rejected" if count <= self.max_connections + 2 * SPARE_CONNECTIONS else "dropped"
 
     def rejects(self, count: int, target: bytes) -> bool:
-        """Whether a request on a spare connection is refused: while it is crowded, all but the public ones are."""
+        """Whether a request on a spare connection is refused: while the host is over its maximum, only public paths
+        are served."""
         if count <= self.max_connections or target.partition(b"?")[0] in PUBLIC_PATHS:
             return False
         self.rejected_count += 1
         return True
 
 
-def connections_within(wanted: int, files: int | None) -> int:
-    """How many of the wanted connections a process with so many files may have; the rest is for everything else."""
-    return wanted if files is None else max(1, min(wanted, files - 2 * SPARE_CONNECTIONS - RESERVED_FILES))
+def connections_within(max_connections: int, max_files: int | None) -> int:
+    """The maximum number of connections for a process that may open `max_files` files; None means any number."""
+    if max_files is None:
+        return max_connections
+    return max(1, min(max_connections, max_files - 2 * SPARE_CONNECTIONS - RESERVED_FILES))
 
 
 MAX_HEAD_BYTES: Final = 32_768
-"""Bytes of a request that are not its body; they are also counted between and behind the pieces of a body."""
+"""Maximum bytes of a request besides its body: the head, and separately the chunk framing and trailers of a body."""
 MAX_HEADERS: Final = 100
 MAX_TARGET_BYTES: Final = 8_192
 
 
 def head_too_large_message() -> str:
-    return f"The request has more than {MAX_HEAD_BYTES} bytes that are not its body."
+    return f"The request has more than {MAX_HEAD_BYTES} bytes of headers or chunk framing."
 
 
 def head_size(target: bytes, headers: Headers) -> int:
-    """About the bytes of a head; at most those of one line are missing."""
+    """The size of a head in bytes, without the method and version of the request line."""
     return len(target) + sum([len(name) + len(value) + 4 for name, value in headers])
 
 
 def head_problem(target: bytes, headers: Headers, version: str, upgrade: bool) -> str | None:
     """Why a head is refused, or None.
 
-    Each of these is a place where two readers of the same bytes can disagree about what is asked, or where it ends.
+    Besides the limits, these are the ambiguities of request smuggling: a proxy and the host could disagree about the
+    target of the request or about its end.
     """
     if len(headers) > MAX_HEADERS:
         return f"The request has more than {MAX_HEADERS} headers."
@@ -92,12 +96,12 @@ def head_problem(target: bytes, headers: Headers, version: str, upgrade: bool) -
         if b"transfer-encoding" in names:
             codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
             if codings != [b"chunked"]:
-                return "The only transfer coding is chunked."
+                return "Transfer-Encoding must be chunked."
     elif version != "1.0":
-        return "The protocol is HTTP/1.1 or HTTP/1.0."
+        return "The protocol version must be HTTP/1.1 or HTTP/1.0."
     elif b"transfer-encoding" in names:
-        return "HTTP/1.0 has no transfer codings."
+        return "HTTP/1.0 does not support Transfer-Encoding."
     if upgrade and (b"transfer-encoding" in names or b"content-length" in names):
-        # The parser takes what follows an upgrade for something else than a body.
-        return "A request that offers an upgrade must not have a body."
+        # The parser stops after the head of an upgrade request and would treat the body as the next request.
+        return "A request with an Upgrade header must not have a body."
     return None

@@ -1,9 +1,10 @@
-"""Opens connections to the store file, and brings its schema up to date.
+"""Opens connections to the database file, and migrates its schema.
 
-The two protocols describe what is used of an apsw connection; apsw's own annotations need a newer Python than ours.
+The two protocols describe the part of an apsw connection that is used here. apsw's own annotations need a newer Python
+than this package supports.
 
 Migrations are numbered and only go forward: `migrations/NNNN_name.sql`, one transaction each. The pragma `user_version`
-is the number of the last one that was applied.
+is the number of the last migration that was applied.
 """
 
 import os
@@ -19,7 +20,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.errors import HostFault
 
 MIN_SQLITE_VERSION: Final = (3, 51, 3)
-"""Earlier libraries can corrupt a file in WAL mode when a checkpoint meets a writer (the WAL-reset bug)."""
+"""Earlier versions can corrupt a file in WAL mode when a checkpoint and a write coincide (the WAL-reset bug)."""
 
 BUSY_TIMEOUT_MS: Final = 5000
 
@@ -40,11 +41,11 @@ OUTAGES: Final[tuple[type[Exception], ...]] = (
     apsw.InterruptError,
     apsw.ConnectionClosedError,
 )
-"""The file or the machine is at fault. Every other error is the fault of the statement or of its values."""
+"""Errors caused by the file or the machine. All other errors are caused by a statement or its values."""
 
 
 class ResultRows(Protocol):
-    """The result of a statement. It must be read to its end or closed, or it holds its view of the store open."""
+    """The result of a statement. Until it is read to its end or closed, it keeps a read transaction open."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -83,7 +84,10 @@ class SqliteConnection(Protocol):
 
 
 def open_writer(path: Path, vfs: str | None) -> SqliteConnection:
-    """The writing connection, on a store that exists and is up to date. Checkpoints are left to the writer."""
+    """The writing connection. Creates the file if it is missing, migrates it, and turns off automatic checkpoints.
+
+    Raises HostFault if the SQLite library is too old or a newer release wrote the file, or one of OUTAGES.
+    """
     check_library(apsw.sqlite_lib_version())
     _create_private(path)
     sync_existing_wal(path)
@@ -114,42 +118,43 @@ def open_reader(path: Path, vfs: str | None) -> SqliteConnection:
 
 
 def check_library(version: str) -> None:
-    """Raises HostFault when the SQLite that apsw carries is older than MIN_SQLITE_VERSION."""
+    """Raise HostFault if the SQLite in apsw is older than MIN_SQLITE_VERSION."""
     if tuple(int(part) for part in version.split(".")) < MIN_SQLITE_VERSION:
-        needed = ".".join(map(str, MIN_SQLITE_VERSION))
-        raise HostFault(f"SQLite {version} can corrupt the store: install an apsw that carries {needed} or newer")
+        minimum = ".".join(map(str, MIN_SQLITE_VERSION))
+        raise HostFault(f"SQLite {version} can corrupt the store: install an apsw that contains {minimum} or newer")
 
 
 def _create_private(path: Path) -> None:
-    """Create a missing file for its owner only. SQLite gives its side files the mode of the main file."""
-    # A file that is there is left alone: closing it would drop every lock that this process holds on it, and the
-    # next program that looks into the store would take itself for the last one and delete the write-ahead log.
+    """Create a missing file, readable by its owner only. SQLite gives its WAL and index files the same mode."""
+    # An existing file must not be opened here: closing it would drop all POSIX locks that this process holds on it.
+    # The next program that opens the store would then believe that it is the only one, and delete the WAL on close.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         for folder in path.absolute().parents[1:]:
-            # SQLite syncs the folder of the file; those above may be new too, if they are ours at all.
+            # SQLite syncs only the folder of the file. Its parents may be new as well; some may not be accessible.
             with suppress(OSError):
                 _sync(folder)
 
 
 def sync_existing_wal(path: Path) -> None:
-    """Make durable what a killed process has written and not synced. It is in the store as soon as that is open."""
+    """Sync a WAL that a killed process left. Its commits become visible as soon as the store is open, so they must
+    be durable before that."""
     with suppress(FileNotFoundError):
         _sync(path.with_name(f"{path.name}-wal"))
         _sync(path.parent)
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _configure(connection: SqliteConnection, cache_kib: int) -> None:
-    # Without this promise SQLite looks at the values that are bound and prepares half of our statements anew
-    # for every new value, which costs several times as much as running them.
+    # Query planner stability guarantee: without it, SQLite plans half of the statements again for every new bound
+    # value, which costs several times as much as running them.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.pragma("cache_size", -cache_kib)
     connection.pragma("mmap_size", 0)
@@ -158,7 +163,7 @@ def _configure(connection: SqliteConnection, cache_kib: int) -> None:
 
 
 class Migration(NamedTuple):
-    """One step. A store whose user_version is `number` has had it."""
+    """One migration. It sets the user_version to `number`."""
 
     number: int
     script: str
@@ -172,26 +177,26 @@ def load_migrations() -> list[Migration]:
 
 
 def migrate(connection: SqliteConnection, migrations: Sequence[Migration]) -> None:
-    """Bring the store up to date. A step that was cut short has left nothing and is done again.
+    """Apply the missing migrations in order, each in its own transaction.
 
-    Raises HostFault when a newer release has written the store.
+    Raises HostFault if a newer release has migrated the store.
     """
     newest = migrations[-1].number
-    found = _schema_version(connection)
-    if found > newest:
+    current = _schema_version(connection)
+    if current > newest:
         raise HostFault(
-            f"the store has version {found} and this release knows {newest} at most: "
+            f"the store has schema version {current}, and this release supports versions up to {newest}: "
             "start the release that wrote it, or a newer one"
         )
     for migration in migrations:
-        if migration.number > found:
+        if migration.number > current:
             _apply(connection, migration)
 
 
 def _apply(connection: SqliteConnection, migration: Migration) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Checked again under the lock: another process may have applied it meanwhile.
+        # Check again under the lock, because another process may have applied the migration in the meantime.
         if _schema_version(connection) < migration.number:
             connection.execute(migration.script)
             fault_point("migration.applied")

@@ -1,4 +1,4 @@
-"""What the ports on one SQLite file share: its writer, its readers, and methods that are one job for either."""
+"""The base class of the ports on one SQLite file, and helpers that turn a job into a method of a port."""
 
 from collections.abc import Callable
 from types import CoroutineType
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def writes(job: Job[P, T]) -> "Method[P, T]":
-    """The method of a port that runs this job in a transaction of the writer."""
+    """A port method that runs the job in a transaction of the writer."""
 
     async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
         return await port._write(job, *arguments, **named)  # pyright: ignore[reportPrivateUsage]
@@ -35,7 +35,7 @@ def writes(job: Job[P, T]) -> "Method[P, T]":
 
 
 def reads(job: Job[P, T]) -> "Method[P, T]":
-    """The method of a port that runs this job on a reader."""
+    """A port method that runs the job on a reader."""
 
     async def method(port: SqlitePort, *arguments: P.args, **named: P.kwargs) -> T:
         return await port._read(job, *arguments, **named)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Reads: a few read-only connections, each on a thread of its own. A read sees every commit settled before it."""
+"""Read-only connections, each on its own thread. A read sees every commit that was settled before it was submitted."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 THREADS: Final = 2
 MAX_BATCH_READS: Final = 8
-"""Reads answered together: waking the event loop costs as much as a small read."""
+"""Reads whose results are delivered together, because waking the event loop costs as much as a small read."""
 
 
 @contextmanager
 def snapshot(connection: SqliteConnection) -> Generator[None, None, None]:
-    """All statements inside see the same state of the store."""
+    """A read transaction: all statements inside see the same commit."""
     connection.execute("BEGIN")
     try:
         yield
@@ -34,7 +34,7 @@ def snapshot(connection: SqliteConnection) -> Generator[None, None, None]:
 
 
 class SqliteReaders:
-    """The threads share one queue, so a slow listing holds up one of them only."""
+    """Runs reads on THREADS threads, which share one queue, so that a slow listing delays only one of them."""
 
     def __init__(self, connect: Callable[[], SqliteConnection]) -> None:
         self._connect = connect
@@ -52,7 +52,7 @@ class SqliteReaders:
         self._accepting = True
 
     async def close(self) -> None:
-        """Finish what is queued, then end. Safe to call twice, and after an `open` that failed."""
+        """Finish the queued reads, then end the threads. Can be called twice, and after an `open` that failed."""
         self._accepting = False
         workers, self._workers = self._workers, []
         for _ in workers:
@@ -63,7 +63,7 @@ class SqliteReaders:
     def submit(
         self, job: Callable[Concatenate[SqliteConnection, P], T], *arguments: P.args, **named: P.kwargs
     ) -> "asyncio.Future[T]":
-        """The future settles with what the job returns or raises; an outage raises StoreUnavailable."""
+        """A future with the result or error of the job. An outage becomes StoreUnavailable."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
@@ -72,7 +72,7 @@ class SqliteReaders:
 
 
 class _Reader:
-    """One connection. After an outage it is made anew for the next read."""
+    """One connection. After an outage, the next read opens a new one."""
 
     def __init__(self, connect: Callable[[], SqliteConnection]) -> None:
         self._connect = connect
@@ -94,12 +94,12 @@ class _Reader:
             self._connection = None
 
     def _read(self, task: Task) -> TaskResult:
-        settled = partial(TaskResult, task.future)
+        result = partial(TaskResult, task.future)
         try:
             connection = self._connection = self._connection or self._connect()
-            return settled(task.job(connection, *task.arguments, **task.named))
+            return result(task.job(connection, *task.arguments, **task.named))
         except OUTAGES as error:
             self.end()
-            return settled(None, StoreUnavailable(f"{type(error).__name__}: {error}"))
-        except Exception as error:  # whatever a job may raise belongs to its caller
-            return settled(None, error)
+            return result(None, StoreUnavailable(f"{type(error).__name__}: {error}"))
+        except Exception as error:  # any other error belongs to the caller of the job
+            return result(None, error)

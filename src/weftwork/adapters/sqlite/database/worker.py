@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Task(NamedTuple):
-    """A job, its arguments behind the connection, and the future of the caller who waits for it."""
+    """A job, its arguments after the connection, and the future that its caller awaits."""
 
     future: asyncio.Future[Any]
     job: Callable[..., Any]
@@ -18,7 +18,7 @@ class Task(NamedTuple):
 
 
 class TaskResult(NamedTuple):
-    """How a task ended: with `value`, or with `error` if there is one."""
+    """The result of a task: `error` if it is set, else `value`."""
 
     future: asyncio.Future[Any]
     value: Any
@@ -26,14 +26,14 @@ class TaskResult(NamedTuple):
 
 
 class TaskHandler(Protocol):
-    """What the thread does. All three are called on the thread and on no other."""
+    """The work of a thread. All methods are called on this thread only."""
 
     def begin(self) -> None:
-        """Called once, first. What it raises is raised by `Worker.start`."""
+        """Called once, first. `Worker.start` raises the error that it raises."""
         ...
 
     def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
-        """Settle every task; those that are open when it raises get what it raised."""
+        """Settle every task. If it raises, the tasks that are not settled yet get this error."""
         ...
 
     def end(self) -> None:
@@ -42,7 +42,10 @@ class TaskHandler(Protocol):
 
 
 class Worker:
-    """One thread. It takes what is queued, up to about `max_tasks` tasks at once, in order."""
+    """One thread that serves queued tasks in order, in groups of about `max_tasks` or fewer.
+
+    A None in the queue ends the thread after the tasks before it.
+    """
 
     def __init__(
         self, name: str, queue: "SimpleQueue[list[Task] | None]", handler: TaskHandler, max_tasks: int
@@ -53,64 +56,64 @@ class Worker:
         self._max_tasks = max_tasks
 
     async def start(self) -> None:
-        """Return when the handler has begun. A None in the queue ends the thread."""
+        """Start the thread, and return when `begin` of the handler has returned. Raises what `begin` raised."""
         self._loop = asyncio.get_running_loop()
-        begun: asyncio.Future[None] = self._loop.create_future()
+        started: asyncio.Future[None] = self._loop.create_future()
         self._finished: asyncio.Future[None] = self._loop.create_future()
-        Thread(target=self._run, args=(begun,), name=self._name, daemon=True).start()
+        Thread(target=self._run, args=(started,), name=self._name, daemon=True).start()
         try:
-            await begun
+            await started
         except asyncio.CancelledError:
             self._queue.put(None)
             raise
 
     async def join(self) -> None:
-        """Return when the thread has served everything before its None and is gone."""
+        """Wait until the thread has served all tasks before its None and has ended."""
         await asyncio.shield(self._finished)
 
-    def _run(self, begun: "asyncio.Future[None]") -> None:
+    def _run(self, started: "asyncio.Future[None]") -> None:
         try:
             self._handler.begin()
-        except BaseException as error:  # it belongs to whoever waits for start()
-            self._settle([TaskResult(begun, None, error)])
+        except BaseException as error:  # raised again by `start`
+            self._settle([TaskResult(started, None, error)])
             return
-        self._settle([TaskResult(begun, None)])
+        self._settle([TaskResult(started, None)])
         more = True
         while more:
             tasks, more = self._take()
             try:
                 self._handler.serve(tasks, self._settle)
-            except Exception as error:  # a thread that died would leave every later caller waiting
+            except Exception as error:  # if the thread ended here, every later caller would wait indefinitely
                 self._settle([TaskResult(task.future, None, error) for task in tasks])
-            # Else the frame would keep the last callers and their data alive until the next task comes.
+            # Otherwise this frame would keep the tasks and their data alive until the next task arrives.
             del tasks
         self._handler.end()
         self._settle([TaskResult(self._finished, None)])
 
     def _take(self) -> tuple[list[Task], bool]:
-        """What is queued, at least one task; and whether to go on after it."""
+        """Wait for queued tasks. Returns them, and False if the thread must end after them."""
         queue = self._queue
-        given = queue.get()
+        entry = queue.get()
         tasks: list[Task] = []
-        while given is not None:
-            tasks += given
+        while entry is not None:
+            tasks += entry
             if len(tasks) >= self._max_tasks:
                 return tasks, True
             try:
-                given = queue.get_nowait()
-            except Empty:  # asking `empty()` first would not do: workers may share a queue
+                entry = queue.get_nowait()
+            except Empty:  # checking `empty()` first would be a race, because workers may share a queue
                 return tasks, True
         return tasks, False
 
-    def _settle(self, settled: list[TaskResult]) -> None:
-        # A loop that was closed has nobody left who waits.
+    def _settle(self, results: list[TaskResult]) -> None:
+        # If the loop is closed, no caller is waiting for the futures.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(_settle_futures, settled)
+            self._loop.call_soon_threadsafe(_settle_futures, results)
 
 
-def _settle_futures(settled: list[TaskResult]) -> None:
-    for future, value, error in settled:
-        if future.done():  # the caller was cancelled; the write has happened all the same
+def _settle_futures(results: list[TaskResult]) -> None:
+    for future, value, error in results:
+        if future.done():  # the caller was cancelled; a write has happened nevertheless
             continue
         if error is None:
             future.set_result(value)

@@ -1,16 +1,15 @@
-"""The only writer: one thread, one connection, one commit for everything that queued up meanwhile.
+"""The only writer: one thread, one connection, and group commits.
 
-Theory. While a commit waits for the disk, callers queue up; the next transaction takes them all, so one
-fsync serves many. A job is a function of the connection over immutable data. It must find out whether it is
-refused before it writes anything; then the refusal is its own and the rest of the batch is committed. If a
-job fails in any other way, the batch is rolled back and every job is run again in a transaction of its own,
-so a bad job does not affect the others.
+While a commit waits for the disk, jobs queue up; the next transaction runs all of them, so one fsync serves many
+callers. A job is a function of the connection and immutable data. It must detect a refusal before it writes anything.
+Then only this job fails, and the rest of the batch is committed. If a job fails in any other way, the batch is rolled
+back and each of its jobs runs again in its own transaction, so a bad job does not affect the others.
 
-An outage (I/O error, full disk, lock held by another program) fails the whole batch, and the connection is
-not used again: a commit whose fsync failed may have left complete frames in the WAL. They are not part of
-the store while any connection is open, because the shared index does not name them, but a recovery after a
-crash would find them. Therefore the old connection is closed only after a fresh one has made a commit of its
-own, which overwrites those frames. Until that works, every batch is answered with StoreUnavailable.
+An outage (I/O error, full disk, lock held by another program) fails the whole batch, and its connection is not used
+again: a commit whose fsync failed may have left complete frames in the WAL. While any connection is open, these frames
+are not part of the store, because the shared WAL index does not list them, but a recovery after a crash would apply
+them. Therefore the old connection is closed only after a new one has made a commit, which overwrites those frames.
+Until that succeeds, every batch fails with StoreUnavailable.
 """
 
 import asyncio
@@ -33,9 +32,9 @@ T = TypeVar("T")
 
 MAX_BATCH_JOBS: Final = 512
 CHECKPOINT_PAGES: Final = 1024
-"""4 MiB of WAL: copy it into the main file between two batches."""
+"""Pages in the WAL (4 MiB) from which a checkpoint runs between two batches."""
 MAX_WAL_PAGES: Final = 16 * CHECKPOINT_PAGES
-"""64 MiB of WAL: readers have been in the way for too long, wait for them."""
+"""Pages in the WAL (64 MiB) from which the checkpoint waits for readers that prevent it."""
 
 _REFUSALS = (SequenceConflict, StillLive, HostFault)
 _OVERWRITE_WAL = """
@@ -44,7 +43,7 @@ _OVERWRITE_WAL = """
 
 
 class SqliteWriter:
-    """Runs jobs in the order of submission. `on_rollback` is called when the changes of jobs were undone."""
+    """Runs jobs in the order of submission. Calls `on_rollback` when the changes of jobs are rolled back."""
 
     def __init__(self, connect: Callable[[], SqliteConnection], on_rollback: Callable[[], None]) -> None:
         self._connect = connect
@@ -64,7 +63,7 @@ class SqliteWriter:
         self._accepting = True
 
     async def close(self) -> None:
-        """Finish what is queued, then end. Safe to call twice."""
+        """Finish the queued jobs, then end the thread. Can be called twice."""
         if self._accepting:
             self._accepting = False
             self._flush_waiting()
@@ -74,7 +73,7 @@ class SqliteWriter:
     def submit(
         self, job: Callable[Concatenate[SqliteConnection, P], T], *arguments: P.args, **named: P.kwargs
     ) -> "asyncio.Future[T]":
-        """The future settles when the job's transaction is durable or has failed."""
+        """A future that settles when the transaction of the job is durable or has failed."""
         if not self._accepting:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = self._loop.create_future()
@@ -84,7 +83,7 @@ class SqliteWriter:
         return future
 
     def _flush_waiting(self) -> None:
-        """Hand over everything that one turn of the event loop submitted at once: waking the thread is expensive."""
+        """Queue all jobs of one event loop iteration at once, because waking the thread is expensive."""
         if self._waiting:
             self._queue.put(self._waiting)
             self._waiting = []
@@ -98,22 +97,22 @@ class SqliteWriter:
 
     def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         try:
-            settled = self._transact(tasks)
+            results = self._transact(tasks)
         except OUTAGES as error:
             self._mark_broken()
-            settled = [
+            results = [
                 TaskResult(task.future, None, StoreUnavailable(f"{type(error).__name__}: {error}")) for task in tasks
             ]
-        except Exception as error:  # whatever a job may raise
+        except Exception as error:  # any other error of a job
             self._roll_back()
             if len(tasks) > 1:
                 for task in tasks:
                     self.serve([task], settle)
                 return
-            fault = HostFault(f"the store refused a write: {type(error).__name__}: {error}")
+            fault = HostFault(f"a write to the store failed: {type(error).__name__}: {error}")
             fault.__cause__ = error
-            settled = [TaskResult(tasks[0].future, None, fault)]
-        settle(settled)
+            results = [TaskResult(tasks[0].future, None, fault)]
+        settle(results)
         if self._wal_pages >= self._checkpoint_at:
             self._checkpoint()
 
@@ -127,32 +126,32 @@ class SqliteWriter:
         fault_point("writer.begin")
         connection = self._healthy_connection()
         connection.execute("BEGIN IMMEDIATE")
-        settled: list[TaskResult] = []
+        results: list[TaskResult] = []
         for future, job, arguments, named in tasks:
             before = connection.total_changes()
             try:
-                settled.append(TaskResult(future, job(connection, *arguments, **named)))
+                results.append(TaskResult(future, job(connection, *arguments, **named)))
             except _REFUSALS as refusal:
                 if connection.total_changes() != before:
-                    raise RuntimeError("a job was refused after it had written") from refusal
-                settled.append(TaskResult(future, None, refusal))
+                    raise RuntimeError("a job raised a refusal after it had written") from refusal
+                results.append(TaskResult(future, None, refusal))
         fault_point("writer.commit")
         connection.execute("COMMIT")
         fault_point("writer.committed")
-        return settled
+        return results
 
     def _healthy_connection(self) -> SqliteConnection:
         if self._healthy and self._connection is not None:
             return self._connection
-        fresh = self._connect()
+        connection = self._connect()
         try:
-            fresh.execute(_OVERWRITE_WAL)
+            connection.execute(_OVERWRITE_WAL)
         except BaseException:
-            fresh.close(True)
+            connection.close(True)
             raise
         self.end()
-        self._set_connection(fresh)
-        return fresh
+        self._set_connection(connection)
+        return connection
 
     def _set_connection(self, connection: SqliteConnection) -> None:
         connection.set_wal_hook(self._on_wal_commit)
@@ -170,7 +169,7 @@ class SqliteWriter:
             try:
                 connection.execute("ROLLBACK")
             except apsw.Error:
-                # It may hold the write lock; then the fresh connection would wait for it for ever.
+                # The connection may still hold the write lock, and the new connection could then never write.
                 self._healthy = False
                 self.end()
 
@@ -194,7 +193,7 @@ class SqliteWriter:
             self._mark_broken()
             return
         self._wal_pages = 0
-        if copied >= in_wal:  # the next commit starts the WAL anew
+        if copied >= in_wal:  # the next commit starts at the beginning of the WAL
             self._checkpoint_at = CHECKPOINT_PAGES
-        else:  # each wait for readers may take as long as BUSY_TIMEOUT_MS, so they become rare
+        else:  # a large WAL may grow to twice its size: each wait for readers takes up to BUSY_TIMEOUT_MS
             self._checkpoint_at = in_wal + (in_wal if large else CHECKPOINT_PAGES)
