@@ -161,8 +161,8 @@ class MemoryChildRuns(RunPort):
         number = self._table.number_after(_child(after) if after is not None else None)
         return after_number(self._table.tree.results, number, limit)
 
-    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
-        for pending in heard:
+    async def acknowledge_results(self, results: tuple[PendingChildResult, ...]) -> None:
+        for pending in results:
             child = self._table.runs.get(_child(pending))
             if child is not None:
                 self._table.tree.acknowledge_result(child, pending.result.sequence)

@@ -88,8 +88,8 @@ def list_results(
     return [PendingChildResult(RunKey(partition, parent), ChildResult(*result)) for partition, parent, *result in rows]
 
 
-def acknowledge_results(connection: SqliteConnection, heard: tuple[PendingChildResult, ...]) -> None:
-    values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in heard]
+def acknowledge_results(connection: SqliteConnection, results: tuple[PendingChildResult, ...]) -> None:
+    values = [(each.parent.partition, each.result.child_run_id, each.result.sequence) for each in results]
     connection.executemany(_ACKNOWLEDGE_RESULT, values)
 
 

@@ -49,7 +49,7 @@ class ChildRuns(Protocol):
         """Results that no parent has acknowledged, after the given one."""
         ...
 
-    async def acknowledge_results(self, heard: tuple[PendingChildResult, ...]) -> None:
+    async def acknowledge_results(self, results: tuple[PendingChildResult, ...]) -> None:
         """Remove these results, except where the child has left a newer one."""
         ...
 
