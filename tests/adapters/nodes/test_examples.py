@@ -79,6 +79,10 @@ def emitted(data: bytes, media_type: str, display: str) -> dict[str, Any]:
 
 
 ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
+    "core.noop": ({}, Completed({})),
+    "core.identity": ({"greeting": "hello"}, Completed({"greeting": "hello"})),
+    "core.fail": ({}, Failed("out_of_stock", "The article is out of stock.")),
+    "core.delay": ({}, Completed({})),
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
     "core.end": (TOTAL, Completed(TOTAL)),
     "core.parallel": ({"input": 1}, Completed({"input": 1, "output": 1})),
@@ -150,7 +154,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     # What it does about a decision is in test_dispatch.
     "core.dispatch": (
         {},
-        Failed("no_pending_decision", "There is no decision of a supervisor to carry out.", retryable=False),
+        Failed(
+            "no_pending_decision",
+            "There is no decision of a supervisor to carry out.",
+            retryable=False,
+        ),
     ),
     "core.conformance.mock-agent": (
         {},
@@ -218,6 +226,13 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
             "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0.",
             {"ref": "prompt:conformance.prompt.writer-system@1.0.0"},
             retryable=False,
+        ),
+    ),
+    "conformance.requiresMissing": (
+        {},
+        Failed(
+            "host_invariant_broken",
+            "The node ran although the host does not provide a capability that the node requires.",
         ),
     ),
     "local.sample.demo.uppercase": ({"text": "hello"}, Completed({"text": "HELLO", "output": "HELLO"})),

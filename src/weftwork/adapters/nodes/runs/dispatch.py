@@ -291,7 +291,7 @@ def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
     """A mapping for every worker, and those for single ones."""
     each = schemas.variable_mapping(to, of)
     return (
-        schemas.variable_mapping(to, of, ", for every worker"),
+        schemas.variable_mapping(to, of, " The mapping applies to every worker."),
         schemas.keyed_object(each, f"Worker -> its own: {each['description']}", least=0),
     )
 
