@@ -192,7 +192,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     # What it sends with a client is in tests/outbound.
     "core.http.request": (
         {"order": ORDER},
-        Failed("fetch_failed", "This host sends no requests.", retryable=False),
+        Failed("fetch_failed", "This host has no HTTP client, so it cannot send requests.", retryable=False),
     ),
     "core.ai.callPrompt": (
         {"letter": "It does not work."},
@@ -223,7 +223,8 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
         {},
         Failed(
             "prompt_ref_unresolved",
-            "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0.",
+            "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0; "
+            "add it to a folder of the setting prompts.",
             {"ref": "prompt:conformance.prompt.writer-system@1.0.0"},
             retryable=False,
         ),
