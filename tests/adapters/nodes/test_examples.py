@@ -156,7 +156,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
         {},
         Failed(
             "no_pending_decision",
-            "There is no decision of a supervisor to carry out.",
+            "There is no decision to carry out: a core.orchestrator.supervisor must run before this node.",
             retryable=False,
         ),
     ),
