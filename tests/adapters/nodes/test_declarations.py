@@ -12,7 +12,6 @@ import weftwork.adapters.nodes as package
 from tests.adapters.nodes.fake_context import TYPES
 from tests.harness.cases import each_case
 from weftwork.adapters.nodes.builtin import ALIASES, BUILTIN_TYPES, with_aliases
-from weftwork.adapters.nodes.flow.control import BASIC_NODES
 from weftwork.adapters.nodes.flow.map import EXCLUDED_BODIES
 from weftwork.conformance.workflows import conformance_nodes
 from weftwork.protocol.json import schema
@@ -21,12 +20,8 @@ from weftwork.protocol.workflow.node_config import check_config
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type
 
 FOLDER = Path(inspect.getfile(package)).parent
-OPEN_CONFIG = {"core.start", "local.sample.demo.uppercase"}
-WRITTEN = [
-    each.declaration
-    for type_id, each in TYPES.items()
-    if each not in BASIC_NODES and type_id not in (*ALIASES, "conformance.requiresMissing")
-]
+OPEN_CONFIG = {"core.noop", "core.start", "local.sample.demo.uppercase", "conformance.requiresMissing"}
+WRITTEN = [each.declaration for type_id, each in TYPES.items() if type_id not in ALIASES]
 
 RESERVED = [
     *("core.start", "core.end", "core.conditional", "core.delay", "core.loop", "core.parallel", "core.merge"),
@@ -417,10 +412,10 @@ def test_a_config_is_refused_at_its_place(type_id: str, config: dict[str, Any], 
     assert [(each.pointer, each.rule) for each in found] == [(f"/config{pointer}", rule)]
 
 
-def test_a_body_that_starts_runs_is_told_how_that_is_said() -> None:
+def test_the_refusal_of_a_sub_workflow_as_body_names_the_alternative() -> None:
     config = {"body": {"typeId": "core.subWorkflow", "config": {"workflowId": "x"}}}
     (found,) = check_config(TYPES["core.flow.map"].declaration, config, "/config")
-    assert found.message == "cannot be a body; name the workflow itself with body.workflowId"
+    assert found.message == "cannot be a body; name the workflow in body.workflowId instead"
 
 
 @each_case(

@@ -79,6 +79,10 @@ def emitted(data: bytes, media_type: str, display: str) -> dict[str, Any]:
 
 
 ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
+    "core.noop": ({}, Completed({})),
+    "core.identity": ({"greeting": "hello"}, Completed({"greeting": "hello"})),
+    "core.fail": ({}, Failed("out_of_stock", "The article is out of stock.")),
+    "core.delay": ({}, Completed({})),
     "core.start": ({"order": ORDER}, Completed({"order": ORDER})),
     "core.end": (TOTAL, Completed(TOTAL)),
     "core.parallel": ({"input": 1}, Completed({"input": 1, "output": 1})),
@@ -150,7 +154,11 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     # What it does about a decision is in test_dispatch.
     "core.dispatch": (
         {},
-        Failed("no_pending_decision", "There is no decision of a supervisor to carry out.", retryable=False),
+        Failed(
+            "no_pending_decision",
+            "There is no decision to carry out: a core.orchestrator.supervisor must run before this node.",
+            retryable=False,
+        ),
     ),
     "core.conformance.mock-agent": (
         {},
@@ -184,7 +192,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     # What it sends with a client is in tests/outbound.
     "core.http.request": (
         {"order": ORDER},
-        Failed("fetch_failed", "This host sends no requests.", retryable=False),
+        Failed("fetch_failed", "This host has no HTTP client, so it cannot send requests.", retryable=False),
     ),
     "core.ai.callPrompt": (
         {"letter": "It does not work."},
@@ -215,9 +223,17 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
         {},
         Failed(
             "prompt_ref_unresolved",
-            "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0.",
+            "This host has no prompt template prompt:conformance.prompt.writer-system@1.0.0; "
+            "add it to a folder of the setting prompts.",
             {"ref": "prompt:conformance.prompt.writer-system@1.0.0"},
             retryable=False,
+        ),
+    ),
+    "conformance.requiresMissing": (
+        {},
+        Failed(
+            "host_invariant_broken",
+            "The node ran although the host does not provide a capability that the node requires.",
         ),
     ),
     "local.sample.demo.uppercase": ({"text": "hello"}, Completed({"text": "HELLO", "output": "HELLO"})),

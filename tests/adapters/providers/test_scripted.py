@@ -211,7 +211,7 @@ async def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path
     ("text", "reason"),
     [
         ("{", "not valid JSON"),
-        ('{"nodes": {"n": "one"}}', "the node 'n': takes a list of answers"),
+        ('{"nodes": {"n": "one"}}', "the node 'n': must be a list of answers"),
         ('{"nodes": {"m": ["x"], "n": ["x", {"contnet": "one"}]}}', "the node 'n', answer 2: .*contnet"),
         ('{"nodes": []}', "nodes"),
         ('{"default": {"contnet": "one"}}', "`default`: .*contnet"),

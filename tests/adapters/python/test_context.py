@@ -62,9 +62,9 @@ def test_what_the_context_tells() -> None:
 
 @each_case(
     "event_type, payload, why",
-    ("run.started", {}, "is no event type of your own"),
-    ("weftwork.mine", {}, "is no event type of your own"),
-    ("plain", {}, "is no event type of your own"),
+    ("run.started", {}, "is not a valid custom event type"),
+    ("weftwork.mine", {}, "is not a valid custom event type"),
+    ("plain", {}, "is not a valid custom event type"),
     ("acme.told", {"a": object()}, "is not JSON"),
     ("acme.told", [1], "is not an object"),
 )
@@ -151,7 +151,7 @@ def test_a_request_that_is_refused_or_fails() -> None:
     assert stage.run(get) == Failed("ssrf_blocked", "Not there.", {"blocked": "ssrf"}, retryable=False)
     assert stage.run(get) == Failed("fetch_failed", "Too slow.")
     assert FakeNodeHost().run(get) == Failed(
-        "host_capability_missing", "This host does not offer requests to others.", retryable=False
+        "host_capability_missing", "This host does not support HTTP requests.", retryable=False
     )
 
 

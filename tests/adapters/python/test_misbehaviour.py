@@ -208,7 +208,7 @@ def test_no_node_ends_the_host(tmp_path: Path) -> None:
 
 
 BLOCKED = "a node blocks the event loop"
-AGAIN = "the event loop turns again"
+AGAIN = "the event loop runs again"
 BOUND = 120.0
 
 

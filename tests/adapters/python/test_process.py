@@ -223,7 +223,7 @@ def test_a_node_that_blocks_the_loop_is_named(place: Path, host: Host) -> None:
     number = NODES.splitlines().index("    time.sleep(1)") + 1
     assert (line["level"], line["typeId"]) == ("warning", "acme.sleepy")
     assert line["place"] == f"{place}/acme_nodes.py:{number}"
-    (end,) = until(lambda: lines(host, "the event loop turns again") or None, "the end of it")
+    (end,) = until(lambda: lines(host, "the event loop runs again") or None, "the end of it")
     assert end["blockedMs"] >= 250
 
 
@@ -245,7 +245,7 @@ BAD = {
     "syntax": ("\n\ndef f(:\n", ":3: SyntaxError: invalid syntax"),
     "signature": (
         "import weftwork\n\n@weftwork.node('acme.x')\ndef f(ctx, *ports): ...\n",
-        ":3: f cannot be the node 'acme.x': *ports takes ports without names",
+        ":3: f cannot be the node 'acme.x': *ports is not supported",
     ),
     "none": ("x = 1\n", "the module bad_nodes has no nodes"),
 }
@@ -270,7 +270,7 @@ def test_two_nodes_of_one_name_stop_the_start(tmp_path: Path) -> None:
         tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "left_nodes", "--nodes", "right_nodes"
     )
     assert ended.returncode == 2
-    assert "two nodes are named 'acme.x'" in ended.stderr
+    assert "two nodes have the type id 'acme.x'" in ended.stderr
     assert "left_nodes.py:2" in ended.stderr
     assert "right_nodes.py:2" in ended.stderr
 

@@ -393,7 +393,7 @@ def test_a_plain_node_that_is_not_heard_of_is_left_behind() -> None:
         left.over.set()
 
     found = FakeNodeHost().run(silent)
-    assert found == Failed("node_heartbeat_lost", "Nothing was heard of the node for 0.1 s.")
+    assert found == Failed("node_heartbeat_lost", "The node sent no heartbeat for 0.1 s.")
     left.go.set()
     assert left.over.wait(BOUND)
     assert raised == [CallAbandoned]

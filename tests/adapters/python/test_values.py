@@ -158,18 +158,18 @@ ITSELF.append(ITSELF)
 
 @each_case(
     "value, pointer, why",
-    ({"a": [1, math.nan]}, "/a/1", "is a number that is not finite"),
-    ({"a/b": math.inf}, "/a~1b", "is a number that is not finite"),
-    (2**53, "", "is an integer beyond 2^53-1; give it as text"),
-    ("\ud800", "", "holds NUL or a lone surrogate"),
-    ({"a": "\0"}, "/a", "holds NUL or a lone surrogate"),
-    ({"\ud800": 1}, "", "has a member whose name holds NUL or a lone surrogate"),
+    ({"a": [1, math.nan]}, "/a/1", "is not a finite number"),
+    ({"a/b": math.inf}, "/a~1b", "is not a finite number"),
+    (2**53, "", "is an integer beyond 2^53-1; use a string instead"),
+    ("\ud800", "", "contains NUL or a lone surrogate"),
+    ({"a": "\0"}, "/a", "contains NUL or a lone surrogate"),
+    ({"\ud800": 1}, "", "has a member whose name contains NUL or a lone surrogate"),
     ([object()], "/0", "is an object of type object"),
     ({"a": Deep([1, {"b": object()}])}, "/a/within/1/b", "is an object of type object"),
     ({"a": Flat((0, object()))}, "/a/within/1", "is an object of type object"),
-    ([Secretive()], "/0", "could not be read: ValueError"),
-    ({(1, 2): 3}, "", "has a member whose name is neither a text nor a number"),
-    (ITSELF, "", "is nested too deeply, or holds itself"),
+    ([Secretive()], "/0", "could not be converted: ValueError"),
+    ({(1, 2): 3}, "", "has a member whose name is neither a string nor a number"),
+    (ITSELF, "", "is nested too deeply, or contains itself"),
 )
 def test_what_is_no_json_is_named(value: Any, pointer: str, why: str) -> None:
     with pytest.raises(NotJson) as refused:
@@ -183,7 +183,7 @@ async def later() -> int:
 
 def test_what_is_still_to_be_awaited_is_named() -> None:
     forgotten = later()
-    with pytest.raises(NotJson, match=r"/a is still to be awaited; is an await missing\?"):
+    with pytest.raises(NotJson, match=r"/a is an awaitable; is an await missing\?"):
         as_json({"a": forgotten})
     forgotten.close()
 
@@ -257,7 +257,7 @@ def test_a_failure_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
 
 @each_case("code", "", "Not", "not today", "a" * 65, "not_", "1a", "a\n")
 def test_codes_have_a_grammar(code: str) -> None:
-    with pytest.raises(ValueError, match="is no code"):
+    with pytest.raises(ValueError, match="is not a valid error code"):
         weftwork.NodeError(code, "x")
 
 
@@ -270,7 +270,7 @@ def test_a_code_that_is_none_is_a_mistake_that_is_not_repeated(code: Any) -> Non
     found = FakeNodeHost().run(shouts)
     assert isinstance(found, Failed)
     assert (found.code, found.retryable) == ("node_misused", False)
-    assert "is no code" in found.message
+    assert "is not a valid error code" in found.message
 
 
 def test_other_errors_are_left_to_the_host_and_no_node_ends_the_process() -> None:
@@ -342,9 +342,9 @@ async def helper() -> int:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        (None, "/outputs is nothing, and the annotation of the function promises one"),
-        ([1], "/outputs is no object, and the annotation of the function promises one"),
-        ({"count": 2**60}, "/outputs/count is an integer beyond 2^53-1; give it as text"),
+        (None, "/outputs is None, but the return annotation of the function is an object type"),
+        ([1], "/outputs is not an object, but the return annotation of the function is an object type"),
+        ({"count": 2**60}, "/outputs/count is an integer beyond 2^53-1; use a string instead"),
         ({"count": object()}, "/outputs/count is an object of type object"),
     ],
 )
@@ -354,7 +354,7 @@ def test_the_message_tells_what_is_wrong_and_where(returned: Any, said: str, cap
         return returned
 
     found = FakeNodeHost().run(give)
-    message = f"The node returned what cannot be its output: {said}."
+    message = f"The node returned an invalid output: {said}."
     assert isinstance(found, Failed)
     assert found.message == message
     (record,) = caplog.records
@@ -372,7 +372,7 @@ def test_a_coroutine_that_is_returned_is_named() -> None:
     found = FakeNodeHost().run(forgets)
     made[0].close()
     assert isinstance(found, Failed)
-    assert "/outputs/output is still to be awaited; is an await missing?" in found.message
+    assert "/outputs/output is an awaitable; is an await missing?" in found.message
     assert found.details == {"pointer": "/outputs/output"}
 
 
@@ -384,13 +384,13 @@ def test_inputs_and_config_that_do_not_fit_are_named_without_their_value() -> No
     good = {"at": "2031-05-06T00:00:00Z", "config": {"count": 1.0}}
     assert FakeNodeHost().run(take, **good) == Completed({"output": "2031-05-06T00:00:00Z"})
     assert FakeNodeHost().run(take, **{**good, "at": "sesame"}) == Failed(
-        "node_input_invalid", "The value of the input at does not fit its type.", retryable=False
+        "node_input_invalid", "The value of the input at does not match its type.", retryable=False
     )
     assert FakeNodeHost().run(take, **{**good, "config": {"count": "sesame"}}) == Failed(
-        "node_config_invalid", "The value of config does not fit its type at count.", retryable=False
+        "node_config_invalid", "The value of config does not match its type at count.", retryable=False
     )
     assert FakeNodeHost().run(take, config={"count": 1}) == Failed(
-        "node_input_missing", "The input at has no value.", retryable=False
+        "node_input_missing", "The input at is required, but has no value.", retryable=False
     )
 
 
@@ -410,7 +410,7 @@ def test_a_node_that_is_not_heard_of_is_left_behind() -> None:
 
     stage = FakeNodeHost()
     assert stage.run(quiet, beats=5) == Completed({})
-    assert stage.run(quiet) == Failed("node_heartbeat_lost", "Nothing was heard of the node for 1 s.")
+    assert stage.run(quiet) == Failed("node_heartbeat_lost", "The node sent no heartbeat for 1 s.")
     assert heard == ["cancelled"]
 
 

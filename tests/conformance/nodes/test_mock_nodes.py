@@ -299,7 +299,7 @@ def test_texts_of_the_run_and_references_of_the_workflow() -> None:
 def test_what_fails_the_node() -> None:
     assert failure(node_call({"userPromptRef": "prompt:none"})) == (
         "prompt_ref_unresolved",
-        "This host has no prompt template prompt:none.",
+        "This host has no prompt template prompt:none; add it to a folder of the setting prompts.",
     )
     assert failure(node_call({"userPromptRef": "prompt:u@2.0.0"}))[0] == "prompt_ref_unresolved"
     assert failure(node_call({"userPromptRef": "prompt:u"}))[0] == "prompt_variable_unresolved"

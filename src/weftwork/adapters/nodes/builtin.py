@@ -1,4 +1,4 @@
-"""Every node type that comes with the package, under its id and under the other names that published workflows use."""
+"""All built-in node types, under their ids and under the aliases that published workflows use."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -47,7 +47,7 @@ ALIASES: Final[dict[str, str]] = {
     "core.trigger.schedule": "core.start",
     "core.trigger.webhook": "core.start",
 }
-"""Name -> the node type that is meant. Config and ports are those of that type, whatever others take under the name."""
+"""Aliases and their node types. An alias has the config and ports of its type; other hosts may define it otherwise."""
 
 
 def builtin_types(
@@ -55,10 +55,10 @@ def builtin_types(
     conversation: bool = True,
     templates: PromptTemplates | None = None,
 ) -> tuple[NodeType, ...]:
-    """The node types with their other names; those that send requests do so by this client.
+    """The node types and their aliases.
 
-    `conversation`: whether the host has what GATED asks conversations for. `templates`: what references to prompts
-    find.
+    `outbound`: the client of the node types that send requests; without it they fail. `conversation`: whether the host
+    offers conversations. `templates`: the prompt templates that nodes can refer to.
     """
     types = (
         *FLOW_NODES,
@@ -80,7 +80,7 @@ def builtin_types(
 
 
 def with_aliases(types: Iterable[NodeType]) -> dict[str, NodeType]:
-    """The types by id, and again under each of their other names."""
+    """The types by id and by alias."""
     known = {each.declaration.type_id: each for each in types}
     return known | {alias: _alias_type(known[type_id], alias) for alias, type_id in ALIASES.items()}
 
@@ -92,4 +92,4 @@ def _alias_type(node_type: NodeType, alias: str) -> NodeType:
 
 
 BUILTIN_TYPES: Final = builtin_types()
-"""node-05 (OpenWOP node catalogue): the reserved node types, and others; in the order of the reference page."""
+"""node-05 (OpenWOP node catalogue): the reserved node types and others, in the order of the reference page."""

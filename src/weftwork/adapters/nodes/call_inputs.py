@@ -1,4 +1,4 @@
-"""Reads the inputs of a node call: values and expressions."""
+"""Reads the inputs of a node call, evaluates expressions and renders templates."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from weftwork.ports.nodes import NodeCall
 
 
 def input_value(call: NodeCall, name: str) -> Any:
-    """What the node works on: its port of that name, else its config, else the port `input`. Raises StepFailed."""
+    """The input `name`, else the config member `name`, else the input `input`. Raises StepFailed if all are absent."""
     for values, member in ((call.inputs, name), (call.config, name), (call.inputs, "input")):
         if member in values:
             return values[member]
-    message = f"The node needs a value, as input {name}, config {name} or input input."
+    message = f"The node has no value: set the input {name}, the config {name} or the input input."
     raise StepFailed(Failed("node_input_missing", message, retryable=False))
 
 
@@ -25,7 +25,7 @@ def render(call: NodeCall, text: str) -> str:
     return call.scope.render(text, {"ports": call.inputs})
 
 
-def truncate_utf8(text: str, most: int) -> str:
-    """The text in at most so many bytes of UTF-8; one that was longer ends in dots."""
+def truncate_utf8(text: str, max_bytes: int) -> str:
+    """The text, shortened to `max_bytes` bytes of UTF-8. A shortened text ends in `...`."""
     data = text.encode()
-    return text if len(data) <= most else data[: most - 3].decode(errors="ignore") + "..."
+    return text if len(data) <= max_bytes else data[: max_bytes - 3].decode(errors="ignore") + "..."

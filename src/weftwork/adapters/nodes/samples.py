@@ -1,4 +1,4 @@
-"""Node types that published workflows name: one of the example programs, and one that no host can run."""
+"""Node types of published workflows: one for example programs, and one that no host can run."""
 
 from typing import Final
 
@@ -12,26 +12,32 @@ from weftwork.protocol.workflow.node_types import NEVER_PROVIDED
     "conformance.requiresMissing",
     "Requires a runtime capability that no host provides.",
     requires=(NEVER_PROVIDED,),
-    config={"type": "object"},
+    config=typed("object", "The node ignores its config."),
+    notes="""
+For conformance tests: the node always fails with `capability_not_provided`.
+""",
+    example_config={},
 )
 def _never_runs(call: NodeCall) -> NodeOutcome:
-    return Failed("host_invariant_broken", "A node ran although the host lacks a capability it requires.")
+    return Failed(
+        "host_invariant_broken", "The node ran although the host does not provide a capability that the node requires."
+    )
 
 
 @instant_node(
     "local.sample.demo.uppercase",
-    "Gives texts back in capital letters.",
-    outputs=fixed_ports(output=typed("string", "The text in capital letters.")),
-    config=typed("object", "Not read."),
+    "Converts texts to uppercase.",
+    outputs=fixed_ports(output=typed("string", "The text in uppercase.")),
+    config=typed("object", "The node ignores its config."),
     notes="""
-For trying things out. Each input that is a text is given back under its name. `output` is the one of `input`, else of
-`text`, else of the first by name; empty if there is no text at all.
+A sample node for experiments. It returns each input that is a text as an output of the same name. `output` is the
+converted input `input`, else `text`, else the first text input by name. Without any text it is empty.
 """,
     example_config={},
     example_inputs={"text": {"type": "static", "value": "hello"}},
 )
 def _uppercase(call: NodeCall) -> NodeOutcome:
-    """The programs do not say by which port the text comes, nor that it always does."""
+    """Accepts a text on any input, because the example programs do not define the name of the input."""
     texts = {name: value.upper() for name, value in call.inputs.items() if isinstance(value, str)}
     first = next((name for name in ("input", "text", *sorted(texts)) if name in texts), None)
     return Completed({**texts, "output": "" if first is None else texts[first]})

@@ -1,4 +1,4 @@
-"""How node types are declared: decorators that make a function one, and the schemas that they share."""
+"""Decorators that declare node types, and helpers for the JSON Schemas of ports and config."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -37,39 +37,37 @@ def _waiting(declaration: NodeDeclaration, run: WaitingRun) -> WaitingNode:
 
 
 instant_node: Final = _node_decorator(NodeDeclaration, InstantNode)
-"""Makes an InstantNode of a function; the arguments are those of NodeDeclaration."""
+"""Decorator that makes a function an InstantNode. Its arguments are those of NodeDeclaration."""
 waiting_node: Final = _node_decorator(NodeDeclaration, _waiting)
-"""The same with a WaitingNode, whose `instant` is false."""
+"""Decorator that makes a coroutine function a WaitingNode. Its arguments are those of NodeDeclaration."""
 
 
 def closed_object(*required: str, rules: Schema | None = None, **members: Schema) -> Schema:
-    """An object with these members and no others; `rules` are further keywords."""
-    found: Schema = {**port_schema(**members), "additionalProperties": False, **(rules or {})}
-    return {**found, "required": list(required)} if required else found
+    """An object with only these members; `rules` are additional keywords."""
+    shape: Schema = {**port_schema(**members), "additionalProperties": False, **(rules or {})}
+    return {**shape, "required": list(required)} if required else shape
 
 
 def port_schema(**members: Schema) -> Schema:
-    """Inputs or outputs by port. Others may be there too, because an edge brings a value under any name."""
+    """Inputs or outputs by port. Other ports are allowed, because an edge can deliver to any port name."""
     return {"type": "object", "properties": members}
 
 
 def fixed_ports(**members: Schema) -> Schema:
-    """Outputs by port, all that there are: a definition that names another is refused."""
+    """The complete outputs by port: the host refuses a definition that uses another port."""
     return closed_object(**members)
 
 
 def any_value(description: str) -> Schema:
-    """Any JSON value."""
     return {"description": description}
 
 
 def typed(kind: str, description: str, **rules: Any) -> Schema:
-    """A value of that type; `rules` are further keywords."""
+    """A value of a JSON type; `rules` are additional keywords."""
     return {"type": kind, **rules, "description": description}
 
 
 def one_of(values: Iterable[str], description: str, **rules: Any) -> Schema:
-    """One of these texts."""
     return typed("string", description, enum=list(values), **rules)
 
 
@@ -86,7 +84,7 @@ def name_string(description: str, longest: int = MAX_NAME, **rules: Any) -> Sche
 
 
 def path_id_string(description: str) -> Schema:
-    """An id that can stand in a path."""
+    """An id that is allowed in a URL path."""
     return typed("string", description, pattern=ID_PATTERN)
 
 
@@ -95,7 +93,7 @@ def integer(least: int, most: int, description: str, **rules: Any) -> Schema:
 
 
 def keyed_object(each: Schema, description: str, *taken: str, least: int = 1) -> Schema:
-    """An object whose member names are chosen by the author, except for the names that are taken."""
+    """An object with member names that the author chooses, except the names in `taken`."""
     names: Schema = {"minLength": 1, "maxLength": MAX_NAME}
     if taken:
         names["not"] = {"enum": list(taken)}
@@ -110,6 +108,6 @@ def keyed_object(each: Schema, description: str, *taken: str, least: int = 1) ->
 
 
 def variable_mapping(to: str, of: str, scope: str = "") -> Schema:
-    """By which variables of one run get the values of another's."""
-    text = f"Variable of {to} -> variable of {of} whose value it gets{scope}."
-    return keyed_object(name_string(f"The variable of {of}."), text, least=0)
+    """The schema of a mapping that sets variables of the run `to` from variables of the run `of`."""
+    text = f"Variables of {to}, each with the name of the variable of {of} that it is set from.{scope}"
+    return keyed_object(name_string(f"The name of the variable of {of}."), text, least=0)

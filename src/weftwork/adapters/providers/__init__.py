@@ -1,1 +1,1 @@
-"""Model providers: the scripted one, and those that a test key can ask for."""
+"""Model providers: the scripted provider, and the mock providers for test keys."""

@@ -1,4 +1,4 @@
-"""The mock providers that a test key can ask for: each plays one thing that a vendor does."""
+"""The mock providers that a run with a test key can select: each simulates one behaviour of a model vendor."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Final
@@ -17,9 +17,9 @@ _AnswerStream = AsyncGenerator[Delta | AnswerEnd]
 
 
 class MockProvider:
-    """model-13 (OpenWOP run-options): implements ModelProvider, for the config of one run.
+    """model-13 (OpenWOP run-options): implements ModelProvider for the mock config of one run.
 
-    What is left out of the config has a default. Nothing is kept between calls, so every call gets the same.
+    Absent config members have defaults. The provider is stateless, so every call gets the same answer.
     """
 
     def __init__(self, clock: Clock, name: str, config: Mapping[str, Any]) -> None:
@@ -30,7 +30,7 @@ class MockProvider:
         self.default_model = str(config.get("model", f"mock-{name}-v1")) if name == "stream-text" else f"mock-{name}-v1"
 
     def modalities(self, model: str) -> frozenset[Modality]:
-        """Text alone: nothing of a request is looked at."""
+        """No media: the mock providers ignore the content of requests."""
         return frozenset()
 
     def generate(self, request: ModelRequest) -> _AnswerStream:
@@ -39,9 +39,9 @@ class MockProvider:
 
 async def _stream_text(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
     tokens: list[str] = config.get("tokens", DEFAULT_TOKENS)
-    for place, token in enumerate(tokens, 1):
+    for number, token in enumerate(tokens, 1):
         await sleep_ms(clock, int(config.get("delayMsPerToken", 0)))
-        yield Delta(token, place == len(tokens), model)
+        yield Delta(token, number == len(tokens), model)
     finish: str = config.get("finishReason", "stop")
     yield AnswerEnd(STOP_REASONS[finish], _usage(config, len(tokens)), model, finish)
 
@@ -50,8 +50,8 @@ async def _tool_calls(clock: Clock, config: Mapping[str, Any], model: str) -> _A
     calls: list[dict[str, Any]] = config.get("toolCalls", [])
     for _ in calls:
         await sleep_ms(clock, int(config.get("delayMsPerToken", 0)))
-    made = tuple(_tool_call(call, place) for place, call in enumerate(calls, 1))
-    yield AnswerEnd("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=made)
+    tool_calls = tuple(_tool_call(call, number) for number, call in enumerate(calls, 1))
+    yield AnswerEnd("tool-call", TokenUsage(1, len(calls)), model, "tool_calls", tool_calls=tool_calls)
 
 
 async def _error(clock: Clock, config: Mapping[str, Any], model: str) -> _AnswerStream:
@@ -65,16 +65,16 @@ async def _usage_only(clock: Clock, config: Mapping[str, Any], model: str) -> _A
     yield AnswerEnd("stop", _usage(config, 0), model, "stop")
 
 
-def _usage(config: Mapping[str, Any], said: int) -> TokenUsage:
+def _usage(config: Mapping[str, Any], output_tokens: int) -> TokenUsage:
     usage: dict[str, Any] = config.get("usage", {})
-    return TokenUsage(int(usage.get("promptTokens", 1)), int(usage.get("completionTokens", said)))
+    return TokenUsage(int(usage.get("promptTokens", 1)), int(usage.get("completionTokens", output_tokens)))
 
 
-def _tool_call(call: dict[str, Any], place: int) -> dict[str, Any]:
-    """On the wire arguments are text."""
-    given = call.get("arguments", {})
-    arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-    return {"id": call.get("id", f"call-{place}"), "name": call["name"], "arguments": arguments}
+def _tool_call(call: dict[str, Any], number: int) -> dict[str, Any]:
+    """The tool call with its arguments as JSON text, as on the wire."""
+    arguments = call.get("arguments", {})
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return {"id": call.get("id", f"call-{number}"), "name": call["name"], "arguments": text}
 
 
 _GENERATORS: Final[Mapping[str, Callable[[Clock, Mapping[str, Any], str], _AnswerStream]]] = {

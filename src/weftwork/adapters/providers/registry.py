@@ -1,4 +1,4 @@
-"""The model providers of a host, and which of them answers a request."""
+"""The model providers of a host, and the choice of the provider for a request."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -12,7 +12,7 @@ from weftwork.protocol.models.selection import MOCK_CONFIGS
 
 MOCK_PROVIDER: Final = "mock"
 MOCK_MODEL: Final = "mock-mini"
-"""What the conformance workflows name: the scripted provider under another name."""
+"""The name of the model in conformance workflows; `mock` is the scripted provider under another name."""
 
 
 class ProviderRegistry:
@@ -28,33 +28,41 @@ class ProviderRegistry:
 
     @property
     def input_modalities(self) -> frozenset[Modality]:
-        """media-42 (RFC 0091, aiProviders.input): what discovery advertises beside text."""
+        """media-42 (RFC 0091, aiProviders.input): the modalities besides text that discovery advertises."""
         return frozenset[Modality]().union(*(input_modalities(each, "") for each in self._providers.values()))
 
     def find(self, request: ModelRequest) -> ModelProvider:
-        """model-15 (OpenWOP host capabilities): the one that is named, or the first; a mock before any of them."""
+        """model-15 (OpenWOP host capabilities): the mock of the request, else the named provider, else the first one.
+
+        Raises ProviderFault.
+        """
         if request.mock is not None:
             return self._mock_provider(request.mock)
         if not self._providers:
-            raise ProviderFault("host_capability_missing", "This host is connected to no model.", retryable=False)
+            raise ProviderFault("host_capability_missing", "This host has no model provider.", retryable=False)
         provider = self._providers.get(request.provider) if request.provider else next(iter(self._providers.values()))
         if provider is None:
-            raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
+            raise _unknown_provider()
         return provider
 
     def _mock_provider(self, option: Mapping[str, Any]) -> ModelProvider:
         name = str(option.get("id", ""))
         if name not in MOCK_CONFIGS:
-            raise ProviderFault("provider_not_supported", "This host does not offer that provider.", retryable=False)
+            raise _unknown_provider()
         return MockProvider(self._clock, name, option.get("config") or {})
+
+
+def _unknown_provider() -> ProviderFault:
+    message = "This host does not have the requested provider; aiProviders of the discovery document lists them."
+    return ProviderFault("provider_not_supported", message, retryable=False)
 
 
 def default_providers(
     clock: Clock, source: EntrySource | None = None, testing: bool = False, more: Iterable[ModelProvider] = ()
 ) -> ProviderRegistry:
-    """What a host offers: `more`, and then the scripted provider, which answers from `source`.
+    """The providers of a host: `more`, then the scripted provider, which answers from `source`.
 
-    `testing`: the host has test seams or conformance workflows. Then there is `mock` too.
+    `testing`: the host has test endpoints or conformance workflows, and therefore also the provider `mock`.
     """
     source = source or ScriptPlayer()
     built_in = [ScriptedProvider(clock, source)]

@@ -1,4 +1,4 @@
-"""A value that fits a schema, as small as it is easily found: what an offline demo answers for structured output."""
+"""Makes a small value for a JSON Schema: the answer of the scripted provider to a request for structured output."""
 
 import math
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _FORMATS: Final[Mapping[str, str]] = {
 
 
 def sample_value(schema: Mapping[str, Any]) -> Any:
-    """The same value for the same schema: constants, defaults, examples and first options where it names them, else the
-    least of the type, with the required members alone.
+    """A deterministic value for a schema: its const, default, first example or first enum value, else the smallest
+    value of the type, with only the required members.
 
-    Patterns, `not`, conditions and what does not go together are left out of account, so it need not fit.
+    Patterns, `not`, conditions and contradictions are ignored, so the value may not match the schema.
     """
     return _Sampler(schema).value(schema, 0)
 
@@ -51,7 +51,7 @@ class _Sampler:
         return self._of_type(schema, depth)
 
     def _merged_schema(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        """The schema with its reference, all its parts and the first of its alternatives written into it."""
+        """The schema merged with its $ref, all of allOf, and the first of anyOf and oneOf."""
         parts: list[Any] = []
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -68,25 +68,25 @@ class _Sampler:
         return merged
 
     def _definition(self, reference: str) -> Any:
-        place: Any = self._root
+        target: Any = self._root
         for token in reference.removeprefix("#").split("/")[1:]:
-            place = place.get(token.replace("~1", "/").replace("~0", "~")) if is_object(place) else None
-        return place
+            target = target.get(token.replace("~1", "/").replace("~0", "~")) if is_object(target) else None
+        return target
 
     def _of_type(self, schema: dict[str, Any], depth: int) -> Any:
         match _type_of(schema):
             case "object":
-                known = schema.get("properties")
-                members: dict[str, Any] = known if is_object(known) else {}
-                wanted = schema.get("required")
-                names = [name for name in wanted if isinstance(name, str)] if is_array(wanted) else []
+                properties = schema.get("properties")
+                members: dict[str, Any] = properties if is_object(properties) else {}
+                required = schema.get("required")
+                names = [name for name in required if isinstance(name, str)] if is_array(required) else []
                 return {name: self.value(members.get(name, {}), depth + 1) for name in names[:MAX_VALUES]}
             case "array":
-                first = schema.get("prefixItems")
-                shapes: list[Any] = first if is_array(first) else []
+                prefix_items = schema.get("prefixItems")
+                first: list[Any] = prefix_items if is_array(prefix_items) else []
                 count = min(_integer_bound(schema, "minItems", 0), MAX_ITEMS)
-                kinds = [shapes[place] if place < len(shapes) else schema.get("items", {}) for place in range(count)]
-                return [self.value(kind, depth + 1) for kind in kinds]
+                shapes = [first[index] if index < len(first) else schema.get("items", {}) for index in range(count)]
+                return [self.value(shape, depth + 1) for shape in shapes]
             case "string":
                 return _sample_text(schema)
             case "integer":
@@ -124,14 +124,14 @@ def _sample_text(schema: dict[str, Any]) -> str:
     return text.ljust(least, ".")[: max(most, 0)]
 
 
-def _minimum(schema: dict[str, Any], above: float) -> int | float:
-    """`above`: what an exclusive bound is passed by."""
+def _minimum(schema: dict[str, Any], step: float) -> int | float:
+    """The smallest value, 0 without bounds. `step` is added to an exclusive minimum; 1 means integers."""
     if (bound := _bound(schema, "exclusiveMinimum")) is not None:
-        return math.floor(bound) + 1 if above == 1 else bound + above
+        return math.floor(bound) + 1 if step == 1 else bound + step
     if (bound := _bound(schema, "minimum")) is not None:
         return bound
     if (bound := _bound(schema, "maximum")) is not None and bound < 0:
-        return math.floor(bound) if above == 1 else bound
+        return math.floor(bound) if step == 1 else bound
     return 0
 
 
@@ -140,6 +140,6 @@ def _bound(schema: dict[str, Any], name: str) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _integer_bound(schema: dict[str, Any], name: str, otherwise: int) -> int:
+def _integer_bound(schema: dict[str, Any], name: str, default: int) -> int:
     value = _bound(schema, name)
-    return otherwise if value is None else int(value)
+    return default if value is None else int(value)

@@ -1,12 +1,16 @@
-"""Scripts: what the scripted provider answers where no program says otherwise.
+"""Scripts: the answers of the scripted provider.
 
-A script is a file in JSON or TOML with `nodes`, lists of entries by node id that start over after the last one, and
-`default`, the answer of every other node; `modalities`, what is taken besides text, and `models`, the same for single
-models, which take no more than that. An entry is one answer of a model, or the fault that comes instead. Without a
-script, a node gets back what it said, and everything is taken.
+A script is a JSON or TOML file with these members:
 
-The text of an entry may contain placeholders for the media of the request, so that a script can answer about them; the
-same bytes give the same answer.
+- `nodes`: lists of entries by node id. After its last entry, a list starts again.
+- `default`: the entry for every other node.
+- `modalities`: the modalities that are accepted besides text. The default is all of them.
+- `models`: the modalities of single models, which can only restrict `modalities`.
+
+An entry is one answer of a model, or a fault. Without a script, the provider answers with the last user message, or
+with a sample value for the requested schema.
+
+The text of an entry can contain placeholders for the media of the request. The same bytes give the same answer.
 """
 
 import hashlib
@@ -41,7 +45,7 @@ STOP_REASONS: Final[dict[str, StopReason]] = {
     "tool_use": "tool-call",
     "tool-call": "tool-call",
 }
-"""Words of providers for the end of an answer. Any other one is `other`."""
+"""Stop reasons of vendors, and their common names. Any other reason is `other`."""
 
 MAX_DELAY_MS: Final = 5000
 
@@ -49,15 +53,15 @@ MAX_ECHO: Final = 200
 
 
 class ScriptedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """No answer comes, for this reason."""
+    """A provider fault instead of the end of the answer."""
 
     code: str
-    message: str = "The script has no answer here."
+    message: str = "The script returns a fault for this call."
     retryable: bool = True
 
 
 class ScriptedMedia(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Something that the model makes beside its text."""
+    """Media that the model generates in addition to its text."""
 
     kind: MediaKind
     base64: bytes
@@ -67,7 +71,7 @@ class ScriptedMedia(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
 
 class ScriptEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What is said in one call: `content`, piece by piece as it is divided here, or `chunks`, which are the pieces."""
+    """The answer to one call: `content`, which the provider splits into chunks, or the `chunks` themselves."""
 
     stop_reason: str = "end_turn"
     content: str | None = None
@@ -77,20 +81,20 @@ class ScriptEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     input_tokens: int | None = None
     output_tokens: int | None = None
     delay_ms_per_token: int = 0
-    """Before each piece."""
+    """The delay before each chunk."""
     model: str = ""
     media: tuple[ScriptedMedia, ...] = ()
-    """Come after what is said."""
+    """Sent after the text."""
     fault: ScriptedFault | None = None
-    """Comes after all that."""
+    """Raised after the text and the media."""
 
     def __post_init__(self) -> None:
         if self.content is not None and self.chunks is not None and self.content != "".join(self.chunks):
-            raise ValueError("`chunks` together are not `content`")
+            raise ValueError("Expected `chunks` to be the parts of `content`, or only one of both")
         if not 0 <= self.delay_ms_per_token <= MAX_DELAY_MS:
             raise ValueError(f"Expected `delayMsPerToken` from 0 to {MAX_DELAY_MS}")
         if min(self.input_tokens or 0, self.output_tokens or 0) < 0:
-            raise ValueError("Expected counts of tokens of 0 or more")
+            raise ValueError("Expected `inputTokens` and `outputTokens` of 0 or more")
 
     @property
     def text(self) -> str:
@@ -98,11 +102,11 @@ class ScriptEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 EMPTY_ENTRY: Final = ScriptEntry(content="")
-"""What is left when a program is used up: an answer without a word, and no complaint."""
+"""The entry after the end of a program: an empty answer, without a fault."""
 
 
 def parse_entry(document: Any) -> ScriptEntry:
-    """An entry as it is written: a text, an object with the members of ScriptEntry, or one of the forms with a mode.
+    """Parse an entry: a text, an object with the members of ScriptEntry, or an object with a `mode`.
 
     `{mode: "envelope", envelope}` answers with that envelope, `{mode: "refusal", refusalReason}` with a refusal. Raises
     msgspec.ValidationError.
@@ -113,14 +117,14 @@ def parse_entry(document: Any) -> ScriptEntry:
     mode = form.get("mode")
     if mode is None:
         return msgspec.convert(form, ScriptEntry)
-    rest = {name: value for name, value in form.items() if name not in ("mode", "envelope", "refusalReason")}
+    members = {name: value for name, value in form.items() if name not in ("mode", "envelope", "refusalReason")}
     if mode == "envelope" and "envelope" in form:
-        rest["content"] = msgspec.json.encode(form["envelope"]).decode()
+        members["content"] = msgspec.json.encode(form["envelope"]).decode()
     elif mode == "refusal":
-        rest |= {"stopReason": "refusal", "refusalText": form.get("refusalReason")}
+        members |= {"stopReason": "refusal", "refusalText": form.get("refusalReason")}
     else:
-        raise msgspec.ValidationError("Expected `mode` to be `envelope`, with one, or `refusal`")
-    return msgspec.convert(rest, ScriptEntry)
+        raise msgspec.ValidationError("Expected `mode` to be `envelope`, with the member `envelope`, or `refusal`")
+    return msgspec.convert(members, ScriptEntry)
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -130,23 +134,23 @@ class Script(msgspec.Struct, frozen=True):
     models: Mapping[str, frozenset[Modality]] = {}
 
     def accepted_modalities(self, model: str) -> frozenset[Modality]:
-        """What a model takes beside text."""
+        """The modalities besides text that a model accepts."""
         return self.modalities & self.models.get(model, self.modalities)
 
     def entry_for(self, request: ModelRequest, turn: int) -> ScriptEntry:
-        """What is said in the call `turn` of a node, counted from 0."""
-        listed = self.nodes.get(request.node_id)
-        if listed:
-            return listed[turn % len(listed)]
+        """The entry for the call number `turn` of a node, counted from 0."""
+        entries = self.nodes.get(request.node_id)
+        if entries:
+            return entries[turn % len(entries)]
         return self.default or echo_entry(request)
 
 
 def echo_entry(request: ModelRequest) -> ScriptEntry:
-    """model-14 (host): without a script, a value that fits the wanted schema, or what the user said last."""
-    if (wanted := request.response_schema or request.payload_schema) is not None:
-        return ScriptEntry(content=msgspec.json.encode(sample_value(wanted)).decode())
-    said = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
-    line = " ".join(said.split())
+    """model-14 (host): without a script, a sample value for the requested schema, or the last user message."""
+    if (schema := request.response_schema or request.payload_schema) is not None:
+        return ScriptEntry(content=msgspec.json.encode(sample_value(schema)).decode())
+    last = next((message.text for message in reversed(request.messages) if message.role == "user"), "")
+    line = " ".join(last.split())
     parts = ["(scripted) No model is connected to this host."]
     if line:
         shown = line if len(line) <= MAX_ECHO else line[:MAX_ECHO].rstrip() + " ..."
@@ -157,7 +161,7 @@ def echo_entry(request: ModelRequest) -> ScriptEntry:
 
 
 class ScriptError(Exception):
-    """A script that cannot be used; the message names the file and what is wrong."""
+    """A script is invalid. The message names the file and the problem."""
 
 
 class _ScriptFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,19 +172,19 @@ class _ScriptFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_script(file: Path) -> Script:
-    """The script in a file; TOML if its name ends so. Raises ScriptError."""
+    """Read a script; TOML if the file name ends in .toml, else JSON. Raises ScriptError."""
     try:
-        written = msgspec.convert(_read_document(file), _ScriptFile)
+        document = msgspec.convert(_read_document(file), _ScriptFile)
     except msgspec.ValidationError as error:
         raise ScriptError(f"{file}: {error}") from None
     nodes: dict[str, tuple[ScriptEntry, ...]] = {}
-    for name, listed in written.nodes.items():
+    for name, entries in document.nodes.items():
         place = f"{file}: the node {name!r}"
-        if not is_array(listed):
-            raise ScriptError(f"{place}: takes a list of answers")
-        nodes[name] = tuple(_parse_file_entry(each, f"{place}, answer {at}") for at, each in enumerate(listed, 1))
-    default = None if written.default is None else _parse_file_entry(written.default, f"{file}: `default`")
-    return Script(nodes, default, written.modalities, written.models)
+        if not is_array(entries):
+            raise ScriptError(f"{place}: must be a list of answers")
+        nodes[name] = tuple(_parse_file_entry(each, f"{place}, answer {at}") for at, each in enumerate(entries, 1))
+    default = None if document.default is None else _parse_file_entry(document.default, f"{file}: `default`")
+    return Script(nodes, default, document.modalities, document.models)
 
 
 def _parse_file_entry(document: Any, place: str) -> ScriptEntry:
@@ -197,8 +201,8 @@ def _read_document(file: Path) -> Any:
     except OSError as error:
         raise ScriptError(f"cannot read {file}: {error.strerror}") from None
     except ClientFault as fault:
-        form = "" if file.suffix == ".json" else " A script is JSON, or TOML in a file whose name ends with .toml."
-        raise ScriptError(f"{file}: {fault.message}{form}") from None
+        hint = "" if file.suffix == ".json" else " A script is JSON, or TOML in a file whose name ends with .toml."
+        raise ScriptError(f"{file}: {fault.message}{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ScriptError(f"{file} is not valid TOML: {error}") from None
 
@@ -211,16 +215,19 @@ def request_media(request: ModelRequest) -> list[ModelMediaPart]:
 
 
 async def fill_media_placeholders(text: str, request: ModelRequest) -> str:
-    """media-48 (host): a text of a script with what the media of the call are in it: `{media.count}`, and of each by
-    its place `{media[0].modality}`, `mediaType`, `bytes` and `sha256`, which are those of the bytes that were read.
-    A place that is not there stays as it is written."""
+    """media-48 (host): replace the placeholders for the media of the request.
+
+    `{media.count}` is their number; `{media[0].modality}`, `{media[0].mediaType}`, `{media[0].bytes}` and
+    `{media[0].sha256}` describe the first one, from the bytes that were read. A placeholder for media that the request
+    does not have is not replaced.
+    """
     if _PLACEHOLDER.search(text) is None:
         return text
     media = request_media(request)
-    known = {"{media.count}": str(len(media))}
+    values = {"{media.count}": str(len(media))}
     for at, part in enumerate(media):
         data = await part.read()
-        told = part.modality, part.media_type, str(len(data)), hashlib.sha256(data).hexdigest()
-        for member, value in zip(("modality", "mediaType", "bytes", "sha256"), told, strict=True):
-            known[f"{{media[{at}].{member}}}"] = value
-    return _PLACEHOLDER.sub(lambda place: known.get(place[0], place[0]), text)
+        described = part.modality, part.media_type, str(len(data)), hashlib.sha256(data).hexdigest()
+        for member, value in zip(("modality", "mediaType", "bytes", "sha256"), described, strict=True):
+            values[f"{{media[{at}].{member}}}"] = value
+    return _PLACEHOLDER.sub(lambda match: values.get(match[0], match[0]), text)

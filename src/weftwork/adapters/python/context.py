@@ -1,11 +1,11 @@
-"""The context that a node function gets as its first argument: everything it can ask of the host.
+"""The context that a node function gets as its first argument, with all calls of the host that it can make.
 
-ContextBase defines every method once, for async and for plain functions. They differ in how a call waits: in an async
-function it returns something to await, in a plain function it blocks. The type parameters of ContextBase stand for
-that difference, and one hook makes it, `_call`. Context is for async functions, PlainContext for plain ones.
+ContextBase defines every method once, for async and for plain functions. In an async function a call returns an
+awaitable; in a plain function it blocks. The type parameters of ContextBase describe that difference, and the hook
+`_call` implements it. Context is for async functions, PlainContext for plain ones.
 
-Interrupts, answers of models, emitted media, steps and versions are recorded. A node that is entered again from its
-start gets the recorded result of each such call instead of a new one.
+Interrupts, answers of models, emitted media, steps and versions are recorded. When the host calls the function again
+from its start, each such call returns its recorded result.
 """
 
 import math
@@ -43,7 +43,7 @@ Texts = Collection[str]
 T = TypeVar("T")
 AsyncFunction = Callable[..., Coroutine[Any, Any, T]]
 
-# What calls give: the value itself, or in an async function what gives it when it is awaited.
+# The results of calls: the value itself, or in an async function a coroutine that returns it.
 AnswerT = TypeVar("AnswerT")
 RecordT = TypeVar("RecordT")
 AiAnswerT = TypeVar("AiAnswerT")
@@ -56,19 +56,21 @@ VersionT = TypeVar("VersionT")
 
 class _CallHook(Protocol):
     def __call__(self, name: str, work: Work[Any], finish: Finish | None = None) -> Any:
-        """Run `work` on the event loop, and wait for it in the way of the function; `name` is the call that the author
-        made. `finish` makes what the author gets of the result; in a plain function in its own thread.
+        """Run `work` on the event loop and return its result, or an awaitable of it.
+
+        `name` is the call of the author, for messages. `finish` converts the result for the author; in a plain function
+        it runs in the thread of that function.
         """
         ...
 
 
 class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT, ResponseT, VersionT]):
-    """What the contexts of async and plain functions have in common. Valid for one call of the function."""
+    """The methods of Context and PlainContext. A context is valid for one call of the function."""
 
     __slots__ = ("_call", "_invocation", "attempt", "iteration", "log", "node_id", "run_id")
 
     def __init__(self, invocation: Invocation, bridge: LoopBridge | None = None) -> None:
-        """`bridge`: by which a plain function waits for the event loop."""
+        """`bridge`: how a plain function waits for the event loop; None for an async function."""
         self._invocation = invocation
         self._call: _CallHook = (
             partial(ContextCall, invocation.state, invocation.run_in_thread) if bridge is None else bridge.call
@@ -80,33 +82,35 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         self.log = NodeLog(invocation)
 
     def now(self) -> datetime:
-        """The run's clock, in UTC: the same when the node is entered again. It stands still between steps."""
+        """The time of the run in UTC: the time of the newest event that this call has seen.
+
+        It is the same when the function is called again, and does not advance between recorded calls.
+        """
         return self._invocation.now()
 
     @property
     def random(self) -> random.Random:
-        """Random numbers that are the same in every attempt of this node. Not for secrets."""
+        """A random generator with the same numbers in every attempt of this node. Not for secrets."""
         return self._invocation.random
 
     @property
     def idempotency_key(self) -> str:
-        """The identity of the effect: of the step inside one, else of the node. The same in every attempt."""
+        """The idempotency key of the current step, or of the node outside of steps. The same in every attempt."""
         return self._invocation.idempotency_key
 
     def emit(self, event_type: str, payload: dict[str, Any]) -> None:
-        """An event of your own type for those who follow the run."""
+        """Emit a custom event. Raises ValueError for a reserved type or a payload that is not a JSON object."""
         self._invocation.emit(build_event(event_type, payload))
 
     @property
     def untrusted(self) -> bool:
-        """Whether something from outside has come into this node, by its inputs or by a request: then all that it
-        makes is untrusted too."""
+        """Whether the node got untrusted content from inputs, requests or media. Its outputs are then untrusted."""
         return bool(self._invocation.call.untrusted) or self._invocation.host.untrusted
 
-    # Interrupts. The node ends where it asks, and is entered again from its start once there is an answer.
+    # Interrupts. A call ends the function; the host calls it again from its start when the interrupt is answered.
 
-    def _ask(self, name: str, asked: InterruptRequest) -> Any:
-        return self._call(name, lambda _, __: self._invocation.request_interrupt(asked))
+    def _request_interrupt(self, name: str, request: InterruptRequest) -> Any:
+        return self._call(name, lambda _, __: self._invocation.request_interrupt(request))
 
     def interrupt(
         self,
@@ -120,12 +124,12 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
     ) -> AnswerT:
-        """Ask somebody outside, and get their answer. One of a kind that nobody answers gives None at once.
+        """Request an interrupt and return its answer. A kind that needs no answer returns None at once.
 
-        When `timeout` is over the answer is `default`; without one InterruptTimeout is raised. `remind_after` says
-        when those who follow the run are reminded.
+        After `timeout` the answer is `default`; without a default, InterruptTimeout is raised. The host emits reminders
+        after the times in `remind_after`.
         """
-        asked = InterruptRequest(
+        request = InterruptRequest(
             key=key,
             kind=kind,
             data=data,
@@ -135,7 +139,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             default=default,
             remind_after=remind_after,
         )
-        return self._ask("ctx.interrupt", asked)
+        return self._request_interrupt("ctx.interrupt", request)
 
     def approve(
         self,
@@ -154,9 +158,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         timeout: Seconds | None = None,
         remind_after: Collection[Seconds] = (),
     ) -> RecordT:
-        """Ask for an approval, and get the decision: `action`, `decidedBy` and what belongs to the action.
+        """Request an approval and return the decision: `action`, `decidedBy` and the members of the action.
 
-        A rejection is a decision too. When `timeout` is over it is one with the reason `timeout`.
+        A rejection is returned like any decision. A timeout is a rejection with the reason `timeout`.
         """
         data = {
             "artifactId": wire_key(self._invocation.call, key) if artifact_id is None else artifact_id,
@@ -170,9 +174,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             "rejectionPolicy": None if rejection_policy == "single-veto" else rejection_policy,
             "override": override or None,
         }
-        given = {name: value for name, value in data.items() if value is not None}
-        asked = InterruptRequest(key=key, kind="approval", data=given, timeout=timeout, remind_after=remind_after)
-        return self._ask("ctx.approve", asked)
+        present = {name: value for name, value in data.items() if value is not None}
+        request = InterruptRequest(key=key, kind="approval", data=present, timeout=timeout, remind_after=remind_after)
+        return self._request_interrupt("ctx.approve", request)
 
     def clarify(
         self,
@@ -184,16 +188,16 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
     ) -> RecordT:
-        """Ask several things at once, and get the answers by id.
+        """Ask one or more questions and return the answers by id.
 
-        `questions` are texts by id, or objects with `id`, `question` and perhaps the `schema` of the answer.
+        `questions` are texts by id, or objects with `id`, `question` and optionally the `schema` of the answer.
         """
         listed: Any = questions
         if isinstance(questions, Mapping):
             texts = cast("Mapping[str, str]", questions)
             listed = [{"id": name, "question": text} for name, text in texts.items()]
         data = {"questions": listed} | ({} if context_type is None else {"contextType": context_type})
-        asked = InterruptRequest(
+        request = InterruptRequest(
             key=key,
             kind="clarification",
             data=data,
@@ -202,7 +206,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             remind_after=remind_after,
             answer_member="answers",
         )
-        return self._ask("ctx.clarify", asked)
+        return self._request_interrupt("ctx.clarify", request)
 
     def wait_for_event(
         self,
@@ -215,8 +219,8 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
     ) -> AnswerT:
-        """Wait for something that another system tells, and get what it told. It has to name the `correlation`."""
-        asked = InterruptRequest(
+        """Wait for an event of another system and return it. The event must contain all members of `correlation`."""
+        request = InterruptRequest(
             key=key,
             kind="external-event",
             data={"eventType": event_type, "correlation": correlation},
@@ -225,9 +229,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             default=default,
             remind_after=remind_after,
         )
-        return self._ask("ctx.wait_for_event", asked)
+        return self._request_interrupt("ctx.wait_for_event", request)
 
-    # Models. The options of the run win over the arguments of a call.
+    # Models. Options of the run override the arguments of a call.
 
     def call_ai(
         self,
@@ -244,25 +248,23 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         schema: Any = None,
         stream: bool = False,
     ) -> AiAnswerT:
-        """Ask a model, and get what it says: `text`, `usage`, `finish_reason`, `model`; with a `schema`, `data` too.
+        """Call a model and return its answer: `text`, `usage`, `finish_reason`, `model`; with a `schema` also `data`.
 
-        `prompt` stands after `messages`, and `media` beside it, which the model is shown: then all that it says is
-        untrusted. `stream` shows the pieces to those who follow the run, as they come. Raises NodeError when no answer
-        can be had.
+        `prompt` is added after `messages`, and `media` to the last user message. With media, the outputs of the node
+        are untrusted. `stream` sends the answer to the clients of the run while it is generated. Raises NodeError if
+        there is no valid answer.
         """
-        asked = build_prompt(
+        built = build_prompt(
             "ctx.call_ai", prompt, messages, system, media, provider, model, temperature, max_tokens, stop
         )
-        if not asked.messages:
-            raise misuse_error("ctx.call_ai takes a prompt, or messages.")
+        if not built.messages:
+            raise misuse_error("ctx.call_ai needs a prompt or messages.")
         shape = None if schema is None else build_shape(schema)
         if shape is not None and stream:
-            raise misuse_error(
-                "ctx.call_ai cannot stream what is to fit a schema: nobody sees it before it was checked."
-            )
+            raise misuse_error("ctx.call_ai cannot stream with a schema, because the value is checked first.")
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._call("ctx.call_ai", lambda _, __: models.call_ai(turn_prefix, asked, shape, bool(stream)))
+        return self._call("ctx.call_ai", lambda _, __: models.call_ai(turn_prefix, built, shape, bool(stream)))
 
     def generate_envelope(
         self,
@@ -278,33 +280,36 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         max_tokens: int | None = None,
         stop: str | Collection[str] = (),
     ) -> EnvelopeT:
-        """Ask a model for an envelope of a kind: `envelope_type`, `payload`, `envelope_id`, `usage`, `model`,
+        """Call a model and return an envelope of a kind: `envelope_type`, `payload`, `envelope_id`, `usage`, `model`,
         `content_trust`.
 
-        The model may ask back: then the run waits for a person, and the function is called again from its start. It
-        may also say that it cannot do it: then the type is `error`. Raises NodeError when no envelope can be had.
+        If the model requests a clarification, the run waits for a person, and the function is called again from its
+        start. If the model reports that it cannot make the envelope, the type is `error`. Raises NodeError if there is
+        no valid envelope.
         """
         kind: Any = envelope_type.kind.name if isinstance(envelope_type, EnvelopeKind) else envelope_type
         if not isinstance(kind, str) or not 0 < len(kind) <= MAX_KIND:
-            raise misuse_error(f"ctx.generate_envelope takes a kind of envelope: 1 to {MAX_KIND} characters.")
-        asked = build_prompt(
+            raise misuse_error(
+                f"ctx.generate_envelope: envelope_type must be the name of a kind, 1 to {MAX_KIND} characters."
+            )
+        built = build_prompt(
             "ctx.generate_envelope", prompt, messages, system, media, provider, model, temperature, max_tokens, stop
         )
-        if not asked.messages and not asked.system:
-            raise misuse_error("ctx.generate_envelope takes a prompt, messages, or a text as system.")
+        if not built.messages and not built.system:
+            raise misuse_error("ctx.generate_envelope needs a prompt, messages, or system.")
         models = self._invocation.models
         turn_prefix = models.next_turn_prefix()
-        return self._call("ctx.generate_envelope", lambda _, __: models.generate_envelope(turn_prefix, asked, kind))
+        return self._call("ctx.generate_envelope", lambda _, __: models.generate_envelope(turn_prefix, built, kind))
 
     def quote(self, value: Any, source: str = "input") -> str:
-        """A value as a prompt is to hold it that you did not write yourself: between marks that nothing in it can
-        end, so that a model takes it for content and not for orders. Anything but a text is given as JSON."""
+        """Quote untrusted content for a prompt: enclose it in markers that the content cannot close, so that the model
+        treats it as content and not as instructions. A value that is not a text is quoted as JSON."""
         try:
             return wrap_untrusted(as_json(value), type=source)
         except NotJson as error:
-            raise misuse_error(f"ctx.quote takes what is JSON: {error}.") from None
+            raise misuse_error(f"The value of ctx.quote is not JSON: {error}.") from None
 
-    # Media are kept as assets of the tenant.
+    # Media is stored as assets of the tenant.
 
     def emit_image(
         self,
@@ -316,10 +321,10 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         name: str = "",
         inline: bool = False,
     ) -> MediaT:
-        """Show an image to those who follow the run: bytes, a file, or an asset by its mediaRef.
+        """Emit an image for the clients of the run: bytes, the path of a file, or the mediaRef of an asset.
 
-        `alt` says what is to be seen, for those who do not see it. `inline`: the bytes stand in the event itself, if
-        they are few enough. Raises NodeError, and OSError for a file that cannot be read.
+        `alt` is the alternative text. `inline`: the event contains the bytes, if they are within the limit. Raises
+        NodeError, or OSError for a file that cannot be read.
         """
         return self._emit_media("image", data, inline, mime_type=mime_type, alt=alt, title=title, name=name)
 
@@ -334,13 +339,13 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         inline: bool = False,
         duration_seconds: float | None = None,
     ) -> MediaT:
-        """The same with a sound; `alt` says what is to be heard."""
-        length: Any = duration_seconds
-        if length is not None and (
-            not isinstance(length, int | float) or isinstance(length, bool) or not 0 <= length < math.inf
+        """Emit audio, with the same arguments as emit_image."""
+        duration: Any = duration_seconds
+        if duration is not None and (
+            not isinstance(duration, int | float) or isinstance(duration, bool) or not 0 <= duration < math.inf
         ):
-            raise misuse_error("ctx.emit_audio takes the duration in seconds, from 0 on.")
-        return self._emit_media("audio", data, inline, length, mime_type=mime_type, alt=alt, title=title, name=name)
+            raise misuse_error("ctx.emit_audio: duration_seconds must be a number of 0 or more.")
+        return self._emit_media("audio", data, inline, duration, mime_type=mime_type, alt=alt, title=title, name=name)
 
     def emit_file(
         self,
@@ -352,14 +357,14 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         title: str = "",
         inline: bool = False,
     ) -> MediaT:
-        """The same with any file; `name` is the one under which it is saved."""
+        """Emit a file, with the same arguments as emit_image. `name` is the file name for downloads."""
         return self._emit_media("file", data, inline, mime_type=mime_type, alt=alt, title=title, name=name)
 
     def read_media(self, ref: MediaReference, *, most: int | None = None) -> MediaContentT:
-        """The bytes of an asset, by its mediaRef or an object that has one: `data`, `mime_type`, `media_ref`.
+        """Read an asset by its mediaRef or an object with one: `data`, `mime_type`, `media_ref`.
 
-        They come from outside, so the node is untrusted from here on. Raises NodeError: media_not_found for what is not
-        there or belongs to another tenant, media_too_large for more bytes than `most`.
+        The content is untrusted, and so are the outputs of the node afterwards. Raises NodeError: media_not_found for
+        an asset that does not exist or belongs to another tenant, media_too_large for more than `most` bytes.
         """
         media = self._invocation.media
         return self._call("ctx.read_media", lambda _, __: media.read(ref, most))
@@ -369,11 +374,11 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
     ) -> MediaT:
         for name, text in texts.items():
             if not isinstance(text, str) or not is_storable(text):
-                raise misuse_error(f"ctx.emit_{kind} takes a text without NUL as {name}.")
+                raise misuse_error(f"ctx.emit_{kind}: {name} must be a text without NUL.")
         media, media_type = self._invocation.media, texts.pop("mime_type")
-        said = {"media_type": media_type, **texts, "inline": bool(inline), "duration_seconds": seconds}
+        options = {"media_type": media_type, **texts, "inline": bool(inline), "duration_seconds": seconds}
         turn_prefix = self._invocation.models.next_turn_prefix()
-        return self._call(f"ctx.emit_{kind}", lambda _, __: media.emit(turn_prefix, data, kind, said))
+        return self._call(f"ctx.emit_{kind}", lambda _, __: media.emit(turn_prefix, data, kind, options))
 
     # Steps, requests and versions.
 
@@ -394,7 +399,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         self: "PlainContext", name: str, function: Callable[..., T], *arguments: Any, effect: Effect | None = None
     ) -> T: ...
     def step(self, name: str, function: Callable[..., Any], *arguments: Any, effect: Effect | None = None) -> Any:
-        """Call a function once. When the node is entered again, what it returned or how it failed comes back instead.
+        """Call a function once and record its result or failure, which later calls of the node get instead.
 
         Raises StepError for a failure. A plain function runs in a thread, an async function on the event loop.
         """
@@ -412,23 +417,27 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         content: bytes | str | None = None,
         timeout: float | None = None,
     ) -> ResponseT:
-        """A request to a public address, through the guard of the host. Raises FetchError when no answer came."""
+        """Send a request with the guarded client of the host, to public addresses only.
+
+        The response makes the outputs of the node untrusted. Raises FetchError if there is no response, NodeError with
+        the code ssrf_blocked if the request is refused.
+        """
         request = build_request(url, method, headers, json, content, timeout)
         return self._call("ctx.fetch", lambda _, __: self._invocation.fetch(request))
 
     def heartbeat(self, **progress: Any) -> None:
-        """Tell that the node is alive; the fields go to the host's own log at the level debug.
+        """Report that the node is alive. The fields are written to the log of the host at the level debug.
 
-        Raises when the run went on without this call, so that a long loop ends.
+        Raises CallAbandoned if the node was cancelled or timed out, so that a long loop ends.
         """
         self._invocation.heartbeat(progress)
 
     def get_version(self, change_id: str, min: int, max: int) -> VersionT:  # noqa: A002
-        """The version of a change that this run keeps to: `max` for the first who asks, and that one ever after."""
+        """The version of a change that this run uses: `max` at the first call, and the recorded version afterwards."""
         return self._call("ctx.get_version", lambda _, __: self._invocation.get_version(change_id, min, max))
 
     def secret(self, *arguments: Any, **named: Any) -> AnswerT:
-        """Not offered by this host: raises NodeError, host_capability_missing."""
+        """Not supported by this host: raises NodeError with the code host_capability_missing."""
 
         async def refuse(*_: Any) -> None:
             raise missing_capability_error("secrets")
@@ -448,13 +457,12 @@ class Context(
         Coroutine[Any, Any, int],
     ]
 ):
-    """The first argument of a node that is an async function. Good for one call of it. What takes time is to be
-    awaited."""
+    """The first argument of a node that is an async function. Calls of the host must be awaited."""
 
     __slots__ = ()
 
 
 class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent, FetchResponse, int]):
-    """The first argument of a node that is a plain function. The same as Context, without await."""
+    """The first argument of a node that is a plain function. The same as Context, but calls block instead of await."""
 
     __slots__ = ()

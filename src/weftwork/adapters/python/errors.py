@@ -1,4 +1,4 @@
-"""What a node raises to say how it failed, and what is raised in one that has been left behind."""
+"""The exceptions that nodes raise, and those that the host raises in nodes."""
 
 import re
 from typing import Any, Final
@@ -14,10 +14,10 @@ _CODE: Final = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 
 
 class NodeError(Exception):
-    """The node fails, with a code and a message for whoever looks at the run.
+    """Fails the node with a code and a message, which clients of the run see unchanged.
 
-    Both go on the wire as they are. `retryable`: whether another attempt could help; without it the retries that
-    the workflow allows are not used up. A code has up to 64 small letters and digits, with _ . or - in between.
+    `retryable`: whether another attempt could succeed. If false, the node is not retried, even if the workflow allows
+    retries. A code has up to 64 lowercase letters and digits, with `_`, `.` or `-` between them.
     """
 
     def __init__(self, code: str, message: str, details: dict[str, Any] | None = None, retryable: bool = False) -> None:
@@ -31,24 +31,25 @@ class NodeError(Exception):
 
 
 class InvalidErrorCode(NodeError, ValueError):
-    """The code of an error is none. A mistake in the code of the node, which no attempt mends."""
+    """The code of an error has an invalid format. This is a mistake in the code of the node, so it is not retryable."""
 
     def __init__(self, code: Any) -> None:
-        given = (
+        shown = (
             repr(storable_text(code, MAX_CODE)) if isinstance(code, str) else f"an object of type {type(code).__name__}"
         )
         super().__init__(
             "node_misused",
-            f"{given} is no code: it takes up to {MAX_CODE} small letters and digits, with _ . or - in between",
+            f"{shown} is not a valid error code: use up to {MAX_CODE} lowercase letters and digits, "
+            "with _ . or - between them",
         )
 
 
 class StepError(NodeError):
-    """A step failed: just now, or in an earlier attempt. Another attempt of the node gets the same failure."""
+    """A step failed, in this attempt or an earlier one. Another attempt of the node gets the same failure."""
 
 
 class FetchError(NodeError):
-    """No answer came. `sent`: whether the other side may have got the request."""
+    """A request got no response. `sent`: whether the server may have received the request."""
 
     def __init__(self, message: str, sent: bool) -> None:
         super().__init__("fetch_failed", message, retryable=True)
@@ -56,64 +57,67 @@ class FetchError(NodeError):
 
 
 class InterruptTimeout(NodeError):
-    """Nobody answered the question `key` in time. Another attempt of the node gets the same."""
+    """The interrupt `key` was not answered within its timeout. Another attempt of the node gets the same error."""
 
     def __init__(self, key: str) -> None:
-        super().__init__("interrupt_timeout", f"Nobody answered the question {key} in time.")
+        super().__init__("interrupt_timeout", f"The interrupt {key} was not answered within its timeout.")
         self.key = key
 
 
 class CallAbandoned(BaseException):
-    """The node was cancelled, ran out of time or has ended, and this call of its context comes too late.
+    """The node was cancelled, timed out or has ended, so its context can no longer be used.
 
-    Not an Exception, so that a function which catches those ends too.
+    Not an Exception, so that a function that catches Exception ends too.
     """
 
     def __init__(self) -> None:
-        super().__init__("the run went on without this call of the node")
+        super().__init__("this call of the node is over: it was cancelled, timed out or has ended")
 
 
 class NodeExited(Exception):
-    """A node raised what no Exception is, such as SystemExit, or tried to end the process; it only fails."""
+    """A node raised a BaseException such as SystemExit. The node fails, and the process does not end."""
 
 
 def loop_safe_error(error: BaseException) -> BaseException:
-    """What a thread or a task raised, in a form that the event loop survives."""
+    """The exception, with SystemExit and KeyboardInterrupt replaced, because they would end the event loop."""
     if not isinstance(error, SystemExit | KeyboardInterrupt):
         return error
     return exit_error(error)
 
 
 def exit_error(error: BaseException) -> NodeExited:
-    """What is raised in place of what no Exception is."""
-    made = NodeExited(f"raised {type(error).__name__}")
-    made.__cause__ = error
-    return made
+    """The exception that replaces a BaseException of a node."""
+    exited = NodeExited(f"raised {type(error).__name__}")
+    exited.__cause__ = error
+    return exited
 
 
 def to_failure(error: NodeError) -> Failed:
-    """The failure as the run takes it: text that can be stored, and details that are JSON."""
+    """The failure for the log: a message that can be stored, and the details if they are JSON of a valid size."""
     details = to_loggable(error.details)
     usable = is_object(details) and not is_too_large(details)
     return Failed(error.code, storable_text(error.message, MAX_MESSAGE), details if usable else None, error.retryable)
 
 
 def node_error(failure: Failed) -> NodeError:
-    """What an author gets to see of a failure, and may catch."""
+    """The exception for a failure of the host, which the function can catch."""
     return NodeError(failure.code, failure.message, failure.details, failure.retryable)
 
 
 def misuse_error(message: str) -> NodeError:
-    """A mistake in the code of the node. No attempt gets further."""
+    """The error for a mistake in the code of the node, which is not retryable."""
     return NodeError("node_misused", message)
 
 
 def threads_exhausted_error() -> NodeError:
-    """Why a plain function is not started at all."""
-    message = "Too many threads of this host are held by nodes that were left behind."
+    """The error for a plain function that cannot start because too many threads are abandoned."""
+    message = (
+        "Nodes that were cancelled or timed out still use too many threads of this host. Raise max_abandoned_threads, "
+        "or make long plain functions call ctx.heartbeat."
+    )
     return NodeError("node_threads_exhausted", message, retryable=True)
 
 
 def missing_capability_error(what: str) -> NodeError:
-    """Something that authors may ask for and this host does not have."""
-    return NodeError("host_capability_missing", f"This host does not offer {what}.")
+    """The error for a call that this host does not support."""
+    return NodeError("host_capability_missing", f"This host does not support {what}.")

@@ -1,4 +1,4 @@
-"""Calls of a plain function: each runs on the event loop and blocks the thread of the function until it ends."""
+"""Context calls of a plain function: each runs on the event loop and blocks the thread of the function."""
 
 import asyncio
 import contextvars
@@ -16,8 +16,11 @@ T = TypeVar("T")
 
 
 class _LoopCall(Generic[T]):
-    """One call on the loop for a thread that waits. Plain functions that the call needs are run by that same thread:
-    it has nothing else to do, and a second one might never be free."""
+    """One call on the event loop, for a thread that waits for it.
+
+    Plain functions of the call, such as a plain step, run in the same thread: it is idle anyway, and waiting for a
+    second thread of a full pool could deadlock.
+    """
 
     def __init__(self, bridge: "LoopBridge", work: Work[T]) -> None:
         self._bridge = bridge
@@ -31,7 +34,7 @@ class _LoopCall(Generic[T]):
         entry = self._bridge.invocation
         entry.state.check()
         if entry.is_on_loop:
-            raise RuntimeError("this call blocks, and would block the event loop; use it in the plain function itself")
+            raise RuntimeError("this call would block the event loop; make it in the plain function of the node")
         entry.call_on_loop(self._begin)
         while (call := self._thread_work.get()) is not None:
             entry.call_on_loop(self._settle, capture_outcome(call))
@@ -41,11 +44,11 @@ class _LoopCall(Generic[T]):
         try:
             return task.result()
         finally:
-            # What it raised knows this frame, which is not to know it.
+            # The traceback of the error refers to this frame; a reference to the task would make a cycle.
             del task
 
     def abandon(self) -> None:
-        """Wake the thread and stop the call; on the loop."""
+        """Cancel the call and wake the thread. Called on the event loop."""
         if self._task is not None:
             self._task.cancel()
         self._thread_work.put(None)
@@ -63,7 +66,7 @@ class _LoopCall(Generic[T]):
         self._bridge.pending_calls.discard(self)
         self._bridge.invocation.services.threads.waiting_on_loop -= 1
         if not task.cancelled():
-            # Asked here, because a thread that was left behind does not.
+            # Retrieved here, because an abandoned thread does not; otherwise asyncio would log it as never retrieved.
             task.exception()
         self._thread_work.put(None)
 
@@ -84,14 +87,14 @@ class _LoopCall(Generic[T]):
             del error
 
     def _settle(self, outcome: ThreadOutcome) -> None:
-        # Forgotten here: frames of what was raised lead to this call.
+        # The reference is dropped because the traceback of an error refers to this call, which would be a cycle.
         future, self._outcome = self._outcome, None
         if future is not None and not future.done():
             future.set_result(outcome)
 
 
 class LoopBridge:
-    """The calls of one plain function that are under way, so that all of them can be left."""
+    """The pending context calls of one plain function, so that all of them can be abandoned."""
 
     def __init__(self, invocation: Invocation) -> None:
         self.invocation = invocation
@@ -99,7 +102,7 @@ class LoopBridge:
         self.is_abandoned = False
 
     def abandon(self) -> None:
-        """Nobody waits for the function any more: every call of its context raises from now on."""
+        """Abandon the function: its pending context calls and all later ones raise CallAbandoned."""
         self.is_abandoned = self.invocation.state.is_over = True
         for call in [*self.pending_calls]:
             call.abandon()

@@ -1,7 +1,7 @@
-"""The loop watch: notices when the event loop stands still, and names the node that holds it.
+"""The loop watch: detects that the event loop is blocked, and names the node that blocks it.
 
-Theory. The loop leaves a mark every tenth of a second, and a thread looks at the mark as often. When it is too old
-the thread reads the stack of the loop's thread and looks for a function that is a node. Nothing is done per call.
+A timer on the loop stores the time every tenth of a second, and a thread checks it as often. When it is too old, the
+thread reads the stack of the loop's thread and looks for the function of a node. Calls of nodes have no extra cost.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ BLOCKED_SECONDS: Final = 0.25
 
 
 class LoopWatch:
-    """Watches the loop in which it is started, until it is stopped."""
+    """Watches the event loop in which it is started, until it is stopped."""
 
     def __init__(self, nodes: Iterable[NodeFunction]) -> None:
         self._nodes: dict[CodeType, str] = {
@@ -56,30 +56,31 @@ class LoopWatch:
                 self._blocked(marked)
 
     def _blocked(self, marked: float) -> None:
-        """Name the node once, and tell when the loop turns again."""
-        found: dict[str, Any] | None = None
+        """Log the blocking node once, and again when the loop runs."""
+        blocking: dict[str, Any] | None = None
         while self._marked == marked and not self._ended.is_set():
-            if found is None:
+            if blocking is None:
                 frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
-                found = find_blocking_node(frames.get(self._watched), self._nodes)
-                if found is not None:
-                    log.warning("a node blocks the event loop", extra=found)
+                blocking = find_blocking_node(frames.get(self._watched), self._nodes)
+                if blocking is not None:
+                    log.warning("a node blocks the event loop", extra=blocking)
             self._ended.wait(MARK_SECONDS)
-        if found is not None:
-            log.warning("the event loop turns again", extra={**found, "blockedMs": int((self._marked - marked) * 1000)})
+        if blocking is not None:
+            blocked_ms = int((self._marked - marked) * 1000)
+            log.warning("the event loop runs again", extra={**blocking, "blockedMs": blocked_ms})
 
 
 def find_blocking_node(frame: FrameType | None, nodes: dict[CodeType, str]) -> dict[str, Any] | None:
-    """The node type on a stack, with the line that its file has reached; None if no node is there."""
+    """The node type on a stack, and the current line in its file; None if the stack contains no node."""
     frames: list[FrameType] = []
     while frame is not None:
         frames.append(frame)
-        held = nodes.get(frame.f_code)
-        if held is not None:
-            return {"typeId": held, "place": _place(frames, frame.f_code.co_filename)}
+        type_id = nodes.get(frame.f_code)
+        if type_id is not None:
+            return {"typeId": type_id, "place": _place(frames, frame.f_code.co_filename)}
         steps = frame.f_locals.get("self") if frame.f_code is _STEP_CODE else None
         if isinstance(steps, Steps):
-            # A step has a task of its own: what stands above is the author's.
+            # A step runs in its own task, so its stack does not contain the function of the node.
             return {"typeId": steps.type_id, "place": _place(frames, "")}
         frame = frame.f_back
     return None
@@ -89,6 +90,6 @@ _STEP_CODE: Final = Steps.run_guarded.__code__
 
 
 def _place(frames: list[FrameType], file: str) -> str:
-    """The innermost line in that file, or anywhere."""
+    """The innermost frame in that file, or the innermost frame of all."""
     chosen = next((each for each in frames if each.f_code.co_filename == file), frames[0])
     return f"{chosen.f_code.co_filename}:{chosen.f_lineno}"

@@ -1,9 +1,9 @@
 """Runs decorated functions as node types of the engine.
 
-One call of a function goes like this: convert the inputs to its annotations; run it in its own task, so that a
-cancellation by the author and one by the run can be told apart; wait for its steps, whose results are recorded; check
-what it returned against its declaration. Everything it raises becomes an outcome of the node. An interrupt that the
-node waits for wins over whatever the function made of it.
+A call of a function has these stages: convert the inputs to the types of its annotations; run the function in its own
+task, so that a cancellation by the author can be distinguished from one by the run; wait for its steps, because their
+results are recorded; check the returned value against the declaration. Every exception becomes an outcome of the node.
+If the node waits for an interrupt, the result or exception of the function is ignored.
 """
 
 import asyncio
@@ -37,7 +37,6 @@ _ANY_OBJECT: Final[dict[str, Any]] = {"type": "object"}
 
 
 def to_node_type(node: NodeFunction, services: NodeServices) -> WaitingNode:
-    """The node type of a decorated function."""
     return WaitingNode(node.declaration, _NodeRunner(node, services).run)
 
 
@@ -55,7 +54,7 @@ class _NodeRunner:
         except errors.NodeError as error:
             return errors.to_failure(error)
         entry = Invocation(node.declaration.type_id, node.declaration.effect, call, host, self._services)
-        # Whoever launched this may have been told by a step of another node.
+        # The caller may run in the context of a step of another node.
         outer_node = in_node.set(True)
         outer_step = current_step.set("")
         outcome: NodeOutcome
@@ -63,13 +62,13 @@ class _NodeRunner:
             outcome = await _run_with_heartbeat(entry, self._call(entry, arguments), node.heartbeat_timeout)
         except errors.NodeError as error:
             if error.__cause__ is not None:
-                told = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
-                log.info("node failed", exc_info=error, extra=told)
+                fields = {"runId": call.run_id, "nodeId": call.node_id, "code": error.code}
+                log.info("node failed", exc_info=error, extra=fields)
             outcome = errors.to_failure(error)
             if isinstance(error, errors.FetchError) and error.sent and entry.effect == "once":
                 outcome = msgspec.structs.replace(outcome, retryable=False)
         except NotDone:
-            outcome = Failed("step_not_done", "A step of the node says that its effect did not happen.")
+            outcome = Failed("step_not_done", "A step of the node reported that its effect did not happen.")
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and entry.state.is_stopping:
                 raise
@@ -82,21 +81,21 @@ class _NodeRunner:
         finally:
             in_node.reset(outer_node)
             current_step.reset(outer_step)
-            asking = entry.close()
-        if asking is None:
+            pending = entry.close()
+        if pending is None:
             outcome = _with_pending_effects(entry, outcome)
             if entry.state.has_undone_step and entry.effect == "once" and isinstance(outcome, Failed):
-                # The step did not happen, but what stands around it may have.
+                # The effect of the step did not happen, but the function may have other effects outside of steps.
                 return msgspec.structs.replace(outcome, retryable=False)
             return outcome
-        # Whatever the function made of it: the node waits for its answer.
+        # Raised even if the function caught it: the node waits for the answer.
         try:
-            raise asking.with_traceback(None)
+            raise pending.with_traceback(None)
         finally:
-            del asking
+            del pending
 
     async def _call(self, entry: Invocation, arguments: dict[str, Any]) -> NodeOutcome:
-        """What the function comes to, once its steps are over: what they do is recorded."""
+        """The outcome of the function, after all of its steps have ended, so that their results are recorded."""
         node = self._node
         current_task_path.set(TaskPath())
         try:
@@ -110,10 +109,12 @@ class _NodeRunner:
             if entry.state.is_over:
                 raise
             await entry.steps.wait_all()
-            raise errors.misuse_error("The node uses the context of another call, which is over.") from error
+            raise errors.misuse_error(
+                "The node used the context of an earlier call; use only the context that the function was called with."
+            ) from error
         except (SystemExit, KeyboardInterrupt) as error:
             await entry.steps.wait_all()
-            # Not as it is: asyncio would end the process.
+            # Converted, because asyncio would end the process.
             raise errors.exit_error(error) from error
         except BaseException:
             await entry.steps.wait_all()
@@ -132,7 +133,7 @@ class _NodeRunner:
 
         def call() -> NodeOutcome:
             entry.own_thread = threading.get_ident()
-            # Checked here as well, where it keeps nobody waiting, however large it is.
+            # Checked in this thread, because checking a large value would block the event loop.
             return _to_outcome(node, entry.call, node.function(context, **arguments))
 
         try:
@@ -145,18 +146,18 @@ class _NodeRunner:
 
 
 def _with_pending_effects(entry: Invocation, outcome: NodeOutcome) -> NodeOutcome:
-    """What models that failed leave to be said is said once, with the end of the node, whatever that is."""
-    unsaid = entry.state.pending_effects
-    if not unsaid or not isinstance(outcome, Completed | Failed):
+    """The outcome with the effects of failed model calls, so that they are recorded once, when the node ends."""
+    effects = entry.state.pending_effects
+    if not effects or not isinstance(outcome, Completed | Failed):
         return outcome
     if entry.call.part:
         _emit_pending_effects(entry)
         return outcome
-    return msgspec.structs.replace(outcome, effects=(*outcome.effects, *unsaid))
+    return msgspec.structs.replace(outcome, effects=(*outcome.effects, *effects))
 
 
 def _emit_pending_effects(entry: Invocation) -> None:
-    """The same where the end of the node has no place for it: with an error of its own, and in a part of a map."""
+    """Emit the effects of failed model calls, if the outcome cannot have effects: an exception, or an item of a map."""
     for effect in entry.state.pending_effects:
         if isinstance(effect, AppendLog | EmitEvent):
             entry.host.emit_event(effect)
@@ -165,9 +166,10 @@ def _emit_pending_effects(entry: Invocation) -> None:
 async def _run_with_heartbeat(
     entry: Invocation, work: Coroutine[Any, Any, NodeOutcome], limit: float | None
 ) -> NodeOutcome:
-    """The outcome, or a failure once nothing has been heard of the node for so many seconds. It is left behind then.
+    """The outcome, or a failure if the node sends no heartbeat for `limit` seconds; its function is then abandoned.
 
-    The function has a task of its own: what cancels that is the author's doing, what cancels this is the run's.
+    The function has its own task: a cancellation of that task comes from the author, a cancellation of this coroutine
+    from the run.
     """
     task = asyncio.ensure_future(work)
     task.add_done_callback(_retrieve_exception)
@@ -176,11 +178,11 @@ async def _run_with_heartbeat(
             await wait_done(task)
         elif not await _ends_before_timeout(entry, task, limit):
             entry.state.is_over = True
-            message = f"Nothing was heard of the node for {limit:g} s."
-            # It may still happen.
+            message = f"The node sent no heartbeat for {limit:g} s."
+            # The abandoned function may still have its effect.
             return Failed("node_heartbeat_lost", message, retryable=entry.effect != "once")
     except asyncio.CancelledError:
-        # The run is to end. The node may still clean up, and what it did in the end counts.
+        # The run cancels the node. The function can still clean up, and its outcome counts.
         entry.state.is_stopping = True
         task.cancel()
         await asyncio.wait((task, *entry.steps.cancel_all()))
@@ -189,12 +191,12 @@ async def _run_with_heartbeat(
     try:
         return task.result()
     finally:
-        # What the task raised knows this frame, which is not to know the task.
+        # The traceback of an error refers to this frame; a reference to the task would make a cycle.
         del task
 
 
 async def _ends_before_timeout(entry: Invocation, task: "asyncio.Future[NodeOutcome]", limit: float) -> bool:
-    """Whether the task ends before it was silent for too long."""
+    """Whether the task ends before `limit` seconds have passed since its last heartbeat."""
     while not task.done():
         left = entry.last_heartbeat + limit - entry.loop.time()
         if left <= 0:
@@ -204,13 +206,13 @@ async def _ends_before_timeout(entry: Invocation, task: "asyncio.Future[NodeOutc
 
 
 def _retrieve_exception(task: "asyncio.Future[NodeOutcome]") -> None:
-    """Nobody asks a task that was left behind what it came to."""
+    """Retrieve the exception of an abandoned task, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()
 
 
 def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
-    """What the function is called with. Raises NodeError if something does not fit its annotation."""
+    """The arguments of the function. Raises NodeError if a value does not match its annotation."""
     if signature.inputs_type is not None:
         arguments = {"inputs": _convert_argument("inputs", call.inputs, signature.inputs_type)}
     else:
@@ -221,7 +223,7 @@ def _arguments(signature: Signature, call: NodeCall) -> dict[str, Any]:
         }
         for name in signature.inputs_schema.get("required", ()):
             if name not in arguments:
-                raise errors.NodeError("node_input_missing", f"The input {name} has no value.")
+                raise errors.NodeError("node_input_missing", f"The input {name} is required, but has no value.")
     if signature.config is not None:
         arguments["config"] = _convert_argument("config", call.config, signature.config)
     return arguments
@@ -234,46 +236,46 @@ def _convert_argument(what: str, value: Any, kind: Any) -> Any:
         where = str(error).rpartition(" - at `$")[2].rstrip("`") if " - at `$" in str(error) else ""
         place = f" at {where.lstrip('.')}" if where else ""
         code = "node_config_invalid" if what == "config" else "node_input_invalid"
-        raise errors.NodeError(code, f"The value of {what} does not fit its type{place}.") from None
+        raise errors.NodeError(code, f"The value of {what} does not match its type{place}.") from None
 
 
 def _to_outcome(node: NodeFunction, call: NodeCall, result: Any) -> NodeOutcome:
-    gives = node.signature.return_kind
+    return_kind = node.signature.return_kind
     try:
-        outputs = _outputs(gives, result)
+        outputs = _outputs(return_kind, result)
     except ValueTooLarge as error:
-        return Failed("node_output_too_large", f"What the node returned {error.why}.", retryable=False)
+        return Failed("node_output_too_large", f"The value that the node returned {error.why}.", retryable=False)
     except NotJson as error:
-        # A single value is the port output.
-        where = f"/outputs{'/output' if gives == 'value' else ''}{error.pointer}"
-        message = f"The node returned what cannot be its output: {where} {error.why}."
-        told = {"runId": call.run_id, "nodeId": call.node_id, "typeId": node.declaration.type_id}
-        log.error("the output of a node is not JSON", extra={**told, "place": node.place, "reason": message})
+        # A single value is the output port `output`.
+        where = f"/outputs{'/output' if return_kind == 'value' else ''}{error.pointer}"
+        message = f"The node returned an invalid output: {where} {error.why}."
+        fields = {"runId": call.run_id, "nodeId": call.node_id, "typeId": node.declaration.type_id}
+        log.error("the output of a node is not JSON", extra={**fields, "place": node.place, "reason": message})
         return Failed("node_output_invalid", message, {"pointer": where}, retryable=False)
     if node.declaration.outputs != _ANY_OBJECT:
         violations = schema.check_inline(node.declaration.outputs, outputs, "/outputs")
         if violations:
             first = violations[0]
-            message = f"An output does not fit what the node declares: {first.message}."
+            message = f"An output does not match the declaration of the node: {first.message}."
             return Failed("node_output_invalid", message, {"pointer": first.pointer}, retryable=False)
     return Completed(outputs)
 
 
-def _outputs(gives: str, result: Any) -> dict[str, Any]:
+def _outputs(return_kind: str, result: Any) -> dict[str, Any]:
     """The outputs by port. Raises NotJson."""
-    if gives == "nothing" or (gives == "any" and result is None):
+    if return_kind == "nothing" or (return_kind == "any" and result is None):
         return {}
-    made = as_json(result)
-    if gives == "value" or (gives == "any" and not is_object(made)):
-        return {"output": made}
-    if not is_object(made):
-        what = "is nothing" if made is None else "is no object"
-        raise NotJson("", f"{what}, and the annotation of the function promises one")
-    return made
+    document = as_json(result)
+    if return_kind == "value" or (return_kind == "any" and not is_object(document)):
+        return {"output": document}
+    if not is_object(document):
+        what = "is None" if document is None else "is not an object"
+        raise NotJson("", f"{what}, but the return annotation of the function is an object type")
+    return document
 
 
 class PythonNodes:
-    """All Python nodes of a host. `start` begins to watch the event loop for nodes that block it."""
+    """All Python nodes of a host, with the watch for nodes that block the event loop."""
 
     def __init__(self, nodes: Iterable[NodeFunction], threads: ThreadPool, outbound: Outbound | None) -> None:
         self.nodes = [*nodes]
@@ -285,12 +287,12 @@ class PythonNodes:
         self._watch = LoopWatch(self.nodes)
 
     def start(self) -> None:
-        """Watch the loop that runs now, if any node could block it, and keep their tasks from ending it."""
+        """Watch the running event loop for blocking nodes, and guard their tasks. Does nothing without nodes."""
         if self.nodes:
             guard_tasks(asyncio.get_running_loop())
             self._watch.start()
 
     def stop(self) -> None:
-        """Let go of everything, and wait for nothing."""
+        """Stop the watch and close the thread pool, without waiting for either."""
         self._watch.stop()
         self.threads.close()

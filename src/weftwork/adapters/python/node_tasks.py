@@ -1,12 +1,12 @@
 """The tasks that nodes start: they cannot end the process, and each has a stable identity.
 
-asyncio lets SystemExit and KeyboardInterrupt of any task out of the loop, which would end the host; and since the run
-is resumed at the next start, it would end that one too. Tasks made while a node runs (the context variable `in_node`)
-therefore raise another exception instead.
+asyncio propagates SystemExit and KeyboardInterrupt of any task out of the event loop, which would end the host. The
+host would resume the run at its next start, and end again. Tasks that are created while a node runs (the context
+variable `in_node`) therefore raise another exception instead.
 
-A second context variable holds the TaskPath of a task: where in the node it was started, by name and number. It is the
-same whenever the node does the same again, and identifies the recorded model calls of the task. The name is that of
-the coroutine or, for a call of the context, of its class.
+A second context variable holds the TaskPath of a task: where in the node the task was started, by name and number. The
+path is the same whenever the node takes the same steps, and identifies the recorded model calls of the task. The name
+is that of the coroutine or, for a call of the context, of its class.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ in_node: contextvars.ContextVar[bool] = contextvars.ContextVar("weftwork_in_node
 
 
 class TaskPath:
-    """Where in a node a task belongs: the function itself, or what it started, by name and number."""
+    """The position of a task in a node: the function itself, or a task that it started, by name and number."""
 
     __slots__ = ("_call_numbers", "_child_counts", "_path")
 
@@ -35,14 +35,14 @@ class TaskPath:
         self._call_numbers = itertools.count()
 
     def child(self, name: str) -> "TaskPath":
-        """The next task of this name that is started here."""
-        # By name, because libraries start tasks of their own whenever they like.
+        """The path of the next task with this name that this task starts."""
+        # Counted by name, so that tasks that libraries start do not change the numbers of the author's tasks.
         place = f"{self._path}/{name}/{self._child_counts[name]}"
         self._child_counts[name] += 1
         return TaskPath(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16])
 
     def next_turn_prefix(self) -> str:
-        """The name of the next call that is made here. Good in any thread."""
+        """The identity of the next recorded call of this task. Thread-safe."""
         return f"{self._path}{':' if self._path else ''}{next(self._call_numbers)}."
 
 
@@ -50,33 +50,35 @@ current_task_path: contextvars.ContextVar[TaskPath | None] = contextvars.Context
 
 
 def guard_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """See to the tasks of this loop, unless somebody else does."""
+    """Install the task factory on this loop, unless it already has one."""
     if loop.get_task_factory() is None:
         loop.set_task_factory(_task_factory)
 
 
 async def wait_done(task: "asyncio.Future[Any]") -> None:
-    """Wait for the end of a task without having it cancelled, and without asking what it came to. Cheaper than
-    asyncio.wait."""
+    """Wait for the end of a task. Cancelling the wait does not cancel the task. Cheaper than asyncio.wait."""
     if not task.done():
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
         await waiter
 
 
-def _task_factory(loop: asyncio.AbstractEventLoop, work: Any, **given: Any) -> "asyncio.Task[Any]":
+def _task_factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
     if in_node.get() and isinstance(work, Coroutine):
         guarded = work = _GuardedCoroutine(cast("Coroutine[Any, Any, Any]", work))
         here = current_task_path.get()
-        if here is not None and given.get("context") is None:
-            given["context"] = contextvars.copy_context()
-            given["context"].run(current_task_path.set, here.child(guarded.__name__))
-    return asyncio.Task(work, loop=loop, **given)
+        if here is not None and options.get("context") is None:
+            options["context"] = contextvars.copy_context()
+            options["context"].run(current_task_path.set, here.child(guarded.__name__))
+    return asyncio.Task(work, loop=loop, **options)
 
 
 class _GuardedCoroutine(Coroutine[Any, Any, T]):
-    """The same coroutine, which does not end the process. Not an async function around it: of a task that is cancelled
-    before it began, that would leave a coroutine which nobody awaited."""
+    """Wraps a coroutine and converts the exceptions that would end the process.
+
+    Not an async function: if the task were cancelled before its first step, the inner coroutine would never be awaited,
+    and Python would warn about it.
+    """
 
     __slots__ = ("__name__", "__qualname__", "_work")
 

@@ -20,18 +20,18 @@ log = logging.getLogger("weftwork.node")
 T = TypeVar("T")
 
 ThreadOutcome = tuple[Any, BaseException | None]
-"""What a function returned, and what it raised."""
+"""The result of a function, and the exception that it raised."""
 
 IDLE_SECONDS: Final = 60.0
-"""How long a thread without work stays."""
+"""How long an idle thread waits for work before it ends."""
 
 
 class ThreadsExhausted(Exception):
-    """As many threads are abandoned as may be; nothing is started until some of them end."""
+    """The number of abandoned threads is at its limit; no function is started until some of them end."""
 
 
 class _Job:
-    """A function to be called, and the future that somebody awaits."""
+    """A function to call, and the future for its outcome."""
 
     __slots__ = ("abandoned", "call", "ended", "future", "label", "loop", "started")
 
@@ -46,22 +46,22 @@ class _Job:
         self.ended = False
 
     def perform(self) -> None:
-        """Call the function and hand over what it came to."""
+        """Call the function and set its outcome on the event loop."""
         try:
             self.loop.call_soon_threadsafe(self._settle, capture_outcome(self.call))
         except RuntimeError:
-            # The loop has ended, and whoever waited with it.
+            # The loop is closed, so no caller waits for the outcome any more.
             return
 
     def _settle(self, outcome: ThreadOutcome) -> None:
-        # Forgotten here: frames of what was raised lead to this job.
+        # The reference is dropped because the traceback of an error refers to this job, which would be a cycle.
         future, self.future = self.future, None
         if future is not None and not future.done():
             future.set_result(outcome)
 
 
 def capture_outcome(call: Callable[[], Any]) -> ThreadOutcome:
-    """What a function returns, and what it raises; without a frame that both know each other by."""
+    """The outcome of a function. A separate frame, so that the exception and its caller do not refer to each other."""
     try:
         return call(), None
     except BaseException as raised:
@@ -69,7 +69,7 @@ def capture_outcome(call: Callable[[], Any]) -> ThreadOutcome:
 
 
 class ThreadPool:
-    """Runs plain functions outside of the event loop, at most `max_threads` at a time; the rest wait in a queue."""
+    """Runs plain functions in up to `max_threads` threads; further calls wait in a queue."""
 
     def __init__(self, max_threads: int, max_abandoned: int) -> None:
         self._max_threads = max_threads
@@ -81,24 +81,25 @@ class ThreadPool:
         self._abandoned: Counter[str] = Counter()
         self._closed = False
         self.waiting_on_loop = 0
-        """Threads whose function waits for the event loop: nothing of them is to come before that turns."""
+        """Threads whose function waits for the event loop, so they make no progress until the loop runs."""
 
     @property
     def abandoned(self) -> int:
-        """How many threads are still busy with what nobody waits for."""
+        """The number of threads that still run a function whose caller was cancelled."""
         return self._abandoned.total()
 
     def check_capacity(self) -> None:
-        """Raises ThreadsExhausted if nothing may be started now."""
+        """Raises ThreadsExhausted if the number of abandoned threads is at its limit."""
         if self.abandoned >= self._max_abandoned:
             held = ", ".join(f"{label} {count}" for label, count in self._abandoned.most_common(8))
             log.warning("too many abandoned threads", extra={"count": self.abandoned, "heldBy": held})
             raise ThreadsExhausted
 
     async def run(self, call: Callable[[], T], label: str) -> T:
-        """What the function returns or raises. Cancelled, it leaves the thread behind. Raises ThreadsExhausted.
+        """Return what the function returns, or raise what it raises. Raises ThreadsExhausted.
 
-        The function sees the context variables of the caller. `label` says in the log whose thread it is.
+        Cancelling the call abandons the thread. The function sees the context variables of the caller. `label` names
+        the owner of the thread in the log.
         """
         self.check_capacity()
         result, error = await self._outcome(_Job(call, label))
@@ -107,11 +108,11 @@ class ThreadPool:
         try:
             raise error
         finally:
-            # An error that its own traceback leads back to would stay until somebody looks for such circles.
+            # The traceback of the error refers to this frame; without the cycle, reference counting frees both.
             del error
 
     async def _outcome(self, job: _Job) -> ThreadOutcome:
-        assert job.future is not None, "nobody has begun it"
+        assert job.future is not None, "the job has already run"
         future = job.future
         self._submit(job)
         try:
@@ -121,7 +122,7 @@ class ThreadPool:
             raise
 
     def close(self) -> None:
-        """Let idle threads end. Busy ones are left to themselves."""
+        """End idle threads. Busy threads end after their current function."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -131,12 +132,12 @@ class ThreadPool:
             self._jobs.append(job)
             self._ensure_worker()
             if not self._working:
-                # The system gives no thread, and nobody is there who would come back for the job.
+                # The operating system refused the first thread, so no worker would ever take the job.
                 self._jobs.remove(job)
                 raise ThreadsExhausted
 
     def _ensure_worker(self) -> None:
-        """Somebody for the first job in line, if there may be. The lock is held."""
+        """Wake or start a worker for the first job, within the limit. The caller holds the lock."""
         if self._idle >= len(self._jobs):
             self._changed.notify()
         elif self._working < self._max_threads:
@@ -145,7 +146,7 @@ class ThreadPool:
                 threading.Thread(target=self._work, name="weftwork-node", daemon=True).start()
             except RuntimeError:
                 self._working -= 1
-                log.warning("the system gives no more threads")
+                log.warning("the operating system refused to start a thread")
 
     def _abandon(self, job: _Job) -> None:
         with self._changed:
@@ -168,9 +169,9 @@ class ThreadPool:
     def _next(self) -> _Job | None:
         with self._changed:
             self._idle += 1
-            found = self._changed.wait_for(lambda: self._jobs or self._closed, IDLE_SECONDS)
+            has_work = self._changed.wait_for(lambda: self._jobs or self._closed, IDLE_SECONDS)
             self._idle -= 1
-            if not found or not self._jobs:
+            if not has_work or not self._jobs:
                 self._working -= 1
                 return None
             job = self._jobs.popleft()
@@ -178,7 +179,7 @@ class ThreadPool:
             return job
 
     def _finish(self, job: _Job) -> bool:
-        """Whether the thread that did this goes on."""
+        """Whether the thread continues with the next job."""
         with self._changed:
             job.ended = True
             if not job.abandoned:

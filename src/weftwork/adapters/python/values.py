@@ -15,7 +15,7 @@ from weftwork.protocol.json.values import MAX_VALUE_COUNT, MAX_VALUE_DEPTH, MAX_
 
 MAX_LOGGED_TEXT: Final = 256
 MAX_SEARCH_DEPTH: Final = 20
-"""How many levels down the place of what is no JSON is looked for."""
+"""How many levels are searched for the part of a value that is not JSON."""
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset)
 
@@ -23,7 +23,7 @@ _UNSAFE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class NotJson(Exception):
-    """A value that the log cannot hold: where in it (RFC 6901), and why, without the value itself."""
+    """A value that cannot be stored as JSON: where (`pointer`, RFC 6901) and `why`, without the value itself."""
 
     def __init__(self, pointer: str, why: str) -> None:
         super().__init__(f"{pointer or 'the value'} {why}")
@@ -32,7 +32,7 @@ class NotJson(Exception):
 
 
 class ValueTooLarge(NotJson):
-    """More than one value may hold. Not looked at any further."""
+    """A value that exceeds the size limits; the rest of it is not checked."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,30 +41,30 @@ class ValueTooLarge(NotJson):
 
 
 def as_json(value: Any, bounded: bool = True) -> Any:
-    """A copy of the value in JSON, as the log takes it. Raises NotJson, and ValueTooLarge as soon as that is known.
+    """A copy of the value as JSON that the log can store. Raises NotJson, or ValueTooLarge at the first exceeded limit.
 
-    Structs, dataclasses, enums, dates, UUIDs, decimals, sets and bytes become what msgspec makes of them. Numbers are
-    finite, integers within 2^53-1, texts without NUL and lone surrogates: what comes in over HTTP is held to the same.
+    Structs, dataclasses, enums, dates, UUIDs, decimals, sets and bytes are converted as msgspec does. The same rules as
+    for JSON from HTTP apply: finite numbers, integers within 2^53-1, and texts without NUL and lone surrogates.
     """
     if bounded and isinstance(value, _CONTAINERS) and len(cast("Sized", value)) > MAX_VALUE_COUNT:
         raise ValueTooLarge
     try:
-        made = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_subclass)
-        return _check_value(made, _SizeBudget() if bounded else None, 0)
+        builtins = msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_subclass)
+        return _check_value(builtins, _SizeBudget() if bounded else None, 0)
     except NotJson:
         raise
     except RecursionError:
-        raise NotJson("", "is nested too deeply, or holds itself") from None
+        raise NotJson("", "is nested too deeply, or contains itself") from None
     except Exception as error:
         raise _locate_problem(value, error) from None
 
 
 class _NotSerializable(NotImplementedError):
-    """There is nothing in JSON for this."""
+    """The value has no JSON form."""
 
 
 class _SizeBudget:
-    """What is left of the bounds of one value."""
+    """The rest of the size limits of one value."""
 
     __slots__ = ("text", "values")
 
@@ -80,40 +80,40 @@ class _SizeBudget:
 
 
 def _encode_subclass(value: Any) -> Any:
-    """Subclasses of plain types are as good as these."""
+    """Convert subclasses of str, int, float and Mapping to these types. Raises _NotSerializable."""
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
     if inspect.isawaitable(value):
-        raise _NotSerializable("is still to be awaited; is an await missing?")
+        raise _NotSerializable("is an awaitable; is an await missing?")
     raise _NotSerializable(f"is an object of type {type(value).__name__}")
 
 
 def _locate_problem(value: Any, error: Exception, depth: int = 0) -> NotJson:
-    """The part of a value that is no JSON; `error` is what the whole of it raised.
+    """The part of a value that is not JSON; `error` is what converting the whole value raised.
 
-    Texts of others are not repeated: they could hold the value.
+    The messages of other exceptions are not repeated, because they could contain the value.
     """
     for name, part in _children(value) if depth < MAX_SEARCH_DEPTH else ():
         try:
             msgspec.to_builtins(part, str_keys=True, enc_hook=_encode_subclass)
         except Exception as inner:
-            found = _locate_problem(part, inner, depth + 1)
-            return NotJson(f"/{printable_token(str(name))}{found.pointer}", found.why)
+            problem = _locate_problem(part, inner, depth + 1)
+            return NotJson(f"/{printable_token(str(name))}{problem.pointer}", problem.why)
     if isinstance(error, _NotSerializable):
         return NotJson("", str(error))
     if isinstance(error, TypeError) and str(error).startswith("Only dicts"):
-        return NotJson("", "has a member whose name is neither a text nor a number")
-    return NotJson("", f"could not be read: {type(error).__name__}")
+        return NotJson("", "has a member whose name is neither a string nor a number")
+    return NotJson("", f"could not be converted: {type(error).__name__}")
 
 
 def _children(value: Any) -> list[tuple[Any, Any]]:
-    """Members and items, by what JSON calls them."""
+    """The members with their JSON names, or the items with their indexes."""
     if isinstance(value, msgspec.Struct):
         names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-        return [(told, getattr(value, name, None)) for told, name in names]
+        return [(json_name, getattr(value, name, None)) for json_name, name in names]
     if dataclasses.is_dataclass(value):
         return [(each.name, getattr(value, each.name, None)) for each in dataclasses.fields(value)]
     if is_object(value):
@@ -122,7 +122,7 @@ def _children(value: Any) -> list[tuple[Any, Any]]:
 
 
 def is_storable(text: str) -> bool:
-    """Whether the log can hold this text."""
+    """Whether the text has no NUL and no lone surrogates, so that the log can store it."""
     return _UNSAFE.search(text) is None
 
 
@@ -130,15 +130,15 @@ def _check_value(value: Any, room: _SizeBudget | None, level: int) -> Any:
     kind: Any = value.__class__
     if kind is str:
         if _UNSAFE.search(value) is not None:
-            raise NotJson("", "holds NUL or a lone surrogate")
+            raise NotJson("", "contains NUL or a lone surrogate")
         if room is not None:
             room.take(0, len(value), 0)
     elif kind is int:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:
-            raise NotJson("", "is an integer beyond 2^53-1; give it as text")
+            raise NotJson("", "is an integer beyond 2^53-1; use a string instead")
     elif kind is float:
         if not math.isfinite(value):
-            raise NotJson("", "is a number that is not finite")
+            raise NotJson("", "is not a finite number")
     elif is_object(value):
         return _members(value, room, level)
     elif is_array(value) or isinstance(value, tuple):
@@ -149,41 +149,41 @@ def _check_value(value: Any, room: _SizeBudget | None, level: int) -> Any:
 def _members(value: dict[str, Any], room: _SizeBudget | None, level: int) -> dict[str, Any]:
     if room is not None:
         room.take(len(value), sum(map(len, value)), level)
-    made: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, member in value.items():
         if _UNSAFE.search(name) is not None:
-            raise NotJson("", "has a member whose name holds NUL or a lone surrogate")
+            raise NotJson("", "has a member whose name contains NUL or a lone surrogate")
         try:
-            made[str(name)] = _check_value(member, room, level + 1)
+            members[str(name)] = _check_value(member, room, level + 1)
         except ValueTooLarge:
             raise
         except NotJson as error:
             raise NotJson(f"/{printable_token(name)}{error.pointer}", error.why) from None
-    return made
+    return members
 
 
 def _items(value: Collection[Any], room: _SizeBudget | None, level: int) -> list[Any]:
     if room is not None:
         room.take(len(value), 0, level)
-    made: list[Any] = []
+    items: list[Any] = []
     for item in value:
         try:
-            made.append(_check_value(item, room, level + 1))
+            items.append(_check_value(item, room, level + 1))
         except ValueTooLarge:
             raise
         except NotJson as error:
-            raise NotJson(f"/{len(made)}{error.pointer}", error.why) from None
-    return made
+            raise NotJson(f"/{len(items)}{error.pointer}", error.why) from None
+    return items
 
 
 def convert(value: Any, kind: Any) -> Any:
-    """A JSON value as the author's type; nothing in it is shared with the value. Raises msgspec.ValidationError."""
+    """The JSON value as a new object of the author's type. Raises msgspec.ValidationError."""
     if isinstance(value, dict | list):
         value = msgspec.to_builtins(value)
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError:
-        # 1.0 is an integer for JSON Schema, and for those who send it.
+        # JSON Schema counts 1.0 as an integer; msgspec does not.
         whole, changed = _with_integers(value)
         if not changed:
             raise
@@ -191,7 +191,7 @@ def convert(value: Any, kind: Any) -> Any:
 
 
 def _with_integers(value: Any) -> tuple[Any, bool]:
-    """The value with integers where a number has no fraction, and whether that made a difference."""
+    """The value with whole floats converted to integers, and whether there were any."""
     if isinstance(value, float) and value.is_integer():
         return int(value), True
     if is_array(value):
@@ -204,7 +204,7 @@ def _with_integers(value: Any) -> tuple[Any, bool]:
 
 
 def to_loggable(value: Any) -> Any:
-    """The value in JSON, or its text where it is none: a line in a log is no reason to fail."""
+    """The value as JSON, or as text if it is not JSON, because a log line must not fail a node."""
     if is_object(value):
         return {storable_text(name, MAX_LOGGED_TEXT): _to_loggable_value(member) for name, member in value.items()}
     return _to_loggable_value(value)
@@ -219,10 +219,10 @@ def _to_loggable_value(value: Any) -> Any:
         return storable_text(value, MAX_LOGGED_TEXT)
 
 
-def storable_text(text: Any, most: int) -> str:
-    """Text that can be stored, and is not longer than it may be."""
+def storable_text(text: Any, max_chars: int) -> str:
+    """The text, shortened to `max_chars` characters, with characters replaced that the log cannot store."""
     try:
         text = str(text)
     except Exception:
         text = f"({type(text).__name__})"
-    return _UNSAFE.sub("\ufffd", text[:most])
+    return _UNSAFE.sub("\ufffd", text[:max_chars])

@@ -121,7 +121,7 @@ async def mock_agent(call: NodeCall, context: NodeContext) -> NodeOutcome:
     confidence: float = mock.get("confidence", threshold)
     if confidence >= threshold:
         return Completed({"decision": mock["decision"]}, events)
-    ratified = await ratify_decision(call, context, agent_id, (confidence, threshold), mock["decision"], said=events)
+    ratified = await ratify_decision(call, context, agent_id, (confidence, threshold), mock["decision"], events=events)
     return ratified if isinstance(ratified, Failed | Suspended) else Completed({"decision": ratified})
 
 

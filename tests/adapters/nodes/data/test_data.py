@@ -66,7 +66,9 @@ def test_a_variable_is_read() -> None:
         answer = run_node("core.getVariable", node_call({"name": "v", **config}, {}, FakeScope({}, variables)))
         assert answer == Completed({"output": value}), config
     answer = run_node("core.getVariable", node_call({"name": "v"}))
-    assert answer == Failed("variable_not_set", "The variable v has no value.", retryable=False)
+    assert answer == Failed(
+        "variable_not_set", "The variable v is not set, and config default is absent.", retryable=False
+    )
 
 
 def test_a_transform_gives_one_output_or_many_and_a_template_a_text() -> None:
@@ -98,7 +100,7 @@ def test_a_long_message_is_cut_between_letters() -> None:
         assert isinstance(line, AppendLog)
         assert MAX_MESSAGE - 4 < len(line.message.encode()) <= MAX_MESSAGE
         assert line.message.endswith(f"{letter}...")
-        assert line.fields == {"f": f"(left out: {len(letter.encode()) * 9_000 + 2} bytes)"}
+        assert line.fields == {"f": f"(omitted: {len(letter.encode()) * 9_000 + 2} bytes)"}
     answer = run_node("core.log", node_call({"message": "m"}, {}, FakeScope({"m": "x" * MAX_MESSAGE})))
     assert answer == Completed({}, (AppendLog("info", "x" * MAX_MESSAGE),))
 

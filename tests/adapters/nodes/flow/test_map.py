@@ -174,7 +174,7 @@ def test_a_map_that_loses_an_item_does_not_complete() -> None:
         lost.cancel()
         return await lost
 
-    with pytest.raises(RuntimeError, match="ended before its items"):
+    with pytest.raises(RuntimeError, match="ended before all of its items"):
         run_node(MAP, node_call(map_body("odd"), {"items": [1, 2]}), FakeContext(odd=losing))
 
 

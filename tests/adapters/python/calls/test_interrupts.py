@@ -59,7 +59,7 @@ def test_the_kinds_of_the_host_are_its_own(key: str) -> None:
         await ctx.interrupt(key, custom_kind=None if key.startswith("weftwork") else "weftwork.effect-unknown")
 
     assert FakeNodeHost().run(forges) == Failed(
-        "node_misused", "Custom kinds that begin with weftwork. are the host's own.", retryable=False
+        "node_misused", "Custom kinds that begin with weftwork. are reserved for the host.", retryable=False
     )
 
 
@@ -244,7 +244,7 @@ def test_an_event_from_outside(plain: bool) -> None:
     lambda ctx: ctx.wait_for_event("k", "paid", {}, timeout=1),
 )
 def test_without_a_default_the_end_of_the_time_is_an_error(ask: InterruptCall, plain: bool) -> None:
-    message = "Nobody answered the question k in time."
+    message = "The interrupt k was not answered within its timeout."
     assert outcome_of(ask, TIMED_OUT, plain) == Failed("interrupt_timeout", message, retryable=False)
 
 
@@ -302,29 +302,32 @@ def test_both_contexts_ask_alike() -> None:
 @each_case("plain", False, True)
 @each_case(
     "ask, why",
-    (interrupt("custom", timeout=0), "timeout of the question k takes seconds or a timedelta, more than 0 and up to"),
-    *((interrupt("custom", timeout=wrong), "timeout of the question k takes seconds") for wrong in NO_TIMES),
+    (
+        interrupt("custom", timeout=0),
+        "timeout of the interrupt k must be seconds or a timedelta, greater than 0 and up to",
+    ),
+    *((interrupt("custom", timeout=wrong), "timeout of the interrupt k must be seconds") for wrong in NO_TIMES),
     (interrupt("custom", timeout=timedelta(days=9999)), "up to 3,660 days"),
-    (interrupt("custom", remind_after=[-1]), "remind_after of the question k takes seconds"),
-    (interrupt("custom", remind_after=None), "remind_after of the question k takes numbers of seconds"),
+    (interrupt("custom", remind_after=[-1]), "remind_after of the interrupt k must be seconds"),
+    (interrupt("custom", remind_after=None), "remind_after of the interrupt k must be a list of seconds"),
     (interrupt("custom", remind_after=range(1, 100)), "/remindAfterMs must be a list of at most 16 times"),
-    (interrupt("custom", resume_schema=object()), "The schema of the question k is not JSON"),
+    (interrupt("custom", resume_schema=object()), "The schema of the interrupt k is not JSON"),
     (interrupt("custom", resume_schema={"$ref": "https://example.com/x"}), "/resumeSchema/$ref"),
     (interrupt("custom", resume_schema={"type": "wrong"}), "/resumeSchema/type"),
     (interrupt("custom", resume_schema=[]), "/resumeSchema must be"),
-    (interrupt("approval", custom_kind="mine"), "only the kind custom takes a custom_kind"),
-    (interrupt("approval", default={}), "takes no default: when its time is over it is rejected"),
-    (interrupt("conversation.start", timeout=1), "Nobody answers a conversation.start"),
-    (interrupt("conversation.close", default=None), "Nobody answers a conversation.close"),
-    (interrupt("conversation.close", resume_schema={}), "Nobody answers a conversation.close"),
-    (lambda ctx: ctx.interrupt("a:b"), "The key of a question"),
-    (lambda ctx: ctx.interrupt(""), "The key of a question"),
+    (interrupt("approval", custom_kind="mine"), "custom_kind is allowed only with the kind custom"),
+    (interrupt("approval", default={}), "cannot have a default, because a timeout is a rejection"),
+    (interrupt("conversation.start", timeout=1), "the kind conversation.start has no answer"),
+    (interrupt("conversation.close", default=None), "the kind conversation.close has no answer"),
+    (interrupt("conversation.close", resume_schema={}), "the kind conversation.close has no answer"),
+    (lambda ctx: ctx.interrupt("a:b"), "The key of an interrupt"),
+    (lambda ctx: ctx.interrupt(""), "The key of an interrupt"),
     (lambda ctx: ctx.interrupt("k", object()), "is not JSON"),
-    (lambda ctx: ctx.interrupt("k", custom_kind=""), "A custom kind"),
-    (lambda ctx: ctx.interrupt("k", kind="advice"), "needs one of the kinds approval, clarification"),
-    (lambda ctx: ctx.interrupt("k", kind=None), "needs one of the kinds"),
-    (lambda ctx: ctx.interrupt("k", "text", kind="approval"), "kind, approval: /data must be of type object"),
-    (lambda ctx: ctx.interrupt("k", {}, kind="low-confidence"), "kind, low-confidence: /data"),
+    (lambda ctx: ctx.interrupt("k", custom_kind=""), "custom_kind of the interrupt k"),
+    (lambda ctx: ctx.interrupt("k", kind="advice"), "must be one of approval, clarification"),
+    (lambda ctx: ctx.interrupt("k", kind=None), "must be one of approval, clarification"),
+    (lambda ctx: ctx.interrupt("k", "text", kind="approval"), "kind approval is invalid: /data must be of type object"),
+    (lambda ctx: ctx.interrupt("k", {}, kind="low-confidence"), "kind low-confidence is invalid: /data"),
     (lambda ctx: ctx.interrupt("k", {"conversationId": ""}, kind="conversation.start"), "/data/conversationId"),
     (approve(actions=["agree"]), "/data/actions/0 must be one of"),
     (approve(actions=["ask"]), "/data/actions must contain at least one of accept"),
@@ -332,9 +335,9 @@ def test_both_contexts_ask_alike() -> None:
     (approve(approvers=["ann"], required=2), "/data/requiredApprovals must be 1 or less"),
     (approve(required=0), "/data/requiredApprovals"),
     (approve(rejection_policy="never"), "/data/rejectionPolicy must be one of"),
-    (approve(artifact=object()), "The data of the question k is not JSON"),
+    (approve(artifact=object()), "The data of the interrupt k is not JSON"),
     (lambda ctx: ctx.approve("k", ""), "/data/title"),
-    (lambda ctx: ctx.approve("no key", "Title"), "The key of a question takes"),
+    (lambda ctx: ctx.approve("no key", "Title"), "The key of an interrupt must have"),
     (lambda ctx: ctx.clarify("k", {}), "/data/questions"),
     (lambda ctx: ctx.clarify("k", "What?"), "/data/questions must be of type array"),
     (lambda ctx: ctx.clarify("k", [{"id": "a", "question": "A?", "schema": {"type": 1}}]), "/data/questions/0/schema"),
@@ -375,7 +378,7 @@ def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
     stage = FakeNodeHost()
     stage.answers["n:0:k"] = {"action": "accept"}
     found = stage.run(mixes_plainly if plain else mixes)
-    message = "The key k belongs to a question of another kind; give each question a key of its own."
+    message = "The key k belongs to an interrupt of another kind; use a different key for each interrupt."
     assert found == Failed("node_misused", message, retryable=False)
 
 
@@ -385,7 +388,7 @@ def test_a_key_is_good_for_one_kind_of_question(plain: bool) -> None:
 def test_an_answer_to_what_older_code_asked_is_not_taken_for_another(ask: InterruptCall) -> None:
     found = outcome_of(ask, "red")
     assert isinstance(found, Failed)
-    assert "belongs to a question of another kind" in found.message
+    assert "belongs to an interrupt of another kind" in found.message
 
 
 def test_asked_again_in_the_same_entry_a_question_has_its_answer() -> None:
@@ -413,6 +416,6 @@ def test_a_question_that_is_not_awaited_is_seen(name: str, rest: tuple[Any, ...]
         return await ctx.step("after", lambda: 1)
 
     stage = FakeNodeHost()
-    message = f"ctx.{name} was called without await, so it did not happen."
+    message = f"ctx.{name} was called without await, so it had no effect; write: await ctx.{name}(...)."
     assert stage.run(forgets) == Failed("node_misused", message, retryable=False)
     assert stage.recorded == {}

@@ -299,9 +299,9 @@ def test_an_empty_file_is_nothing_to_show() -> None:
     "data, words",
     (5, "an object of type int"),
     (None, "an object of type NoneType"),
-    ("a.png", "a text"),
-    ({}, "an object that has none"),
-    (b"", "no bytes"),
+    ("a.png", "another text"),
+    ({}, "an object without a valid mediaRef"),
+    (b"", "media is empty"),
 )
 def test_the_message_says_what_was_given(data: Any, words: str) -> None:
     @weftwork.node("acme.does")
@@ -388,4 +388,4 @@ def test_a_pipe_and_a_folder_keep_nobody_waiting(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(stat, "S_ISREG", lambda _: True)
     result, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
     assert result.error is not None
-    assert "no bytes" in result.error.message
+    assert "media is empty" in result.error.message

@@ -221,32 +221,32 @@ def refused(name: str, *arguments: Any, plain: bool = False, **named: Any) -> st
 @each_case("plain", False, True)
 @each_case(
     "named, said",
-    ({}, "takes a prompt, or messages"),
-    ({"messages": []}, "takes a prompt, or messages"),
-    ({"prompt": 7}, "takes prompt as a text, and not as an object of type int"),
+    ({}, "needs a prompt or messages"),
+    ({"messages": []}, "needs a prompt or messages"),
+    ({"prompt": 7}, "prompt must be a text, not an object of type int"),
     ({"prompt": "a\ud800"}, "without NUL and lone surrogates"),
-    ({"prompt": "x", "system": None}, "takes system as a text"),
+    ({"prompt": "x", "system": None}, "system must be a text"),
     ({"messages": {"role": "user", "content": "x"}}, "a list of objects with role and content"),
-    ({"messages": ["x"]}, "the message 0 is no object with role and content"),
+    ({"messages": ["x"]}, "the message 0 must be an object with role and content"),
     ({"messages": [{"role": "tool", "content": "x"}]}, "one of the roles user, assistant, system"),
-    ({"messages": [{"role": "user", "content": 1}]}, "the message 0 needs a text"),
-    ({"messages": [{"role": "user", "content": ["x"]}]}, "the message 0 needs a text"),
-    ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "the message 0 needs a text"),
+    ({"messages": [{"role": "user", "content": 1}]}, "the message 0 must have a text"),
+    ({"messages": [{"role": "user", "content": ["x"]}]}, "the message 0 must have a text"),
+    ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "the message 0 must have a text"),
     ({"prompt": "x", "messages": [{"role": "user", "content": "x"}] * 1000}, "up to 1,000 messages"),
-    ({"prompt": "x", "provider": ""}, "takes provider as a text"),
-    ({"prompt": "x", "model": 1}, "takes model as a text"),
-    ({"prompt": "x", "temperature": 2.1}, "temperature as a number from 0 to 2"),
-    ({"prompt": "x", "temperature": float("nan")}, "temperature as a number from 0 to 2"),
-    ({"prompt": "x", "temperature": True}, "temperature as a number from 0 to 2"),
-    ({"prompt": "x", "max_tokens": 0}, "max_tokens as an integer from 1 to 10,000,000"),
-    ({"prompt": "x", "max_tokens": 1.5}, "max_tokens as an integer from 1 to 10,000,000"),
-    ({"prompt": "x", "stop": [""]}, "stop as up to 16 texts"),
-    ({"prompt": "x", "stop": 3}, "stop as up to 16 texts"),
-    ({"prompt": "x", "schema": 7}, "A schema is a JSON Schema, or a struct"),
+    ({"prompt": "x", "provider": ""}, "provider must be a text"),
+    ({"prompt": "x", "model": 1}, "model must be a text"),
+    ({"prompt": "x", "temperature": 2.1}, "temperature must be a number from 0 to 2"),
+    ({"prompt": "x", "temperature": float("nan")}, "temperature must be a number from 0 to 2"),
+    ({"prompt": "x", "temperature": True}, "temperature must be a number from 0 to 2"),
+    ({"prompt": "x", "max_tokens": 0}, "max_tokens must be an integer from 1 to 10,000,000"),
+    ({"prompt": "x", "max_tokens": 1.5}, "max_tokens must be an integer from 1 to 10,000,000"),
+    ({"prompt": "x", "stop": [""]}, "stop must be up to 16 texts"),
+    ({"prompt": "x", "stop": 3}, "stop must be up to 16 texts"),
+    ({"prompt": "x", "schema": 7}, "The schema must be a JSON Schema object, a struct"),
     ({"prompt": "x", "schema": {"type": object()}}, "The schema is not JSON"),
-    ({"prompt": "x", "schema": {"type": "thing"}}, "The schema cannot be used"),
-    ({"prompt": "x", "schema": {"$ref": "https://example.com/x"}}, "The schema cannot be used"),
-    ({"prompt": "x", "schema": {"type": "object"}, "stream": True}, "cannot stream what is to fit a schema"),
+    ({"prompt": "x", "schema": {"type": "thing"}}, "The schema is not supported"),
+    ({"prompt": "x", "schema": {"$ref": "https://example.com/x"}}, "The schema is not supported"),
+    ({"prompt": "x", "schema": {"type": "object"}, "stream": True}, "cannot stream with a schema"),
 )
 def test_a_call_that_cannot_work_says_why(named: dict[str, Any], said: str, plain: bool) -> None:
     assert said in refused("call_ai", plain=plain, **named)
@@ -254,9 +254,9 @@ def test_a_call_that_cannot_work_says_why(named: dict[str, Any], said: str, plai
 
 def test_an_envelope_that_cannot_be_wanted_says_why_and_only_json_can_be_quoted() -> None:
     for arguments in ((7, "x"), ("", "x")):
-        assert "takes a kind of envelope" in refused("generate_envelope", *arguments)
-    assert "takes a prompt, messages, or a text as system" in refused("generate_envelope", "vendor.acme.plan")
-    assert "ctx.quote takes what is JSON" in refused("quote", object(), plain=True)
+        assert "envelope_type must be the name of a kind" in refused("generate_envelope", *arguments)
+    assert "needs a prompt, messages, or system" in refused("generate_envelope", "vendor.acme.plan")
+    assert "The value of ctx.quote is not JSON" in refused("quote", object(), plain=True)
 
 
 @each_case("plain", False, True)
@@ -271,7 +271,7 @@ def test_a_step_cannot_ask_a_model(plain: bool) -> None:
 
     error = run_node(asks_plain if plain else asks, model=["never"]).error
     assert error is not None
-    assert (error.code, "A step cannot ask a model" in error.message) == ("node_misused", True)
+    assert (error.code, "A step cannot call a model" in error.message) == ("node_misused", True)
 
 
 def test_a_node_that_must_not_happen_twice_cannot_ask_a_model() -> None:

@@ -162,7 +162,7 @@ def test_a_step_that_is_not_done_is_run_again() -> None:
         return await ctx.step("try", attempt)
 
     stage = FakeNodeHost()
-    undone = Failed("step_not_done", "A step of the node says that its effect did not happen.")
+    undone = Failed("step_not_done", "A step of the node reported that its effect did not happen.")
     assert [stage.run(later) for _ in range(4)] == [undone, undone, Completed({"output": 3}), Completed({"output": 3})]
 
 
@@ -172,7 +172,7 @@ def test_a_result_that_is_no_json_is_a_failure(caplog: pytest.LogCaptureFixture)
         await ctx.step("a", lambda: {"x": object()})
 
     stage, why = FakeNodeHost(), "is an object of type object"
-    wanted = Failed("step_failed", f"The step a returned what is not JSON: /x {why}.", retryable=False)
+    wanted = Failed("step_failed", f"The step a returned a value that is not JSON: /x {why}.", retryable=False)
     assert stage.run(odd) == stage.run(odd) == wanted
     assert why in caplog.text
 

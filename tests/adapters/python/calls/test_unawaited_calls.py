@@ -71,7 +71,9 @@ def test_a_question_that_nobody_awaits_says_yes_to_nothing(function: Any) -> Non
     paid.clear()
     stage = FakeNodeHost()
     assert stage.run(weftwork.node("acme.forgets")(_fresh(function))) == Failed(
-        "node_misused", "ctx.interrupt was called without await, so it did not happen.", retryable=False
+        "node_misused",
+        "ctx.interrupt was called without await, so it had no effect; write: await ctx.interrupt(...).",
+        retryable=False,
     )
     assert paid == []
     assert stage.recorded == {}
@@ -116,7 +118,9 @@ def test_the_other_calls_want_to_be_awaited_too(name: str, way: str) -> None:
 
     stage = FakeNodeHost(outbound=Out())
     assert stage.run(forgets) == Failed(
-        "node_misused", f"ctx.{name} was called without await, so it did not happen.", retryable=False
+        "node_misused",
+        f"ctx.{name} was called without await, so it had no effect; write: await ctx.{name}(...).",
+        retryable=False,
     )
     assert stage.recorded == {}
 
@@ -225,7 +229,7 @@ def test_a_call_is_awaited_once() -> None:
         await call
         await call
 
-    with pytest.raises(RuntimeError, match=r"ctx\.step was awaited already"):
+    with pytest.raises(RuntimeError, match=r"ctx\.step has already been awaited"):
         FakeNodeHost().run(twice)
 
 
@@ -248,6 +252,6 @@ def test_a_function_is_given_not_what_it_returned() -> None:
     def calls_plain(ctx: weftwork.PlainContext) -> None:
         ctx.step("double", _doubled(2))  # type: ignore[call-overload]
 
-    message = "ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments)."
+    message = "ctx.step needs the function itself, not its result: ctx.step(name, function, *arguments)."
     for function in (calls, calls_plain):
         assert FakeNodeHost().run(function) == Failed("node_misused", message, retryable=False)

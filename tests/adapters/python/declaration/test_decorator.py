@@ -112,7 +112,7 @@ def test_a_function_is_one_node() -> None:
     def bare(ctx: Any) -> None: ...
 
     made(bare)
-    with pytest.raises(TypeError, match=r"it is the node 'acme\.test' already"):
+    with pytest.raises(TypeError, match=r"it is already the node 'acme\.test'"):
         weftwork.node("acme.other")(bare)
 
 
@@ -247,34 +247,34 @@ def _unknown(ctx: Any, value: "Nowhere") -> None: ...  # type: ignore[name-defin
 
 @each_case(
     "function, why",
-    (_generator, "it yields"),
-    (_async_generator, "it yields"),
-    (_nothing, "the first parameter has to be the context"),
-    (_keywords_first, "the first parameter has to be the context"),
-    (_stars, r"\*ports: int takes ports without names; take them all as inputs: dict"),
-    (_double_stars, r"\*\*ports: int takes ports without names"),
-    (_positional, "value has no name for its callers"),
-    (_keyword, "value stands behind the star, where only config may"),
-    (_config_before, "config has to stand behind a star"),
-    (_inputs_and_more, "inputs stands for all ports"),
-    (_inputs_list, "inputs stands for all ports and has to be a struct"),
-    (_config_list, "config has to be a struct, a dataclass, a TypedDict or a dict"),
-    (_complex, "value has an annotation that JSON has nothing for: type <class 'complex'>"),
-    (_returns_object, "return has an annotation that JSON has nothing for"),
-    (_config_complex, "config has an annotation that JSON has nothing for"),
-    (_lost, "value has an annotation that JSON has nothing for: name 'Nowhere' is not defined"),
-    (_unknown, "the annotation of value cannot be read: name 'Nowhere' is not defined"),
-    (_no_context, "the first parameter has to be the context.*, and value is annotated as int"),
-    (_no_context_struct, "the first parameter has to be the context.*, and value is annotated as Config"),
+    (_generator, "it is a generator"),
+    (_async_generator, "it is a generator"),
+    (_nothing, "the first parameter must be the context"),
+    (_keywords_first, "the first parameter must be the context"),
+    (_stars, r"\*ports: int is not supported; use the parameter inputs: dict"),
+    (_double_stars, r"\*\*ports: int is not supported"),
+    (_positional, "value is positional-only"),
+    (_keyword, "value is keyword-only, but only config can be"),
+    (_config_before, "config must be keyword-only"),
+    (_inputs_and_more, "inputs contains all ports"),
+    (_inputs_list, "inputs contains all ports, so its annotation must be a struct"),
+    (_config_list, "the annotation of config must be a struct, a dataclass, a TypedDict or a dict"),
+    (_complex, "value has an annotation that cannot be expressed as JSON Schema: type <class 'complex'>"),
+    (_returns_object, "return has an annotation that cannot be expressed as JSON Schema"),
+    (_config_complex, "config has an annotation that cannot be expressed as JSON Schema"),
+    (_lost, "value has an annotation that cannot be expressed as JSON Schema: name 'Nowhere' is not defined"),
+    (_unknown, "the annotation of value cannot be resolved: name 'Nowhere' is not defined"),
+    (_no_context, "the first parameter must be the context.*, but value is annotated as int"),
+    (_no_context_struct, "the first parameter must be the context.*, but value is annotated as Config"),
     (_plain_context, "an async function gets a Context, not a PlainContext"),
-    (_default_text, "the default of value does not fit its annotation$"),
-    (_default_none, r"the default of value does not fit its annotation; write value: \.\.\. \| None"),
-    (_default_object, "the default of value does not fit its annotation"),
-    (_default_negative, "the default of value does not fit its annotation"),
-    (_default_unset, "the default of value does not fit its annotation"),
-    (partial(_generator), "it is no function"),
-    (Config, "it is no function"),
-    (staticmethod(_nothing), "it is no function"),
+    (_default_text, "the default of value does not match its annotation$"),
+    (_default_none, r"the default of value does not match its annotation; write value: \.\.\. \| None"),
+    (_default_object, "the default of value does not match its annotation"),
+    (_default_negative, "the default of value does not match its annotation"),
+    (_default_unset, "the default of value does not match its annotation"),
+    (partial(_generator), "it is not a function"),
+    (Config, "it is not a function"),
+    (staticmethod(_nothing), "it is not a function"),
 )
 def test_a_function_that_cannot_be_a_node_is_refused(function: Any, why: str) -> None:
     with pytest.raises(TypeError, match=why):
@@ -315,24 +315,24 @@ def test_a_refusal_names_file_line_and_function() -> None:
 
 @each_case(
     "type_id, options, why",
-    ("Acme.score", {}, "is no type id"),
-    ("", {}, "is no type id"),
-    ("acme score", {}, "is no type id"),
-    ("acme.score\n", {}, "is no type id"),
-    ("a" * 129, {}, "is no type id"),
-    ("core.score", {}, "are taken"),
-    ("local.score", {}, "are taken"),
-    ("score", {}, "'score' has no prefix of your own; write one such as acme.score"),
-    ("acme.score", {"version": "1"}, "is no version"),
-    ("acme.score", {"version": "01.0.0"}, "is no version"),
-    ("acme.score", {"version": "1.0.0\n"}, "is no version"),
-    ("acme.score", {"effect": "twice"}, "is no effect; there are pure, idempotent, once"),
-    ("acme.score", {"version": 1}, "is no version"),
-    ("acme.score", {"concurrency": -1}, "concurrency is 0 for no limit"),
-    ("acme.score", {"concurrency": "2"}, "concurrency is 0 for no limit"),
-    ("acme.score", {"requires": "acme.gpu"}, "requires takes a list of names"),
-    ("acme.score", {"heartbeat_timeout": "1"}, "heartbeat_timeout takes seconds"),
-    ("acme.score", {"heartbeat_timeout": 0}, "heartbeat_timeout takes seconds"),
+    ("Acme.score", {}, "is not a valid type id"),
+    ("", {}, "is not a valid type id"),
+    ("acme score", {}, "is not a valid type id"),
+    ("acme.score\n", {}, "is not a valid type id"),
+    ("a" * 129, {}, "is not a valid type id"),
+    ("core.score", {}, "are reserved"),
+    ("local.score", {}, "are reserved"),
+    ("score", {}, "'score' has no prefix; add your own, such as acme.score"),
+    ("acme.score", {"version": "1"}, "is not a valid version"),
+    ("acme.score", {"version": "01.0.0"}, "is not a valid version"),
+    ("acme.score", {"version": "1.0.0\n"}, "is not a valid version"),
+    ("acme.score", {"effect": "twice"}, "is not a valid effect; use one of pure, idempotent, once"),
+    ("acme.score", {"version": 1}, "is not a valid version"),
+    ("acme.score", {"concurrency": -1}, "concurrency must be an integer of 0 or more"),
+    ("acme.score", {"concurrency": "2"}, "concurrency must be an integer of 0 or more"),
+    ("acme.score", {"requires": "acme.gpu"}, "requires must be a list of capability names"),
+    ("acme.score", {"heartbeat_timeout": "1"}, "heartbeat_timeout must be a number of seconds"),
+    ("acme.score", {"heartbeat_timeout": 0}, "heartbeat_timeout must be a number of seconds"),
 )
 def test_what_the_decorator_cannot_take_is_refused(type_id: str, options: dict[str, Any], why: str) -> None:
     def score(ctx: Any) -> None: ...
@@ -352,6 +352,6 @@ def test_a_decorator_without_its_call() -> None:
 
 
 def test_what_has_no_line_of_its_own_is_named_by_that_of_the_decorator() -> None:
-    with pytest.raises(TypeError, match="it is no function") as refused:
+    with pytest.raises(TypeError, match="it is not a function") as refused:
         weftwork.node("acme.test")(Config)
     assert str(refused.value).startswith(f"{Path(__file__)}:")

@@ -83,7 +83,7 @@ def test_two_nodes_of_one_name_are_both_named(module_folder: Path) -> None:
     first = write(module_folder, "first_of_two.py", NODE.format("acme.same", "one"))
     second = write(module_folder, "second_of_two.py", "\n" + NODE.format("acme.same", "two"))
     said = refusal("first_of_two", "second_of_two")
-    assert said == f"two nodes are named 'acme.same': {first}:4 and {second}:5"
+    assert said == f"two nodes have the type id 'acme.same': {first}:4 and {second}:5"
 
 
 def test_a_decorator_on_top(module_folder: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_decorator_on_top(module_folder: Path) -> None:
     )
     said = refusal("wrapped_nodes")
     assert said == (
-        f"--nodes wrapped_nodes: {path}:4: one is decorated once more outside of @weftwork.node; put that outermost"
+        f"--nodes wrapped_nodes: {path}:4: one has a decorator above @weftwork.node; make @weftwork.node the first one"
     )
 
 
@@ -111,7 +111,7 @@ def test_a_decorator_on_top(module_folder: Path) -> None:
         ("import sys\nsys.exit(4)\n", "2: SystemExit: 4"),
         ("raise RuntimeError\n", "1: RuntimeError"),
         ("import weftwork\n@weftwork.node('acme.x')\ndef f(): ...\n", "2: f cannot be the node 'acme.x': "),
-        ("import weftwork\n@weftwork.node('Acme')\ndef f(ctx): ...\n", "2: f: 'Acme' is no type id"),
+        ("import weftwork\n@weftwork.node('Acme')\ndef f(ctx): ...\n", "2: f: 'Acme' is not a valid type id"),
     ],
 )
 def test_what_goes_wrong_is_told_with_file_and_line(module_folder: Path, text: str, said: str) -> None:
@@ -132,12 +132,12 @@ def test_an_error_in_a_module_that_the_module_imports(module_folder: Path) -> No
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no_such_module", "there is no module no_such_module, neither in "),
-        ("no_such_pack.inner", "there is no module no_such_pack, neither in "),
-        ("nodes.py/x", "name a module, such as acme.nodes"),
-        ("acme.py", "--nodes acme.py: name the module, not its file: acme"),
-        ("", "name a module, such as acme.nodes"),
-        ("json", "the module json has no nodes; a node is a function with @weftwork.node(...)"),
+        ("no_such_module", "there is no module no_such_module in "),
+        ("no_such_pack.inner", "there is no module no_such_pack in "),
+        ("nodes.py/x", "this is not a module name; use a name such as acme.nodes"),
+        ("acme.py", "--nodes acme.py: use the name of the module, not of its file: acme"),
+        ("", "this is not a module name; use a name such as acme.nodes"),
+        ("json", "the module json has no nodes; decorate a function with @weftwork.node(...)"),
     ],
 )
 def test_modules_that_cannot_be_nodes(module_folder: Path, name: str, said: str) -> None:
@@ -172,7 +172,7 @@ def test_functions_can_be_given_to_a_host() -> None:
     assert host.types["acme.given"].declaration.source.endswith("given")
     assert "core.noop" in host.types
     assert len(nodes_from_functions([given, given])) == 1
-    with pytest.raises(SettingsError, match="is no node; decorate it"):
+    with pytest.raises(SettingsError, match="is not a node; decorate it"):
         Host(Settings(store="memory"), nodes=[other])
 
 
@@ -204,5 +204,5 @@ def test_what_is_no_node_is_named_with_its_place_if_it_has_one() -> None:
         nodes_from_functions([bare])
     assert str(refused.value).startswith(f"{__file__}:{bare.__code__.co_firstlineno}: ")
     odd: Any = "acme.score"
-    with pytest.raises(NodeLoadError, match=r"^'acme\.score' is no node; decorate it"):
+    with pytest.raises(NodeLoadError, match=r"^'acme\.score' is not a node; decorate it"):
         nodes_from_functions([odd])

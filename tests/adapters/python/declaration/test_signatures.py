@@ -222,17 +222,17 @@ def test_a_schema_is_kept_as_it_was() -> None:
 @pytest.mark.rule("env-40")
 @each_case(
     "given, error, said",
-    ({"name": "plan"}, ValueError, "'plan' cannot be the name of a kind: it must be like vendor.acme.plan"),
+    ({"name": "plan"}, ValueError, "'plan' cannot be the name of an envelope kind: it must be like vendor.acme.plan"),
     ({"name": "media.image"}, ValueError, "it is a kind of the protocol"),
     ({"name": "prd.create"}, ValueError, "must be like"),
     ({"name": "vendor.weftwork.x"}, ValueError, "it has a reserved prefix"),
-    ({"name": 7}, TypeError, "a kind takes its name"),
-    ({"version": 0}, ValueError, "0 is no version"),
-    ({"version": True}, ValueError, "True is no version"),
-    ({"schema": []}, TypeError, "its schema is no object"),
-    ({"schema": {"default": object()}}, TypeError, "its schema is no JSON"),
-    ({"schema": {1: {2, 3}, None: 1}}, TypeError, "its schema is no JSON"),
-    ({"schema": {"default": "\ud800"}}, TypeError, "its schema is no JSON"),
+    ({"name": 7}, TypeError, "an envelope kind needs a name"),
+    ({"version": 0}, ValueError, "must be an integer of 1 or more, not 0"),
+    ({"version": True}, ValueError, "must be an integer of 1 or more, not True"),
+    ({"schema": []}, TypeError, "the schema of the kind '[a-z.]+' is not an object"),
+    ({"schema": {"default": object()}}, TypeError, "the schema of the kind '[a-z.]+' is not JSON"),
+    ({"schema": {1: {2, 3}, None: 1}}, TypeError, "the schema of the kind '[a-z.]+' is not JSON"),
+    ({"schema": {"default": "\ud800"}}, TypeError, "the schema of the kind '[a-z.]+' is not JSON"),
 )
 def test_what_cannot_work_is_refused_at_once(given: dict[str, Any], error: type[Exception], said: str) -> None:
     members: Any = {"name": "vendor.acme.plan", "schema": SCHEMA, **given}

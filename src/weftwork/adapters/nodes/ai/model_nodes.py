@@ -1,4 +1,4 @@
-"""Node types that ask a model: callPrompt, chatCompletion, structuredOutput, generateEnvelope."""
+"""Node types that call a model: callPrompt, chatCompletion, structuredOutput, generateEnvelope."""
 
 from functools import partial
 from typing import Any, Final
@@ -34,71 +34,77 @@ from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTemplates) -> NodeOutcome:
-    """ai-04 (RFC 0094, D): one prompt, one answer, which is streamed. A prompt that is only named is its name."""
-    told = compose_prompts(call, context.untrusted, templates) or NO_TEMPLATE_PROMPTS
-    if isinstance(told, Failed):
-        return told
-    prompt = told.user or user_prompt(call)
-    system = told.system or system_prompt(call)
+    """ai-04 (RFC 0094, D): one prompt, one streamed answer. Without any other text, `promptId` is the prompt."""
+    composed = compose_prompts(call, context.untrusted, templates) or NO_TEMPLATE_PROMPTS
+    if isinstance(composed, Failed):
+        return composed
+    prompt = composed.user or user_prompt(call)
+    system = composed.system or system_prompt(call)
     media = media_parts(call)
     if prompt is None and (prompt := call.config.get("promptId")) is None and not media:
         raise prompt_missing()
-    messages = append_media((Message("user", told.user_text(prompt or "")),), media)
-    request = make_model_request(call, call.config, messages, told.system_text(system))
-    spoken = await generate_text(context, call, request, told.events)
-    if isinstance(spoken, Failed):
-        return spoken
-    text = spoken.answer.text
-    return Completed({"text": text, "content": text, **answer_outputs(spoken.answer)})
+    messages = append_media((Message("user", composed.user_text(prompt or "")),), media)
+    request = make_model_request(call, call.config, messages, composed.system_text(system))
+    generated = await generate_text(context, call, request, composed.events)
+    if isinstance(generated, Failed):
+        return generated
+    text = generated.answer.text
+    return Completed({"text": text, "content": text, **answer_outputs(generated.answer)})
 
 
 _CALL_PROMPT: Final = NodeDeclaration(
     "core.ai.callPrompt",
-    "Asks a model one thing, and gives what it says.",
+    "Sends one prompt to a model and returns the answer.",
     effect="idempotent",
     instant=False,
     inputs=schemas.port_schema(**{port: MESSAGE_PORTS[port] for port in ("prompt", "input", "media")}),
     outputs=schemas.fixed_ports(
-        text=schemas.typed("string", "What the model said."),
-        content=schemas.typed("string", "The same, under the name that other nodes give it."),
+        text=schemas.typed("string", "The answer of the model."),
+        content=schemas.typed("string", "The same text, under the name that other node types use."),
         **ANSWER_PORTS,
     ),
     config=schemas.closed_object(
         **PROMPT_CONFIG,
         **PROMPT_REF_CONFIG,
         promptId=schemas.name_string(
-            "The name of the prompt, by which `promptOverrides` of a run can replace it; without any text "
-            "it is the prompt."
+            "The name of the prompt, with which `promptOverrides` of a run can replace it. If there is no other text, "
+            "the name is the prompt."
         ),
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
         expectsStreaming=schemas.typed(
-            "boolean", "Whether somebody follows the answer as it comes; it is streamed in any case."
+            "boolean",
+            "Whether clients follow the answer while it is generated. No effect: answers are always streamed.",
         ),
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     prompt_templates="named",
     equal_outputs=("text", "content"),
     notes="""
-The answer comes in pieces, each of them an event `output.chunk`; a subscriber with `streamMode=messages` sees them as
-`ai.message.chunk`. What came into the run from outside stands in the prompt behind `<UNTRUSTED>` marks.
+The user prompt is the first of these that is present:
 
-What is asked is the port `prompt`, else the text that the run's `promptOverrides` has for `promptId`, else the config
-`prompt`, else the port `input`, else `promptId` itself; without any of them the node fails with `node_input_missing`.
-References to [prompt templates](../prompts.md) come before the texts of the ports and of the config, and so do those
-that the workflow has in `defaults.promptRefs`; a text beside one is not used.
+1. a [prompt template](../prompts.md) that the config or `defaults.promptRefs` of the workflow refers to
+2. the input `prompt`
+3. the text for `promptId` in `promptOverrides` of the run
+4. the config member `prompt`
+5. the input `input`
+6. `promptId` itself
 
-`media` shows the model images, sound or documents beside that: [What models see](../model-input.md). All that the model
-says then is untrusted.
+Without any of them the node fails with `node_input_missing`. A template of the system prompt overrides `systemPrompt`
+in the same way. Untrusted values in the prompt are enclosed in `<UNTRUSTED>` markers.
 
-`ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` of the run's `configurable` win over the config.
+`media` sends images, audio or documents to the model: see [Model input](../model-input.md). The outputs of the node are
+then untrusted.
 
-An answer that is cut short is given as it is, with the `finishReason` `length`. A refusal fails the node with
-`envelope_refusal`. If the provider gives no answer, the node fails with the code of its fault, such as
-`provider_unavailable` or `provider_not_supported`.
+`ai.provider`, `ai.model`, `model`, `temperature` and `maxTokens` in `configurable` of the run override the config.
+
+The answer is streamed in `output.chunk` events; a subscriber with `streamMode=messages` gets them as
+`ai.message.chunk`. If the answer reaches its maximum length, the node returns the truncated text with the
+`finishReason` `length`. If the model refuses, the node fails with `envelope_refusal`. If the provider does not answer,
+the node fails with the code of the provider error, such as `provider_unavailable` or `provider_not_supported`.
 """,
     example_config={
-        "systemPrompt": "You sum up letters of customers in one sentence.",
+        "systemPrompt": "You summarize letters from customers in one sentence.",
         "prompt": "The letter: {{ports.letter}}",
         "maxTokens": 200,
     },
@@ -108,37 +114,37 @@ An answer that is cut short is given as it is, with the `finishReason` `length`.
 
 @waiting_node(
     "core.ai.chatCompletion",
-    "Gives what a model says next in a conversation.",
+    "Returns the next message of a model in a conversation.",
     effect="idempotent",
     inputs=schemas.port_schema(**MESSAGE_PORTS),
     outputs=schemas.fixed_ports(
-        content=schemas.typed("string", "What the model said."),
-        message=schemas.typed("object", "The same as a message, to add to the others."),
+        content=schemas.typed("string", "The answer of the model."),
+        message=schemas.typed("object", "The answer as a message, which can be appended to `messages`."),
         **ANSWER_PORTS,
     ),
     config=schemas.closed_object(**PROMPT_CONFIG, **MODEL_CONFIG, **MEDIA_CONFIG),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     equal_outputs=("content", "message"),
     notes="""
-The answer is streamed, recorded and given like that of [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails
-in the same cases. The port `messages` brings the conversation. Without it the one message is the port `prompt`, else
-the config `prompt`, else the port `input`; without any of them the node fails with `node_input_missing`.
+The input `messages` is the conversation. Without it, the conversation is one user message with the input `prompt`, else
+the config member `prompt`, else the input `input`. Without any of them the node fails with `node_input_missing`. The
+answer is streamed and recorded as by [core.ai.callPrompt](core.ai.callPrompt.md), and the node fails in the same cases.
 
-The content of a message is a text, or a list of parts: texts, images, sound and documents, as
-[What models see](../model-input.md) tells. `media` is added to the end of the conversation. What cannot be shown to the
-model fails the node, and is never left out. In a conversation that came from outside every text stands behind
-`<UNTRUSTED>` marks, and a message of the role `system` becomes one of a user.
+The content of a message is a text or a list of parts: texts, images, audio and documents. See
+[Model input](../model-input.md). `media` is added to the last message if that is a user message, and otherwise as a new
+user message. If a part cannot be sent to the model, the node fails; parts are never dropped. In an untrusted
+conversation, every text is enclosed in `<UNTRUSTED>` markers, and messages with the role `system` get the role `user`.
 """,
     example_config={"systemPrompt": "You answer customers of a garden shop.", "temperature": 0.3},
     example_inputs={"messages": {"type": "variable", "variableName": "conversation"}},
 )
 async def _chat(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    spoken = await generate_text(context, call, build_request(call))
-    if isinstance(spoken, Failed):
-        return spoken
-    text = spoken.answer.text
+    generated = await generate_text(context, call, build_request(call))
+    if isinstance(generated, Failed):
+        return generated
+    text = generated.answer.text
     return Completed(
-        {"content": text, "message": {"role": "assistant", "content": text}, **answer_outputs(spoken.answer)}
+        {"content": text, "message": {"role": "assistant", "content": text}, **answer_outputs(generated.answer)}
     )
 
 
@@ -148,40 +154,45 @@ def _check_output_schema(config: dict[str, Any]) -> list[Violation]:
 
 @waiting_node(
     "core.ai.structuredOutput",
-    "Asks a model for a value that fits a schema.",
+    "Returns a value of a model that matches a JSON Schema.",
     effect="idempotent",
     inputs=schemas.port_schema(**MESSAGE_PORTS),
-    outputs=schemas.fixed_ports(data=schemas.any_value("The value; it fits the schema."), **ANSWER_PORTS),
+    outputs=schemas.fixed_ports(data=schemas.any_value("The value, which matches `outputSchema`."), **ANSWER_PORTS),
     config=schemas.closed_object(
         "outputSchema",
         outputSchema=schemas.typed(
-            "object", "A JSON Schema of the value, in the dialect of callers; `$id` is left aside."
+            "object",
+            "The JSON Schema of the value, in the [dialect](../channels.md#schemas) of this host. `$id` is ignored.",
         ),
         **PROMPT_CONFIG,
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
-        retryOnInvalidJson=schemas.integer(0, 16, "Left aside: how often a model is asked is the host's."),
+        retryOnInvalidJson=schemas.integer(0, 16, "Ignored: the host decides how often it calls the model."),
     ),
     templates={"/prompt": (), "/systemPrompt": (), **MEDIA_TEMPLATES},
     check_config=_check_output_schema,
     notes="""
-What is asked comes from ports and config as with [core.ai.chatCompletion](core.ai.chatCompletion.md). The host tells
-the model the schema, and no value leaves the node that does not fit it. The [schema](../channels.md#schemas) is checked
-when the workflow is registered.
+The messages come from inputs and config as for [core.ai.chatCompletion](core.ai.chatCompletion.md). The host sends the
+schema to the model, and the node returns only a value that matches it. The host checks the
+[schema](../channels.md#schemas) when the workflow is registered.
 
-An answer is read strictly, then leniently: a fence around the JSON, words before and after it and small slips of
-notation are repaired (`envelope.recovery.applied`). One that cannot be read, or does not fit, is sent back with what is
-wrong (`envelope.retry.attempted`); one that was cut short is asked for again with more room and no other word
-(`envelope.truncated`). After as many answers as the host allows, a model that keeps writing prose is asked once more to
-put it into the form (`envelope.nlToFormat.engaged`).
+How the host handles an answer, with the event that it records:
 
-When that is used up (`envelope.retry.exhausted`), the node fails with `envelope_invalid`, or with
-`envelope_truncation_unrecoverable` if no answer was whole. A refusal fails it at once with `envelope_refusal`, and the
-words of the refusal stand in the event `envelope.refusal` alone.
+- JSON in a code fence, with text around it or with small syntax errors: the host repairs it
+  (`envelope.recovery.applied`).
+- An answer that is not JSON or does not match the schema: the host sends the errors to the model and asks again
+  (`envelope.retry.attempted`).
+- A truncated answer: the host repeats the same request with a larger `maxTokens` (`envelope.truncated`).
+- An answer that is still prose after the last retry: the host asks the model once to convert it into the format
+  (`envelope.nlToFormat.engaged`).
+- An answer that is still invalid: the node fails with `envelope_invalid`, or with `envelope_truncation_unrecoverable`
+  if the last answer was truncated (`envelope.retry.exhausted`).
+- A refusal: the node fails at once with `envelope_refusal`. Only the event `envelope.refusal` contains the text of the
+  refusal.
 """,
     example_config={
-        "systemPrompt": "You read orders that come by mail.",
-        "prompt": "The mail: {{ports.mail}}",
+        "systemPrompt": "You extract orders from emails.",
+        "prompt": "The email: {{ports.mail}}",
         "outputSchema": {
             "title": "Order",
             "type": "object",
@@ -196,90 +207,96 @@ words of the refusal stand in the event `envelope.refusal` alone.
     example_inputs={"mail": {"type": "variable", "variableName": "mail"}},
 )
 async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """ai-05 (RFC 0032, RFC 0033): the one value that fits the schema, or the failure that says why there is none."""
+    """ai-05 (RFC 0032, RFC 0033): a value that matches the schema, or the failure."""
     request = build_request(call)
-    name, wanted = output_shape(call.config["outputSchema"])
-    filled = await generate_value(context, call, request, wanted, name)
-    return filled if isinstance(filled, Failed) else Completed({"data": filled.value, **answer_outputs(filled.answer)})
+    name, shape = output_shape(call.config["outputSchema"])
+    generated = await generate_value(context, call, request, shape, name)
+    if isinstance(generated, Failed):
+        return generated
+    return Completed({"data": generated.value, **answer_outputs(generated.answer)})
 
 
 @waiting_node(
     "core.ai.generateEnvelope",
-    "Asks a model for an envelope of one kind.",
+    "Returns an envelope of a given kind from a model.",
     effect="idempotent",
     inputs=schemas.port_schema(
-        userMessage=schemas.any_value("What the model is asked; wins over the config."),
-        input=schemas.any_value("What it is asked if nothing else says."),
+        userMessage=schemas.any_value("The user message. Overrides the config."),
+        input=schemas.any_value("The user message, if there is no other."),
         **MEDIA_PORT,
     ),
     outputs=schemas.fixed_ports(
-        envelopeType=schemas.typed("string", "The kind."),
-        payload=schemas.any_value("What the envelope holds, checked and without secrets."),
+        envelopeType=schemas.typed("string", "The kind of the envelope."),
+        payload=schemas.any_value("The payload of the envelope, validated and with secrets removed."),
         envelopeId=schemas.typed("string", "The id of the envelope."),
-        contentTrust=schemas.typed("string", "`untrusted` if something from outside went into it, else `trusted`."),
+        contentTrust=schemas.typed("string", "`untrusted` if untrusted content was sent to the model, else `trusted`."),
         **ANSWER_PORTS,
     ),
     config=schemas.closed_object(
         "envelopeType",
-        envelopeType=schemas.name_string("The kind that is wanted.", MAX_KIND),
-        systemPrompt=schemas.template_string("What the model is told before everything else.", 0),
-        userMessage=schemas.template_string("What it is asked, if no port says."),
+        envelopeType=schemas.name_string("The kind of envelope that the model must return.", MAX_KIND),
+        systemPrompt=schemas.template_string("The system prompt.", 0),
+        userMessage=schemas.template_string("The user message, if no input has one."),
         **MODEL_CONFIG,
         **MEDIA_CONFIG,
     ),
     templates={"/systemPrompt": (), "/userMessage": (), **MEDIA_TEMPLATES},
     notes="""
-Every envelope that the model sends goes through the gate of the host: its shape, its kind, its payload, the node's
-`envelopeContract`, the limits, secrets and trust are judged in this order, and the outcome is recorded once. The one of
-the wanted kind becomes the outputs.
+The host validates every envelope from the model: its shape, kind and payload, then the `envelopeContract` of the node,
+the limits, secrets and trust, in this order. It records the outcome once. The accepted envelope of the kind
+`envelopeType` becomes the outputs.
 
-The model may first ask: a `clarification.request` suspends the run until a person has answered, and the answers go back
-to the model. A `schema.request` is answered with the schema. An `error`, by which a model says that it cannot do it, is
-logged and given like the envelope that was wanted: it is no failure of the node.
+The model can send other envelopes first:
 
-`media` gives the model images, sound or documents: [Model input](../model-input.md). The envelope is untrusted then.
+- `clarification.request`: the run is suspended until a person has answered. The host sends the answers to the model.
+- `schema.request`: the host sends the schema to the model.
+- `error`, with which the model reports that it cannot do the task: the host logs it and returns it as the outputs. The
+  node does not fail.
 
-The schema of a kind comes with the workflow, in `metadata.envelopeKinds`, or is known to the host; for any other kind
-the node fails with `unknown_envelope_kind`.
+The schema of a kind is in `metadata.envelopeKinds` of the workflow, or the host has it. For any other kind the node
+fails with `unknown_envelope_kind`. An answer that is not JSON, does not match the schema, is truncated or is a refusal
+is handled as by [core.ai.structuredOutput](core.ai.structuredOutput.md), with the same codes.
 
-Answers that cannot be read, do not fit, are cut short or refuse are treated as by
-[core.ai.structuredOutput](core.ai.structuredOutput.md), with the same codes. A kind that the contract does not accept
-fails the node with `envelope_contract_violation`, or is left aside with a warning if the contract says
-`discard-and-warn`. One envelope, schema or question too many fails it with `cap_breached`. Kinds that the contract
-lists under `artifacts` become artifacts of the run as well.
+If the contract does not accept a kind, the node fails with `envelope_contract_violation`; if the contract has
+`discard-and-warn`, the host discards the envelope with a warning. If the model exceeds a limit for envelopes, schema
+requests or clarification requests, the node fails with `cap_breached`. Envelopes of the kinds that the contract lists
+under `artifacts` also become artifacts of the run.
+
+`media` sends images, audio or documents to the model: see [Model input](../model-input.md). The envelope is then
+untrusted.
 """,
     example_config={
         "envelopeType": "vendor.example.ticket",
-        "systemPrompt": "You turn complaints into tickets.",
+        "systemPrompt": "You convert complaints into tickets.",
         "userMessage": "The complaint: {{ports.complaint}}",
     },
     example_inputs={"complaint": {"type": "variable", "variableName": "complaint"}},
 )
 async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the kind that the config names, from a model."""
+    """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the configured kind from a model."""
     message = user_prompt(call, "userMessage")
     system = system_prompt(call)
     media = media_parts(call)
     if message is None and not system and not media:
         raise prompt_missing()
-    said = Message("user", message or ("" if media else START_MESSAGE))
-    request = make_model_request(call, call.config, append_media((said,), media), system)
-    made = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract)
-    if isinstance(made, Failed):
-        return made
-    accepted = made.accepted
+    user = Message("user", message or ("" if media else START_MESSAGE))
+    request = make_model_request(call, call.config, append_media((user,), media), system)
+    generated = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract)
+    if isinstance(generated, Failed):
+        return generated
+    accepted = generated.accepted
     return Completed(
         {
             "envelopeType": accepted.type,
             "payload": accepted.payload,
             "envelopeId": accepted.envelope_id,
             "contentTrust": accepted.content_trust,
-            **answer_outputs(made.answer),
+            **answer_outputs(generated.answer),
         }
     )
 
 
 def model_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
-    """The types; core.ai.callPrompt finds prompts among these templates."""
+    """The node types that call a model. `templates`: the prompt templates of core.ai.callPrompt."""
     call_prompt = WaitingNode(_CALL_PROMPT, partial(_call_prompt, templates=templates))
     return (call_prompt, _chat, _structured, _generate)

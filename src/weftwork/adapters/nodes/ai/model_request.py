@@ -1,4 +1,4 @@
-"""Builds the request of a node to a model: messages from its ports and its config, and which model answers."""
+"""Builds the model request of a node from its inputs and config: the messages, the system prompt and the media."""
 
 from typing import Any, Final
 
@@ -18,54 +18,58 @@ from weftwork.protocol.privacy.trust import wrap_untrusted
 _PART_SCHEMA: Final[Schema] = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}}}
 
 MODEL_CONFIG: Final[dict[str, Schema]] = {
-    "provider": name_string("Who answers; the host's first provider if nobody says."),
-    "model": name_string("The model; the provider's usual one if nobody says.", model_request.MAX_MODEL_NAME),
-    "temperature": typed("number", "How freely it answers.", minimum=0, maximum=2),
-    "maxTokens": integer(1, model_request.MAX_TOKENS, "The longest answer."),
+    "provider": name_string("The model provider. The default is the first provider of the host."),
+    "model": name_string("The model. The default is the default model of the provider.", model_request.MAX_MODEL_NAME),
+    "temperature": typed("number", "The sampling temperature.", minimum=0, maximum=2),
+    "maxTokens": integer(1, model_request.MAX_TOKENS, "The maximum number of tokens in the answer."),
     "stopSequences": typed(
         "array",
-        "Texts at which an answer ends.",
+        "Texts that end the answer.",
         maxItems=model_request.MAX_STOP_SEQUENCES,
         items={"type": "string", "minLength": 1, "maxLength": model_request.MAX_STOP_SEQUENCE_CHARS},
     ),
 }
-"""Config of every node that asks a model."""
+"""Config members of every node type that calls a model."""
 
 PROMPT_CONFIG: Final[dict[str, Schema]] = {
-    "systemPrompt": template_string("What the model is told before everything else.", 0),
-    "prompt": template_string("What it is asked, if no port says."),
+    "systemPrompt": template_string("The system prompt.", 0),
+    "prompt": template_string("The user prompt, if no input has one."),
 }
 
 MEDIA_CONFIG: Final[dict[str, Schema]] = {
     "media": typed(
         "array",
-        "What the model is shown beside the text, if no port says: names of assets (a mediaRef), or "
-        "parts with one of `mediaRef`, `url` and `data`. All but `data` may be templates.",
+        "Media for the model, if the input `media` is absent. Each item is the `mediaRef` of an asset, or an object "
+        "with one of `mediaRef`, `url` and `data`. All texts except `type` and `data` can be templates.",
         maxItems=MAX_PARTS,
         items={
             **template_string("", 1),
             "type": ["object", "string"],
             "dependentRequired": {"url": ["mimeType"], "data": ["mimeType"]},
             "properties": {
-                "type": {"enum": ["image", "audio", "document", "file"], "description": "By the media type if absent."},
-                "mimeType": template_string("The media type; what the asset is if absent."),
-                "url": template_string("Where it is fetched."),
-                "mediaRef": template_string("An asset of the tenant."),
-                "data": typed("string", "The bytes, in base64; they need `mimeType`.", minLength=1),
+                "type": {
+                    "enum": ["image", "audio", "document", "file"],
+                    "description": "The type of the part. The default follows from the media type.",
+                },
+                "mimeType": template_string(
+                    "The media type. Required with `url` and `data`; the default is the media type of the asset."
+                ),
+                "url": template_string("The URL from which the host fetches the media."),
+                "mediaRef": template_string("The `mediaRef` of an asset of the tenant."),
+                "data": typed("string", "The bytes in base64.", minLength=1),
             },
             "additionalProperties": False,
         },
     )
 }
-"""Config of a node that shows media."""
+"""Config member of node types that send media to a model."""
 
 MEDIA_PORT: Final[dict[str, Schema]] = {
     "media": any_value(
-        "What the model is shown beside the text: a mediaRef, an object that has one, a part, or a list "
-        "of them; wins over the config."
+        "Media for the model: a `mediaRef`, an object with a `mediaRef`, a [part](../model-input.md), or a list of "
+        "these. Overrides the config."
     )
 }
-"""The port that goes with it."""
 
 MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
     "/media/*": (),
@@ -75,67 +79,69 @@ MEDIA_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {
 MESSAGE_PORTS: Final[dict[str, Schema]] = {
     "messages": typed(
         "array",
-        "The conversation so far; wins over every prompt.",
+        "The conversation so far. Overrides every prompt.",
         minItems=1,
         maxItems=model_request.MAX_MESSAGES,
         items={
             "type": "object",
             "required": ["role", "content"],
             "properties": {
-                "role": {"enum": ["user", "assistant", "system"], "description": "Who says it."},
+                "role": {"enum": ["user", "assistant", "system"], "description": "The role of the message."},
                 "content": {
-                    "description": "A text, or a list of [parts](../model-input.md).",
+                    "description": "The content: a text, or a list of [parts](../model-input.md).",
                     "anyOf": [{"type": "string"}, {"type": "array", "items": _PART_SCHEMA}],
                 },
             },
         },
     ),
-    "prompt": any_value("What it is asked; wins over the config. Anything but a text is sent as JSON."),
-    "input": any_value("What it is asked if nothing else says."),
+    "prompt": any_value("The user prompt. Overrides the config. A value that is not a text is sent as JSON."),
+    "input": any_value("The user prompt, if there is no other."),
     **MEDIA_PORT,
 }
-"""Ports of every node that asks a model; all others are there for templates."""
+"""Inputs of node types that call a model. Other inputs can be used in templates."""
 
 ANSWER_PORTS: Final[dict[str, Schema]] = {
-    "model": typed("string", "The model that answered."),
+    "model": typed("string", "The name of the model that answered."),
     "finishReason": typed(
         "string", "Why the answer ended: `stop`, `length`, `content_filter`, `tool_calls` or `other`."
     ),
     "usage": {
         **port_schema(
-            inputTokens=typed("integer", "What went in."),
-            outputTokens=typed("integer", "What came out."),
-            totalTokens=typed("integer", "Both."),
+            inputTokens=typed("integer", "The number of tokens in the request."),
+            outputTokens=typed("integer", "The number of tokens in the answer."),
+            totalTokens=typed("integer", "The sum of both."),
         ),
-        "description": "What it took, of the last call.",
+        "description": "The token usage of the last model call.",
     },
 }
-"""Outputs that tell of the answer itself."""
+"""Outputs with metadata of the answer."""
 
 
 def prompt_missing() -> StepFailed:
-    message = "Neither a port nor the config says what to ask."
+    message = "The node has no prompt: set the input prompt, userMessage or messages, or the config of the prompt."
     return StepFailed(Failed("node_input_missing", message, retryable=False))
 
 
 def build_request(call: NodeCall) -> ModelRequest:
-    """What the ports and the config of a node with PROMPT_CONFIG come to. Raises StepFailed, ExpressionFault."""
+    """The model request of a node with PROMPT_CONFIG. Raises StepFailed, ExpressionFault."""
     return model_request.make_model_request(call, call.config, build_messages(call), system_prompt(call))
 
 
 def render_fenced(call: NodeCall, text: str) -> str:
-    """ai-02 (RFC 0021, trust): a template of the config. What came from outside stands in it behind a fence. Raises
-    ExpressionFault."""
+    """ai-02 (RFC 0021, trust): render a template of the config, with untrusted values in `<UNTRUSTED>` markers.
+
+    Raises ExpressionFault.
+    """
     return call.scope.render(text, {"ports": call.inputs}, wrap=fence_untrusted)
 
 
 def fence_untrusted(value: Any) -> str:
-    """Content from outside, as a model is to see it."""
+    """The value as text in `<UNTRUSTED>` markers."""
     return wrap_untrusted(value, type="input")
 
 
 def port_as_text(call: NodeCall, port: str) -> str:
-    """The value of a port as a text, which stands behind a fence if it came from outside."""
+    """The value of an input as text, in `<UNTRUSTED>` markers if it is untrusted."""
     value = call.inputs[port]
     if port in call.untrusted:
         return fence_untrusted(value)
@@ -148,41 +154,45 @@ def system_prompt(call: NodeCall) -> str:
 
 
 def user_prompt(call: NodeCall, member: str = "prompt") -> str | None:
-    """What is asked: the port, else what the run says of this prompt, else the config. Raises ExpressionFault."""
+    """The user prompt: the input `member`, else the run's override of `promptId`, else the config, else `input`.
+
+    Raises ExpressionFault.
+    """
     if member in call.inputs:
         return port_as_text(call, member)
     overrides = call.configurable.get("promptOverrides")
-    replaced = overrides.get(call.config.get("promptId", "")) if is_object(overrides) else None
-    if isinstance(replaced, str):
-        return replaced
+    override = overrides.get(call.config.get("promptId", "")) if is_object(overrides) else None
+    if isinstance(override, str):
+        return override
     if member in call.config:
         return render_fenced(call, call.config[member])
     return port_as_text(call, "input") if "input" in call.inputs else None
 
 
 def media_parts(call: NodeCall) -> list[Any]:
-    """media-50 (host): what is shown beside the text: the port `media`, else the config. Raises ExpressionFault."""
+    """media-50 (host): the media parts of the input `media`, else of the config. Raises ExpressionFault."""
     if "media" in call.inputs:
-        given: Any = call.inputs["media"]
-        listed: list[Any] = [normalize_part(each) for each in (given if is_array(given) else [given])]
+        media: Any = call.inputs["media"]
+        parts: list[Any] = [normalize_part(each) for each in (media if is_array(media) else [media])]
         return (
-            [model_request.wrap_text_part(each, fence_untrusted) for each in listed]
+            [model_request.wrap_text_part(each, fence_untrusted) for each in parts]
             if "media" in call.untrusted
-            else listed
+            else parts
         )
     return [normalize_part(_render_part(call, each)) for each in call.config.get("media", ())]
 
 
 def _render_part(call: NodeCall, part: str | dict[str, Any]) -> Any:
-    # Names and addresses, and no text for a model: what is from outside needs no fence.
+    # The members are references and URLs, not text for the model, so untrusted values need no markers.
     if isinstance(part, str):
         return render(call, part)
     return {name: value if name in ("type", "data") else render(call, value) for name, value in part.items()}
 
 
 def build_messages(call: NodeCall) -> tuple[Message, ...]:
-    """ai-03 (RFC 0091, parts of messages): the conversation of the port `messages`, else one message with the prompt;
-    and what is shown beside it. Its parts are looked at when a model is asked.
+    """ai-03 (RFC 0091, parts of messages): the input `messages`, else one message with the prompt; then the media.
+
+    The parts are not checked here but when the model is called.
 
     Raises StepFailed, ExpressionFault.
     """
@@ -192,22 +202,22 @@ def build_messages(call: NodeCall) -> tuple[Message, ...]:
         if prompt is None and not media:
             raise prompt_missing()
         return model_request.append_media((Message("user", prompt or ""),), media)
-    outside = "messages" in call.untrusted
-    wrap = fence_untrusted if outside else None
-    found: list[Message] = []
-    for given in call.inputs["messages"]:
-        # Nobody outside gives a model orders, whatever role they claim.
-        role: Role = "user" if outside and given["role"] == "system" else given["role"]
-        found.append(model_request.make_message(role, given["content"], wrap))
-    return model_request.append_media(tuple(found), media)
+    untrusted = "messages" in call.untrusted
+    wrap = fence_untrusted if untrusted else None
+    messages: list[Message] = []
+    for message in call.inputs["messages"]:
+        # Untrusted content must not instruct the model, so it cannot have the role system.
+        role: Role = "user" if untrusted and message["role"] == "system" else message["role"]
+        messages.append(model_request.make_message(role, message["content"], wrap))
+    return model_request.append_media(tuple(messages), media)
 
 
 def answer_outputs(answer: ModelAnswer) -> dict[str, Any]:
-    """The outputs that tell of the answer itself."""
-    spent = answer.usage
-    usage = {"inputTokens": spent.input_tokens, "outputTokens": spent.output_tokens}
+    """The values of ANSWER_PORTS."""
+    tokens = answer.usage
+    usage = {"inputTokens": tokens.input_tokens, "outputTokens": tokens.output_tokens}
     return {
         "model": answer.model,
         "finishReason": model_request.finish_reason(answer.stop),
-        "usage": {**usage, "totalTokens": spent.input_tokens + spent.output_tokens},
+        "usage": {**usage, "totalTokens": tokens.input_tokens + tokens.output_tokens},
     }

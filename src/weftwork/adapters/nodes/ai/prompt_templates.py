@@ -1,4 +1,4 @@
-"""Composes the prompts of a node from templates, with the events and warnings that tell about it."""
+"""Composes the prompts of a node from prompt templates, with the events and warnings about them."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -27,69 +27,76 @@ from weftwork.protocol.models.prompt_templates import (
 from weftwork.protocol.run.model_payloads import PromptComposed, PromptResolved
 
 MAX_EVENT_PROMPT: Final = 65_536
-"""Characters of a prompt that events hold; of a longer one only its hash."""
+"""Characters of a prompt in events. Of a longer prompt, events have only the hash."""
 SUPERSEDED: Final = "prompt_ref_supersedes_inline"
 _INLINE_MEMBERS: Final = {"systemPromptRef": ("systemPrompt",), "userPromptRef": ("prompt", "userPrompt")}
-"""Members that a reference stands before."""
+"""A reference, and the config members that it overrides."""
 _COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
-"""prompt.composed, kind: what a template becomes a part of; any other is a part of what the user says."""
+"""`kind` of prompt.composed by the kind of the template; every other template is part of the user message."""
 
 PROMPT_REF_CONFIG: Final[dict[str, Schema]] = {
-    "systemPromptRef": {**REF_SCHEMA, "description": "The template of what the model is told before everything else."},
-    "schemaHintPromptRef": {**REF_SCHEMA, "description": "The template that says which form the answer has."},
-    "userPromptRef": {**REF_SCHEMA, "description": "The template of what it is asked."},
-    "fewShotPromptRefs": typed("array", "Templates with examples, in this order.", maxItems=MAX_REFS, items=REF_SCHEMA),
+    "systemPromptRef": {**REF_SCHEMA, "description": "The template of the system prompt."},
+    "schemaHintPromptRef": {**REF_SCHEMA, "description": "The template that describes the format of the answer."},
+    "userPromptRef": {**REF_SCHEMA, "description": "The template of the user prompt."},
+    "fewShotPromptRefs": typed(
+        "array",
+        "Templates with examples, in the order in which the model gets them.",
+        maxItems=MAX_REFS,
+        items=REF_SCHEMA,
+    ),
     "additionalPromptRefs": typed(
-        "array", "More templates, each used as its own kind says.", maxItems=MAX_REFS, items=REF_SCHEMA
+        "array",
+        "More templates. The kind of each template decides where it is used.",
+        maxItems=MAX_REFS,
+        items=REF_SCHEMA,
     ),
 }
-"""Config of every node that can be told by templates."""
+"""Config members of node types that use prompt templates."""
 assert set(PROMPT_REF_CONFIG) == {*SINGLE_REF_MEMBERS.values(), FEW_SHOT, ADDITIONAL}
 
 
 class TemplatePrompts(msgspec.Struct, frozen=True):
-    """What a model is told by templates, by their kind; empty where none says anything."""
+    """The composed prompts by kind; empty if there is no template of the kind."""
 
     system: str = ""
     schema_hint: str = ""
     examples: str = ""
     user: str = ""
     events: tuple[EmitEvent | AppendLog, ...] = ()
-    """To be committed with the answer, once."""
+    """Committed once, together with the answer of the model."""
 
     def system_text(self, system: str) -> str:
-        """All that comes before the conversation, if it begins with this."""
+        """The system prompt, followed by the schema hint."""
         return _join_texts((system, self.schema_hint))
 
     def user_text(self, user: str) -> str:
-        """All that is asked, if it ends with this."""
+        """The examples, followed by the user prompt."""
         return _join_texts((self.examples, user))
 
 
 NO_TEMPLATE_PROMPTS: Final = TemplatePrompts()
-"""No template tells anything."""
 
 
 def compose_prompts(call: NodeCall, untrusted: bool, templates: PromptTemplates) -> TemplatePrompts | Failed | None:
-    """prompt-09 (RFC 0027 E, RFC 0029 B): the prompts of a node by its references, None if it has none.
+    """prompt-09 (RFC 0027 E, RFC 0029 B): the prompts that a node's references select, or None without references.
 
-    `untrusted`: whether this entry of the node was given content from outside. For each template there is one
-    agent.promptResolved and then one prompt.composed.
+    `untrusted`: whether this execution of the node got untrusted content. For each template the events contain one
+    agent.promptResolved, followed by one prompt.composed.
     """
     overrides: Any = call.configurable.get("promptOverrides")
-    found = resolve_prompts(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
-    if not found:
+    slots = resolve_prompts(call.config, call.prompt_refs, overrides if is_object(overrides) else {}, templates)
+    if not slots:
         return None
     texts: dict[PromptKind, list[str]] = {kind: [] for kind in PROMPT_ORDER}
-    said: list[EmitEvent | AppendLog] = _superseded_warnings(call.config)
-    for slot in found:
+    events: list[EmitEvent | AppendLog] = _superseded_warnings(call.config)
+    for slot in slots:
         composed = _compose_slot(call, slot, untrusted)
         if isinstance(composed, Failed):
             return composed
         texts[slot.kind].append(composed.text)
-        said += [_resolved_event(call, slot), EmitEvent.of(_composed_payload(call, slot, composed))]
+        events += [_resolved_event(call, slot), EmitEvent.of(_composed_payload(call, slot, composed))]
     system, hint, examples, user = (_join_texts(texts[kind]) for kind in PROMPT_ORDER)
-    return TemplatePrompts(system, hint, examples, user, tuple(said))
+    return TemplatePrompts(system, hint, examples, user, tuple(events))
 
 
 def _join_texts(texts: Iterable[str]) -> str:
@@ -98,7 +105,7 @@ def _join_texts(texts: Iterable[str]) -> str:
 
 def _compose_slot(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> ComposedPrompt | Failed:
     if slot.template is None:
-        text = f"This host has no prompt template {slot.ref.text}."
+        text = f"This host has no prompt template {slot.ref.text}; add it to a folder of the setting prompts."
         return Failed("prompt_ref_unresolved", text, {"ref": slot.ref.text}, retryable=False)
 
     def find(variable: PromptVariable) -> Binding | None:
@@ -107,14 +114,14 @@ def _compose_slot(call: NodeCall, slot: ResolvedPrompt, untrusted: bool) -> Comp
     text = slot.template.text if slot.override_text is None else slot.override_text
     composed = compose(slot.template, text, slot.ref.overrides, find)
     if isinstance(composed, UnboundVariable):
-        what = "has no value" if composed.code == "prompt_variable_unresolved" else "has a value of another type"
+        what = "has no value" if composed.code == "prompt_variable_unresolved" else "has a value of the wrong type"
         text = f"The variable {composed.name} of the prompt template {slot.ref.text} {what}."
         return Failed(composed.code, text, {"ref": slot.ref.text, "variable": composed.name}, retryable=False)
     return composed
 
 
 def _bind_variable(call: NodeCall, variable: PromptVariable, untrusted: bool) -> Binding | None:
-    """What stands in a node that hides is shown to nobody but the model."""
+    """The value of a variable, or None. If the node hides its data, only the model gets the value; events mask it."""
     name = variable.name
     match variable.source:
         case "input" if name in call.inputs:
@@ -151,11 +158,11 @@ def _composed_payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPr
 
 
 def _superseded_warnings(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:
-    """prompt-10 (RFC 0027 C): a reference stands before a text, and whoever wrote both is told."""
+    """prompt-10 (RFC 0027 C): a reference overrides an inline text; a node with both gets a warning."""
     return [
         AppendLog(
             "warn",
-            f"{SUPERSEDED}: {ref} stands before {inline}, which is not used.",
+            f"{SUPERSEDED}: {ref} overrides {inline}, which is not used.",
             {"code": SUPERSEDED, "ref": ref, "inline": inline},
         )
         for ref, inlines in _INLINE_MEMBERS.items()

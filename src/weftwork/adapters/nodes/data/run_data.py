@@ -33,24 +33,26 @@ MAX_FIELD: Final = 8_192
 MAX_SUMMARY: Final = 1_024
 _NUMBERED_ID: Final = re.compile(r".*-[0-9]+", re.DOTALL)
 _VALUE_PORTS: Final = schemas.port_schema(
-    value=schemas.any_value("The value; wins over the config."),
-    input=schemas.any_value("The value, if neither the port `value` nor the config has one."),
+    value=schemas.any_value("The value. Overrides the config."),
+    input=schemas.any_value("The value, if neither the input `value` nor the config has one."),
 )
 
 
 @instant_node(
     "core.setVariable",
-    "Gives a variable of the run a value.",
+    "Sets a variable of the run.",
     inputs=_VALUE_PORTS,
     outputs=schemas.fixed_ports(output=schemas.any_value("The value.")),
     config=schemas.closed_object(
-        "name", name=schemas.name_string("The variable."), value=schemas.any_value("The value, if no port brings one.")
+        "name",
+        name=schemas.name_string("The name of the variable."),
+        value=schemas.any_value("The value, if no input has one."),
     ),
     sets_variable="name",
     notes="""
-The value is the first of the port `value`, the config `value` and the port `input`; without any of them the node
-fails with `node_input_missing`. Null is a value. A value that does not have the declared type of the variable fails
-the node. What this node computes with is best written as an expression port.
+The value is the input `value`, else the config member `value`, else the input `input`. Without any of them the node
+fails with `node_input_missing`. Null is a valid value. If the value does not have the declared type of the variable,
+the node fails. To compute the value, set the input `value` to an expression, as in the example.
 """,
     example_config={"name": "attempts"},
     example_inputs={"value": {"type": "expression", "expression": "variables.attempts + 1.0"}},
@@ -62,17 +64,17 @@ def _set_variable(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.getVariable",
-    "Gives the value of a variable of the run.",
+    "Returns the value of a variable of the run.",
     outputs=schemas.fixed_ports(output=schemas.any_value("The value.")),
     config=schemas.closed_object(
         "name",
-        name=schemas.name_string("The variable."),
-        default=schemas.any_value("Given if the variable has no value."),
+        name=schemas.name_string("The name of the variable."),
+        default=schemas.any_value("The value that is returned if the variable is not set."),
     ),
     reads_variable="name",
     notes="""
-The value is the one at the moment the node starts. A variable without a value and without `default` fails the node
-with `variable_not_set`. A variable that is null has a value.
+The node reads the variable when it starts. If the variable is not set and there is no `default`, the node fails with
+`variable_not_set`. A variable with the value null is set.
 """,
     example_config={"name": "locale", "default": "en"},
 )
@@ -82,37 +84,44 @@ def _get_variable(call: NodeCall) -> NodeOutcome:
         return Completed({"output": call.scope.variable(variable)})
     if "default" in call.config:
         return Completed({"output": call.config["default"]})
-    return Failed("variable_not_set", f"The variable {variable} has no value.", retryable=False)
+    return Failed(
+        "variable_not_set", f"The variable {variable} is not set, and config default is absent.", retryable=False
+    )
 
 
 @instant_node(
     "core.channelWrite",
     "Writes a value to a channel of the run.",
     inputs=_VALUE_PORTS,
-    outputs=schemas.fixed_ports(output=schemas.any_value("The value, as it was written.")),
+    outputs=schemas.fixed_ports(output=schemas.any_value("The written value.")),
     config=schemas.closed_object(
         "channelName",
         rules={"dependentSchemas": {"ttlMs": {"properties": {"reducer": {"enum": sorted(EXPIRING_REDUCERS)}}}}},
-        channelName=schemas.name_string("The channel; it need not be declared.", MAX_CHANNEL_NAME),
+        channelName=schemas.name_string(
+            "The name of the channel. The definition does not have to declare it.", MAX_CHANNEL_NAME
+        ),
         reducer=schemas.one_of(
             REDUCERS,
-            "How the value is combined with what is there, if the channel is not declared.",
+            "The reducer of a channel that the definition does not declare.",
             default="append",
         ),
-        ttlMs=schemas.integer(1, MAX_TTL_MS, "Entries older than this are dropped with the next write."),
-        maxSize=schemas.integer(1, MAX_CHANNEL_ITEMS, "Entries beyond this number are dropped, oldest first."),
-        value=schemas.any_value("The value, if no port brings one."),
+        ttlMs=schemas.integer(
+            1, MAX_TTL_MS, "The lifetime of entries in milliseconds. Older entries are dropped at the next write."
+        ),
+        maxSize=schemas.integer(1, MAX_CHANNEL_ITEMS, "The maximum number of entries. The oldest entries are dropped."),
+        value=schemas.any_value("The value, if no input has one."),
     ),
     writes_channel="channelName",
     notes="""
-The value is the first of the port `value`, the config `value` and the port `input`; without any of them the node
-fails with `node_input_missing`. A channel that the definition declares keeps its declared reducer and bounds;
-`reducer`, `ttlMs` and `maxSize` are for one that it does not declare.
+The value is the input `value`, else the config member `value`, else the input `input`. Without any of them the node
+fails with `node_input_missing`. `reducer`, `ttlMs` and `maxSize` apply only to a channel that the definition does not
+declare; a declared channel uses its declared reducer and limits. `ttlMs` requires one of the reducers `append`, `votes`
+and `feedback`: see [Channels](../channels.md).
 """,
     example_config={"channelName": "events", "reducer": "append", "ttlMs": 60_000, "value": "arrived"},
 )
 def _channel_write(call: NodeCall) -> NodeOutcome:
-    """node-04 (OpenWOP channels): a channel need not be declared; the config's reducer is for one that is not."""
+    """node-04 (OpenWOP channels): the reducer of the config applies to a channel that is not declared."""
     value = input_value(call, "value")
     write = WriteChannel(call.config["channelName"], value, call.config.get("reducer", "append"))
     return Completed({"output": value}, (write,))
@@ -120,19 +129,20 @@ def _channel_write(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.transform",
-    "Computes outputs by expressions.",
+    "Computes outputs with expressions.",
     outputs=schemas.port_schema(output=schemas.any_value("The value of `expression`.")),
     config=schemas.closed_object(
         rules={"minProperties": 1, "maxProperties": 1},
-        expression=schemas.expression_string("Its value is the output `output`."),
+        expression=schemas.expression_string("The expression for the output `output`."),
         fields=schemas.keyed_object(
-            schemas.expression_string("Its value is the output of this name."), "Output port -> expression."
+            schemas.expression_string("The expression for this output."),
+            "The outputs: an output port and the expression for its value.",
         ),
     ),
     expressions={"/expression": (), "/fields/*": ()},
     notes="""
-Has either `expression` or `fields`. An expression that cannot be evaluated fails the node with the code of what was
-wrong with it, such as `expression_limit`; none of the outputs is given then.
+The config has either `expression` or `fields`. If an expression cannot be evaluated, the node fails with the code of
+that error, such as `expression_limit`, and returns no outputs.
 """,
     example_config={
         "fields": {"name": "ports.input.first + ' ' + ports.input.last", "adult": "ports.input.age >= 18.0"}
@@ -147,15 +157,15 @@ def _transform(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.template",
-    "Writes a text with the values of expressions in it.",
-    outputs=schemas.fixed_ports(output=schemas.typed("string", "The text.")),
+    "Renders a text template with the values of expressions.",
+    outputs=schemas.fixed_ports(output=schemas.typed("string", "The rendered text.")),
     config=schemas.closed_object(
-        "template", template=schemas.template_string("The text, with expressions in double braces.", 0)
+        "template", template=schemas.template_string("The template: a text with expressions in double braces.", 0)
     ),
     templates={"/template": ()},
     notes="""
-Each `{{expression}}` is replaced by its value: a text as it is, anything else as JSON. An expression that cannot be
-evaluated fails the node with the code of what was wrong with it.
+The node replaces each `{{expression}}` by its value: a string unchanged, any other value as JSON. If an expression
+cannot be evaluated, the node fails with the code of that error.
 """,
     example_config={"template": "Dear {{ports.input.name}}, your order has arrived."},
     example_inputs={"input": {"type": "variable", "variableName": "customer"}},
@@ -166,23 +176,24 @@ def _template(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.log",
-    "Writes a line for those who follow the run.",
-    inputs=schemas.port_schema(input=schemas.any_value("Handed on as `output`.")),
+    "Writes a line to the log of the run.",
+    inputs=schemas.port_schema(input=schemas.any_value("A value that the node returns as `output`.")),
     outputs=schemas.fixed_ports(output=schemas.any_value("The input `input`, if there is one.")),
     config=schemas.closed_object(
         "message",
-        level=schemas.one_of(("debug", "info", "warn", "error"), "How much the line matters.", default="info"),
-        message=schemas.template_string("The text, with expressions in double braces."),
+        level=schemas.one_of(("debug", "info", "warn", "error"), "The severity.", default="info"),
+        message=schemas.template_string("The message: a text with expressions in double braces."),
         fields=schemas.keyed_object(
-            schemas.expression_string("Its value stands beside the message."), "Name -> expression."
+            schemas.expression_string("The expression for this field."),
+            "Structured fields of the line: a name and the expression for its value.",
         ),
     ),
     expressions={"/fields/*": ()},
     templates={"/message": ()},
     notes=f"""
-The line is the event `log.appended` of the run; it does not go to the log of the host. A message is cut at
-{MAX_MESSAGE:,} bytes, and a field that takes more than {MAX_FIELD:,} bytes is replaced by a note of its size. An
-expression that cannot be evaluated fails the node.
+The line is a `log.appended` event of the run. It does not appear in the log of the host. The message is truncated at
+{MAX_MESSAGE:,} bytes, and a field of more than {MAX_FIELD:,} bytes is replaced by a text with its size. If an
+expression cannot be evaluated, the node fails.
 """,
     example_config={
         "level": "warn",
@@ -199,37 +210,39 @@ def _log(call: NodeCall) -> NodeOutcome:
 
 
 def _log_field(value: Any) -> Any:
-    """A log line is kept small; a run does not fail because there was much to say."""
+    """The value, or a text with its size if it is too large. A large field must not fail the run."""
     size = len(encode_stored(value))
-    return value if size <= MAX_FIELD else f"(left out: {size} bytes)"
+    return value if size <= MAX_FIELD else f"(omitted: {size} bytes)"
 
 
 @instant_node(
     "core.artifact.emit",
-    "Keeps a value as an artifact of the run, to be fetched by its id.",
+    "Stores a value as an artifact of the run.",
     inputs=schemas.port_schema(
-        data=schemas.any_value("The artifact; wins over the config."),
-        input=schemas.any_value("The artifact, if neither the port `data` nor the config has it."),
+        data=schemas.any_value("The artifact. Overrides the config."),
+        input=schemas.any_value("The artifact, if neither the input `data` nor the config has it."),
     ),
     outputs=schemas.fixed_ports(
-        artifactId=schemas.typed("string", "The id to fetch it by."),
-        artifactType=schemas.typed("string", "As configured."),
-        output=schemas.any_value("The artifact itself."),
+        artifactId=schemas.typed("string", "The id with which the artifact can be fetched."),
+        artifactType=schemas.typed("string", "The configured type."),
+        output=schemas.any_value("The artifact."),
     ),
     config=schemas.closed_object(
         "artifactType",
-        artifactType=schemas.name_string("What kind of thing it is; the author's own word."),
-        artifactId=schemas.path_id_string("The id, instead of the id of the node."),
-        summary=schemas.template_string("One line about it, with expressions in double braces."),
-        data=schemas.any_value("The artifact, if no port brings it."),
+        artifactType=schemas.name_string("The type of the artifact, a name that you choose."),
+        artifactId=schemas.path_id_string("The id of the artifact. The default is the id of the node."),
+        summary=schemas.template_string("A one-line summary, with expressions in double braces."),
+        data=schemas.any_value("The artifact, if no input has it."),
     ),
     templates={"/summary": ()},
     notes=f"""
-The artifact is the first of the port `data`, the config `data` and the port `input`; without any of them the node
-fails with `node_input_missing`. Its id is `artifactId` or the id of the node, in later rounds of a loop followed by
-`-1`, `-2` and so on. An id that ends in such a number itself gets one in the first round too (`-0`), and the id of a
-node that cannot stand in a path is replaced by its digest. Two nodes should not be given the same `artifactId`. A
-summary is cut at {MAX_SUMMARY:,} bytes.
+The artifact is the input `data`, else the config member `data`, else the input `input`. Without any of them the node
+fails with `node_input_missing`. Clients fetch the artifact by its id. The summary is truncated at {MAX_SUMMARY:,}
+bytes.
+
+The id is `artifactId` or the id of the node. In later rounds of a loop, `-1`, `-2` and so on is appended. An id that
+already ends in such a number gets a number in the first round too (`-0`). If the id of the node contains characters
+that are not allowed in a URL path, its SHA-256 digest is used instead. Do not give two nodes the same `artifactId`.
 """,
     example_config={"artifactType": "report", "summary": "Report for {{variables.month}}"},
     example_inputs={"data": {"type": "connection", "nodeId": "write", "outputKey": "output"}},
@@ -244,10 +257,10 @@ def _artifact(call: NodeCall) -> NodeOutcome:
 
 
 def derive_artifact_id(base: str, iteration: int) -> str:
-    """The base, from the second round of a loop on with a number; never the same for two bases or two rounds.
+    """The base, followed by the iteration from the second round of a loop on. Unique per base and iteration.
 
-    A base that looks numbered gets a number in every round, or the first round of `a-1` would be the second of `a`.
-    A base that cannot stand in a path, or that means another place there, is replaced by its digest.
+    A base that ends in a number gets one in every round; otherwise the first round of `a-1` would have the same id as
+    the second round of `a`. A base that is not allowed in a URL path, such as `..`, is replaced by its digest.
     """
     if not base.strip(".") or not is_path_id(f"{base}-{iteration}"):
         base = f"artifact.{hashlib.sha256(base.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""Node types for control flow: those that do nothing, fail or wait, mark or join paths, and choose between edges."""
+"""Node types for control flow: no-op, failure, delay, markers, merge, branches and loops."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,11 @@ MAX_TIMES: Final = 1_000_000
 MAX_INSTANT_MS: Final = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
 _MESSAGE_TIMESTAMP: Final = "2026-01-01T00:00:00.000Z"
-"""Fixed: a node that answers at once knows no time, and equal runs write equal messages."""
+"""Fixed, because an instant node has no clock, and so that equal runs write equal messages."""
 
 
 def duplicate_messages() -> tuple[WriteChannel, ...]:
-    """Two messages, the second one written twice: what a channel with the reducer `message` keeps once."""
+    """Three writes of two messages: the second message is written twice, and the reducer `message` keeps it once."""
     texts = {"msg-1": "The first message.", "msg-2": "The second message."}
     return tuple(
         WriteChannel(
@@ -33,22 +33,39 @@ def duplicate_messages() -> tuple[WriteChannel, ...]:
 
 
 MAX_DELAY_MS: Final = 365 * 86_400_000
-_DELAY_SCHEMA: Final[dict[str, Any]] = {"type": "number", "minimum": 0, "maximum": MAX_DELAY_MS}
+DEFAULT_FAIL_CODE: Final = "conformance_test_failure"
+DEFAULT_FAIL_MESSAGE: Final = "Intentional conformance failure"
 
 
-@instant_node("core.noop", "Does nothing and completes.", config={"type": "object"})
+def _delay_schema(description: str) -> dict[str, Any]:
+    return schemas.typed("number", description, minimum=0, maximum=MAX_DELAY_MS)
+
+
+@instant_node(
+    "core.noop",
+    "Does nothing and completes.",
+    config=schemas.typed("object", "The node ignores its config."),
+    notes="""
+The node accepts any inputs and returns no outputs.
+""",
+    example_config={},
+)
 def _noop(call: NodeCall) -> NodeOutcome:
     return Completed({})
 
 
 @instant_node(
     "core.identity",
-    "Gives each input back as the output of the same name.",
+    "Returns each input as an output of the same name.",
     config=schemas.closed_object(
         emitDuplicateMessageId=schemas.typed(
-            "boolean", "For conformance: also write two messages to the channel messages, one twice."
+            "boolean",
+            "For conformance tests: the node also writes two messages to the channel `messages`, the second one twice.",
+            default=False,
         )
     ),
+    example_config={},
+    example_inputs={"greeting": {"type": "static", "value": "hello"}},
 )
 def _identity(call: NodeCall) -> NodeOutcome:
     return Completed(call.inputs, duplicate_messages() if call.config.get("emitDuplicateMessageId") else ())
@@ -58,56 +75,74 @@ def _identity(call: NodeCall) -> NodeOutcome:
     "core.fail",
     "Fails with the configured code and message.",
     config=schemas.closed_object(
-        code={"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "maxLength": 64},
-        message={"type": "string", "minLength": 1, "maxLength": 1024},
+        code=schemas.typed(
+            "string", "The error code.", pattern="^[a-z][a-z0-9_]*$", maxLength=64, default=DEFAULT_FAIL_CODE
+        ),
+        message=schemas.name_string("The error message.", 1024, default=DEFAULT_FAIL_MESSAGE),
     ),
+    notes="""
+The failure is handled like that of any node: the retry settings of the node apply, and an edge with the trigger rule
+`any_failed` can handle it.
+""",
+    example_config={"code": "out_of_stock", "message": "The article is out of stock."},
 )
 def _fail(call: NodeCall) -> NodeOutcome:
-    code = call.config.get("code", "conformance_test_failure")
-    return Failed(code, call.config.get("message", "Intentional conformance failure"))
+    config = call.config
+    return Failed(config.get("code", DEFAULT_FAIL_CODE), config.get("message", DEFAULT_FAIL_MESSAGE))
 
 
 @waiting_node(
     "core.delay",
-    "Waits for a number of milliseconds, counted from its start, then completes.",
-    inputs=schemas.port_schema(delayMs=_DELAY_SCHEMA),
-    config=schemas.closed_object(delayMs=_DELAY_SCHEMA, ms=_DELAY_SCHEMA, durationMs=_DELAY_SCHEMA),
+    "Waits for a number of milliseconds, then completes.",
+    inputs=schemas.port_schema(delayMs=_delay_schema("The delay in milliseconds. Overrides the config.")),
+    config=schemas.closed_object(
+        delayMs=_delay_schema("The delay in milliseconds."),
+        ms=_delay_schema("Another name for `delayMs`, used if that is absent."),
+        durationMs=_delay_schema("Another name for `delayMs`, used if `delayMs` and `ms` are absent."),
+    ),
+    notes="""
+The node uses the first of these that is present: the input `delayMs`, then the config members `delayMs`, `ms` and
+`durationMs`. Without any of them it fails with `node_input_missing`. The delay counts from the start of the node and
+continues while the host is down: after a restart the node waits only for the rest. The node returns no outputs. To wait
+until a point in time, use [core.wait](core.wait.md).
+""",
+    example_config={"delayMs": 1000},
 )
 async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """node-03 (OpenWOP fixtures): the first of inputs.delayMs, config.delayMs, config.ms, config.durationMs counts."""
-    spellings = [call.inputs.get("delayMs"), *map(call.config.get, ("delayMs", "ms", "durationMs"))]
-    length = next((value for value in spellings if value is not None), None)
+    """node-03 (OpenWOP fixtures): the delay is inputs.delayMs, else config.delayMs, config.ms or config.durationMs."""
+    candidates = [call.inputs.get("delayMs"), *map(call.config.get, ("delayMs", "ms", "durationMs"))]
+    length = next((value for value in candidates if value is not None), None)
     if length is None:
-        return Failed("node_input_missing", "The node needs its length in milliseconds, as input or config delayMs.")
+        return Failed("node_input_missing", "The node has no delay: set the input delayMs or the config delayMs.")
     await context.sleep_until(context.started_at + int(length))
     return Completed({})
 
 
 def _pass_inputs(call: NodeCall) -> NodeOutcome:
-    """Edges that name no ports lead from `output` to `input`; so that they carry on, `input` is given as both."""
+    """Return the inputs as outputs, and `input` also as `output`, the source of edges that name no ports."""
     inputs = call.inputs
     return Completed({"output": inputs["input"], **inputs} if "input" in inputs else inputs)
 
 
 @instant_node(
     "core.merge",
-    "Brings branches together in one value.",
+    "Combines the values of several branches into one value.",
     gathers_edges=True,
-    outputs=schemas.fixed_ports(output=schemas.any_value("What the edges brought, put together by the mode.")),
+    outputs=schemas.fixed_ports(output=schemas.any_value("The values of the incoming edges, combined as `mode` says.")),
     config=schemas.closed_object(
-        mode=schemas.one_of(("object", "array", "first"), "How the values are put together.", default="object")
+        mode=schemas.one_of(("object", "array", "first"), "How the values are combined.", default="object")
     ),
     notes="""
-Takes every value that an incoming edge brings, in the order of the graph; branches that were skipped bring none. What
-the node's own `inputs` name is not looked at.
+The node combines the values of all incoming edges, in the order of the graph. Skipped branches have no value. The
+`inputs` of the node are ignored.
 
-- `object`: an object by the id of the node each value comes from. Further values of the same node go under
-  `<nodeId>.<targetInput>`, then under `<nodeId>.<targetInput>.2` and so on.
+- `object`: an object with one member per value. The name of the member is the id of the node that the value comes from.
+  Further values of the same node are named `<nodeId>.<targetInput>`, then `<nodeId>.<targetInput>.2` and so on.
 - `array`: a list of the values.
-- `first`: the first value; no output at all if there is none.
+- `first`: the first value. If there is no value, the node has no output.
 
-When the node starts is decided by the trigger rule of its edges, as for any node: `all_success` waits for all
-branches and is skipped with any of them, `none_failed` goes on with those that were not skipped.
+The trigger rule of the incoming edges decides when the node starts. With `all_success` it waits for all branches, and
+is skipped if one of them is skipped. With `none_failed` it runs with the branches that were not skipped.
 """,
     example_config={"mode": "array"},
 )
@@ -125,7 +160,7 @@ def _merge(call: NodeCall) -> NodeOutcome:
 
 
 def _merge_key(taken: dict[str, Any], arrival: Arrival) -> str:
-    """The id of the node; with the port, and then a number, if that is taken. Nothing that arrived is lost."""
+    """A free member name: the id of the node, if that is taken with the port, and then with a number."""
     key = arrival.node_id if arrival.node_id not in taken else f"{arrival.node_id}.{arrival.port}"
     free, number = key, 2
     while free in taken:
@@ -133,27 +168,29 @@ def _merge_key(taken: dict[str, Any], arrival: Arrival) -> str:
     return free
 
 
-_INPUT: Final = schemas.port_schema(input=schemas.any_value("Handed on to the way that is chosen."))
+_INPUT: Final = schemas.port_schema(input=schemas.any_value("The value that the chosen branch receives."))
 
 
 @instant_node(
     "core.conditional",
-    "Goes one of two ways, by an expression that is true or false.",
+    "Chooses one of two branches with a Boolean expression.",
     branching=True,
     inputs=_INPUT,
     outputs=schemas.fixed_ports(
         result=schemas.typed("boolean", "The value of the expression."),
-        output=schemas.any_value("The input `input`, or the result where there is none."),
-        true=schemas.any_value("The same as `output`; given only if the result is true."),
-        false=schemas.any_value("The same as `output`; given only if the result is false."),
+        output=schemas.any_value("The input `input`, or `result` if there is no such input."),
+        true=schemas.any_value("The same value as `output`. Present only if the result is true."),
+        false=schemas.any_value("The same value as `output`. Present only if the result is false."),
     ),
     config=schemas.closed_object(
-        "expression", expression=schemas.expression_string("Decides; its value is true or false.")
+        "expression",
+        expression=schemas.expression_string("The condition. Its value must be true or false."),
     ),
     expressions={"/expression": ()},
     notes="""
-Edges from `true` and from `false` are the two ways; the way not taken is skipped. An edge from `output` is taken in
-both cases. An expression with any other value fails the node with `condition_not_boolean`.
+Edges from the outputs `true` and `false` begin the two branches; the branch that is not chosen is skipped. An edge from
+`output` is followed in both cases. If the value of the expression is neither true nor false, the node fails with
+`condition_not_boolean`.
 """,
     example_config={"expression": "ports.input.total > 100.0"},
     example_inputs={"input": {"type": "variable", "variableName": "order"}},
@@ -168,34 +205,34 @@ def _conditional(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.switch",
-    "Goes one of many ways, by the value of an expression.",
+    "Chooses one of several branches by the value of an expression.",
     branching=True,
     inputs=_INPUT,
     outputs=schemas.port_schema(
         value=schemas.any_value("The value of the expression."),
-        output=schemas.any_value("The input `input`, or the value where there is none."),
+        output=schemas.any_value("The input `input`, or `value` if there is no such input."),
     ),
     config=schemas.closed_object(
         "expression",
         "cases",
-        expression=schemas.expression_string("Its value is looked for among the cases."),
+        expression=schemas.expression_string("The expression whose value is compared with the cases."),
         cases=schemas.keyed_object(
-            schemas.any_value("The value this port is chosen for."),
-            "Output port -> value. Any name but `value` and `output`.",
+            schemas.any_value("The value that selects this output."),
+            "The cases: an output port and the value that selects it. A port cannot be named `value` or `output`.",
             "value",
             "output",
         ),
         default={
-            **schemas.name_string("The output port to choose if no case fits."),
+            **schemas.name_string("The output port that is used if no case matches."),
             "not": {"enum": ["value", "output"]},
         },
     ),
     expressions={"/expression": ()},
     notes="""
-The port of the case that equals the value gets the same value as `output`; edges from the other ports are skipped.
-Values are equal as JSON: `1` and `1.0` are, `1` and `"1"` are not, and the order of members does not count. If
-several cases are equal, the first by name is chosen, whatever their order in the document. Without a case that fits
-and without `default` the node fails with `switch_no_match`.
+The output port of the matching case gets the same value as `output`; edges from the other cases are skipped. Values
+are compared as JSON: `1` equals `1.0` but not `"1"`, and the order of members does not matter. If several cases match,
+the node uses the first one by name; their order in the definition does not matter. If no case matches and there is no
+`default`, the node fails with `switch_no_match`.
 """,
     example_config={
         "expression": "ports.input.country",
@@ -205,14 +242,14 @@ and without `default` the node fails with `switch_no_match`.
     example_inputs={"input": {"type": "variable", "variableName": "order"}},
 )
 def _switch(call: NodeCall) -> NodeOutcome:
-    """Definitions are kept with their members sorted, so the order of cases can only be that of their names."""
     value = evaluate(call, call.config["expression"])
     cases = call.config["cases"]
-    wanted = encode_canonical(value)
-    port = next((each for each in sorted(cases) if encode_canonical(cases[each]) == wanted), None)
+    canonical = encode_canonical(value)
+    # Stored definitions have sorted members, so the only order that the cases have is that of their names.
+    port = next((each for each in sorted(cases) if encode_canonical(cases[each]) == canonical), None)
     port = call.config.get("default") if port is None else port
     if port is None:
-        message = "No case equals the value of the expression, and there is no default."
+        message = "No case matches the value of the expression, and config default is not set."
         return Failed("switch_no_match", message, retryable=False)
     output = _pass_through(call, value)
     return Completed({"value": value, "output": output, port: output})
@@ -220,25 +257,33 @@ def _switch(call: NodeCall) -> NodeOutcome:
 
 @instant_node(
     "core.loop",
-    "The head of a loop: goes round, or is done.",
+    "Begins each round of a loop, or ends the loop.",
     branching=True,
     inputs=_INPUT,
     outputs=schemas.fixed_ports(
-        iteration=schemas.typed("integer", "How often the body has run so far."),
-        body=schemas.any_value("The input `input`, or the iteration; given only if the loop goes round."),
-        done=schemas.any_value("The same; given only if the loop is done."),
+        iteration=schemas.typed("integer", "The number of rounds that the body has run so far."),
+        body=schemas.any_value(
+            "The input `input`, or `iteration` if there is no such input. Present only if another round begins."
+        ),
+        done=schemas.any_value("The same value as `body` would have. Present only if the loop ends."),
     ),
     config=schemas.closed_object(
         rules={"minProperties": 1},
-        times=schemas.integer(0, MAX_TIMES, "The body runs at most so often."),
-        **{"while": schemas.expression_string("The body runs as long as this is true. `iteration` counts from 0.")},
+        times=schemas.integer(0, MAX_TIMES, "The maximum number of rounds."),
+        **{
+            "while": schemas.expression_string(
+                "The loop continues while this expression is true. `iteration` counts from 0."
+            )
+        },
     ),
     expressions={"/while": ("iteration",)},
     notes="""
-An edge from `body` leads to the first node of the body, and an edge from the last one leads back here; an edge from
-`done` leads on. Nothing should be joined to `output`. With `times` and `while` the loop is done as soon as one of
-them says so. `while` is asked before each round, and a value that is neither true nor false fails the node with
-`condition_not_boolean`. Rounds also count against the `maxLoopbackIterations` of the definition.
+An edge from the output `body` leads to the first node of the body, and an edge from the last node of the body leads
+back to this node. An edge from `done` leads to the node after the loop. Do not connect an edge to `output`.
+
+At least one of `times` and `while` is required. With both, the loop ends as soon as one of them ends it. `while` is
+evaluated before each round; if its value is neither true nor false, the node fails with `condition_not_boolean`. The
+rounds also count towards `maxLoopbackIterations` of the definition.
 """,
     example_config={"times": 3, "while": "variables.state != 'ready'"},
 )
@@ -253,13 +298,13 @@ def _loop(call: NodeCall) -> NodeOutcome:
 
 
 def _not_boolean(member: str) -> Failed:
-    message = f"The value of the {member} is neither true nor false."
+    message = f"The value of config {member} is neither true nor false; write an expression with a Boolean value."
     return Failed("condition_not_boolean", message, {"pointer": f"/config/{member}"}, retryable=False)
 
 
-def _pass_through(call: NodeCall, instead: Any) -> Any:
-    """What a node that only looks gives to the way it chose: its input, or what it looked at."""
-    return call.inputs.get("input", instead)
+def _pass_through(call: NodeCall, fallback: Any) -> Any:
+    """The value for the chosen branch: the input `input`, or else the value that the choice was based on."""
+    return call.inputs.get("input", fallback)
 
 
 _PATTERN: Final = (
@@ -273,22 +318,23 @@ _MILLISECONDS: Final = schemas.integer(0, MAX_INSTANT_MS, "Milliseconds since 19
 
 @waiting_node(
     "core.wait",
-    "Waits until an instant, then completes.",
+    "Waits until a point in time, then completes.",
     inputs=schemas.port_schema(
         until={
             "anyOf": [{"type": "string"}, _MILLISECONDS],
-            "description": "The instant, as text or as milliseconds since 1970; wins over the config.",
+            "description": "The time, as ISO 8601 text or as milliseconds since 1970. Overrides the config.",
         }
     ),
-    outputs=schemas.fixed_ports(until=schemas.typed("string", "The instant in UTC.")),
+    outputs=schemas.fixed_ports(until=schemas.typed("string", "The time in UTC.")),
     config=schemas.closed_object(
-        until=schemas.typed("string", "The instant in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
+        until=schemas.typed("string", "The time in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
     ),
     notes="""
-An instant in the past completes at once. The instant is the first of the port `until`, the config `until` and the
-port `input`; without any of them the node fails with `node_input_missing`, and with `wait_until_invalid` if it is no
-instant, such as one without offset, before 1970 or on a day that the month does not have. It holds over a restart of
-the host. For a length of time there is `core.delay`.
+The time is the input `until`, else the config member `until`, else the input `input`; without any of them the node
+fails with `node_input_missing`. If the value is not a valid time, the node fails with `wait_until_invalid`: for example
+a time without an offset, before 1970, or on a day that the month does not have. If the time is in the past, the node
+completes at once. The wait continues across a restart of the host. To wait for a duration, use
+[core.delay](core.delay.md).
 """,
     example_config={"until": "2027-01-01T09:00:00+01:00"},
 )
@@ -298,7 +344,7 @@ async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
     if when is None:
         return Failed(
             "wait_until_invalid",
-            "The instant is neither a date and time with offset nor milliseconds since 1970.",
+            "The value of until is neither an ISO 8601 date and time with an offset nor milliseconds since 1970.",
             retryable=False,
         )
     await context.sleep_until(when)
@@ -306,7 +352,7 @@ async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
 
 
 def parse_instant(value: Any) -> int | None:
-    """The instant since the epoch, or None for what is none. Digits after the milliseconds are dropped."""
+    """Milliseconds since the epoch, or None if the value is not a valid time. Smaller units are cut off."""
     if isinstance(value, str) and _INSTANT_TEXT.search(value) is not None:
         try:
             when = (datetime.fromisoformat(value) - _EPOCH) // timedelta(milliseconds=1)
@@ -326,15 +372,15 @@ def _marker(
     inputs: dict[str, Any] | None = None,
     config: dict[str, Any] | None = None,
 ) -> NodeType:
-    """A node type that changes nothing and shows readers of a definition where they are."""
-    handed = "Gives each input back as the output of the same name, and `input` also as `output`."
+    """A node type that only passes its inputs on; it makes the structure of a definition visible."""
+    pass_through = "The node returns each input as an output of the same name, and `input` also as `output`."
     return instant_node(
         type_id,
         title,
-        inputs=schemas.port_schema(input=schemas.any_value("Handed on to whatever follows.")),
+        inputs=schemas.port_schema(input=schemas.any_value("The value for the nodes that follow.")),
         outputs=schemas.port_schema(output=schemas.any_value("The input `input`, if there is one.")),
         config=config or schemas.closed_object(),
-        notes=f"{handed}{text}",
+        notes=f"{pass_through}\n{text}",
         example_config={},
         example_inputs=inputs or {},
     )(_pass_inputs)
@@ -345,28 +391,28 @@ FLOW_NODES: Final[tuple[NodeType, ...]] = (
     *BASIC_NODES,
     _marker(
         "core.start",
-        "Marks where a workflow begins, and hands its inputs on.",
+        "Marks the beginning of a workflow and passes its inputs on.",
         """
-A workflow needs no start node: a run begins with every node that has no incoming edge.
+The node is optional: a run begins with all nodes that have no incoming edges.
 """,
         {"order": {"type": "variable", "variableName": "order"}},
-        schemas.typed("object", "Not read. It may describe what runs are started by."),
+        schemas.typed("object", "The node ignores its config, which can describe how runs are started."),
     ),
     _marker(
         "core.end",
-        "Marks where a workflow ends, and hands its inputs on.",
+        "Marks the end of a workflow and passes its inputs on.",
         """
-It does not stop anything: other branches go on, and the run ends when nothing is left to do. As a node without
-outgoing edges it shows up in the outputs of the run.
+The node does not stop the run: other branches continue, and the run completes when no node is left to run. Its outputs
+are part of the outputs of the run, like those of every node without outgoing edges.
 """,
         {"total": {"type": "connection", "nodeId": "sum", "outputKey": "output"}},
     ),
     _marker(
         "core.parallel",
-        "Marks where branches begin that run side by side, and hands its inputs on.",
+        "Marks the beginning of parallel branches and passes its inputs on.",
         """
-Every edge that leaves it begins a branch. Nodes that do not depend on each other run side by side with or without it.
-`core.merge` brings branches together.
+Each outgoing edge begins a branch. The node is optional: nodes that do not depend on each other run in parallel anyway.
+[core.merge](core.merge.md) combines the values of branches.
 """,
     ),
     _merge,

@@ -1,15 +1,15 @@
 """The node type core.flow.map: runs a node type or a workflow once for each item of a list.
 
-Theory of node types as bodies. A few workers draw indices from one iterator. The result of an item is handed over to be
-recorded at once. A worker processes items for a slice of time, then waits until all results that it handed over are
-durable. An item that waits takes longer than a slice, so after a crash at most `concurrency` of such items run twice;
-items that complete at once share a commit. The event loop is held for the slices of all workers together. Results are
-sorted by index at the end, so nothing depends on which worker was faster.
+Node types as bodies (`MapItems`): `concurrency` workers take indexes from one shared iterator. Each result is submitted
+for recording as soon as its item completes. A worker processes items for one time slice, then waits until all results
+that it submitted are durable. An item that waits takes longer than a slice, so after a crash at most `concurrency` such
+items run twice; items that complete at once share a commit. The slices of all workers together bound how long the map
+blocks the event loop. Results are ordered by index at the end, so they do not depend on which worker was faster.
 
-Theory of workflows as bodies. The map keeps nothing itself. Children are started in the order of the items, so their
-number says which item is next; how many are open says how many may be started. So a call costs as much as it starts,
-and only the last one looks at all of them. A child that ends badly fails the map, and the host cancels those that are
-open then.
+Workflows as bodies (`map_children`): the map has no state of its own. Child runs are started in the order of the items,
+so the number of children is the index of the next item, and the number of open children limits how many can be started.
+The cost of a call is therefore proportional to the number of children that it starts; only the last call reads all of
+them. A child that fails or is cancelled fails the map, and the host then cancels the open children.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ from weftwork.protocol.run.effects import is_outcome_interrupt
 MAX_ITEMS: Final = 100_000
 MAX_CONCURRENCY: Final = 64
 MAX_OPEN_CHILDREN: Final = 1_000
-"""Child runs that are open at a time; they need no memory while they wait for people."""
+"""The maximum of `concurrency` for child runs. They use no memory while they wait for people."""
 DEFAULT_CONCURRENCY: Final = 8
 SLICE_SECONDS: Final = 0.002
-"""Seconds for which all workers together may hold the event loop before they let others run."""
+"""Seconds for which all workers together may block the event loop before other tasks run."""
 RECORD_BATCH: Final = 128
-"""Items that all workers together hand over to be recorded at a time; each of them costs the loop something too."""
+"""Results that all workers together submit for recording before they wait, because each one also costs loop time."""
 MAX_START_BYTES: Final = 4 * 2**20
-"""What children that are started together may be given; the next ones are started when one of them has ended."""
+"""Total size of the inputs of children that one call starts. The next children start when one of these has ended."""
 YIELD_EVERY: Final = 16
-"""Children that are made up before others may use the event loop."""
+"""Number of children that are prepared before the map yields to the event loop."""
 MAP_ID: Final = "core.flow.map"
 
 EXCLUDED_BODIES: Final = [
@@ -75,27 +75,32 @@ EXCLUDED_BODIES: Final = [
     "core.dispatch",
     "core.conformance.mock-agent",
 ]
-"""Maps, types that would only fail as a body, and one that reads what the definition does not show to be read."""
+"""Types that cannot be a body: maps, types that would always fail there, and core.getVariable, because the definition
+would not show which variable it reads."""
 _BODY_CHANGES_RUN: Final = Failed(
-    "map_body_effect", "The body of a map must not change the run, and this one would.", retryable=False
+    "map_body_effect",
+    "The body of a map must not set variables or write channels, log lines or artifacts. Use a body with a workflowId.",
+    retryable=False,
 )
 _BODY_STARTS_RUNS: Final = Failed(
-    "map_body_effect", "The body of a map must not start runs, and this one would.", retryable=False
+    "map_body_effect", "The body of a map must not start child runs. Use a body with a workflowId.", retryable=False
 )
 _BODY_WAITS: Final = Failed(
-    "map_body_suspended", "The body of a map must not wait for an answer, and this one would.", retryable=False
+    "map_body_suspended",
+    "The body of a map must not request an interrupt. Use a body with a workflowId.",
+    retryable=False,
 )
 
 
 class ItemInputs:
-    """What the body is given for each item; without a table of inputs that is the item alone, under one name."""
+    """The inputs of the body for each item: `body.inputs`, or without them only the item, as `default_port`."""
 
-    def __init__(self, call: NodeCall, items: list[Any], alone: str) -> None:
+    def __init__(self, call: NodeCall, items: list[Any], default_port: str) -> None:
         self._items = items
-        self._default_port = alone
+        self._default_port = default_port
         self._port_values: dict[str, Any] | None = call.config["body"].get("inputs")
         self._evaluate = call.scope.evaluate
-        # Without the list itself: an expression over one item must not cost as much as all of them.
+        # Without the list: otherwise each expression would cost time proportional to all items.
         self._ports = {name: value for name, value in call.inputs.items() if value is not items}
 
     def for_item(self, index: int) -> dict[str, Any]:
@@ -119,10 +124,10 @@ class MapItems:
         self._inputs = ItemInputs(call, items, "input")
         self._body: dict[str, Any] = call.config["body"]
         self._results: dict[int, Any] = dict(context.recorded_items)
-        left = [index for index in range(len(items)) if index not in self._results]
-        self._pending: Iterator[int] = iter(left)
+        pending = [index for index in range(len(items)) if index not in self._results]
+        self._pending: Iterator[int] = iter(pending)
         self._stopped: dict[int, Failed | Suspended] = {}
-        self._workers = min(call.config.get("concurrency", DEFAULT_CONCURRENCY), len(left))
+        self._workers = min(call.config.get("concurrency", DEFAULT_CONCURRENCY), len(pending))
 
     async def run(self) -> NodeOutcome:
         try:
@@ -136,35 +141,35 @@ class MapItems:
             return self._stopped[min(failed or self._stopped)]
         count = len(self._items)
         if len(self._results) < count:
-            # A worker that is cancelled from below ends without an error.
-            raise RuntimeError("a map ended before its items")
+            # A worker whose awaited call raises CancelledError ends without an error of the task group.
+            raise RuntimeError("a map ended before all of its items")
         return Completed({"results": [self._results[index] for index in range(count)], "count": count})
 
     async def _worker(self, group: asyncio.TaskGroup) -> None:
         clock = asyncio.get_running_loop().time
-        most = RECORD_BATCH // self._workers
+        batch = RECORD_BATCH // self._workers
         while True:
-            ends = clock() + SLICE_SECONDS / self._workers
-            handed: list[asyncio.Task[None]] = []
+            slice_end = clock() + SLICE_SECONDS / self._workers
+            recording: list[asyncio.Task[None]] = []
             for index in self._pending:
                 output = await self._perform(index)
                 if isinstance(output, Failed | Suspended):
-                    # The others finish what they do: what touches the world is not cut off because its neighbour
-                    # failed, and the question is asked when nothing is under way any more.
+                    # Running items finish: an effect outside the run must not be cut off because another item
+                    # failed, and an interrupt is requested only when no item runs any more.
                     self._stopped[index] = output
                     break
                 if _is_cancelled():
                     return
-                handed.append(group.create_task(self._record(index, output)))
-                if clock() >= ends or len(handed) >= most or self._is_stopping:
+                recording.append(group.create_task(self._record(index, output)))
+                if clock() >= slice_end or len(recording) >= batch or self._is_stopping:
                     break
-            await asyncio.gather(*handed)
-            if not handed or self._is_stopping:
+            await asyncio.gather(*recording)
+            if not recording or self._is_stopping:
                 return
 
     @property
     def _is_stopping(self) -> bool:
-        """Whether no more items are to be begun."""
+        """Whether no further items are started."""
         return bool(self._stopped)
 
     async def _record(self, index: int, output: Any) -> None:
@@ -172,7 +177,7 @@ class MapItems:
         self._results[index] = output
 
     async def _perform(self, index: int) -> Any:
-        """The output of an item; or Failed or Suspended, after which no more are begun."""
+        """The output of an item; or Failed or Suspended, after which no further items are started."""
         body = self._body
         try:
             inputs = self._inputs.for_item(index)
@@ -184,12 +189,12 @@ class MapItems:
                 return _item_failed(index, _BODY_CHANGES_RUN) if effects else outputs.get("output", outputs)
             case Failed():
                 for effect in outcome.effects:
-                    # What an answer of a model came to is told, whatever becomes of the item.
+                    # Events about model output are recorded even though the item failed.
                     if isinstance(effect, EmitEvent):
                         self._context.emit_event(effect)
                 return _item_failed(index, outcome)
             case Suspended(interrupt, _):
-                # Nobody knows whether such an item happened, so a person is asked.
+                # The outcome of the item's effect is unknown after a crash, so the interrupt asks a person.
                 return outcome if is_outcome_interrupt(interrupt.data) else _item_failed(index, _BODY_WAITS)
             case AwaitsChildren():
                 return _item_failed(index, _BODY_STARTS_RUNS)
@@ -198,66 +203,66 @@ class MapItems:
 
 
 def _is_cancelled() -> bool:
-    """Whether the worker was told to stop, which an item may have swallowed."""
+    """Whether cancellation of this worker was requested, even if an item suppressed the CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> NodeOutcome:
-    """kin-13 (readings, Map): the items become child runs, a few at a time; results keep the items' order."""
+    """kin-13 (readings, Map): each item is a child run, with a limit of open ones; results keep the items' order."""
     children = call.children
     if call.failed_children:
         return _first_failed(children)
-    begun = len(children)
+    next_index = len(children)
     room: int = call.config.get("concurrency", DEFAULT_CONCURRENCY) - call.open_children
-    started: list[StartChild] = []
-    weight = 0
+    starts: list[StartChild] = []
+    input_bytes = 0
     inputs = ItemInputs(call, items, "item")
-    for index in range(begun, min(begun + room, len(items))):
+    for index in range(next_index, min(next_index + room, len(items))):
         child = await _new_child(call, context, inputs, index)
         if isinstance(child, Failed):
             return _item_failed(index, child)
-        started.append(StartChild(child))
-        weight += child.input_bytes
-        if weight > MAX_START_BYTES:
+        starts.append(StartChild(child))
+        input_bytes += child.input_bytes
+        if input_bytes > MAX_START_BYTES:
             break
-        if len(started) % YIELD_EVERY == 0:
+        if len(starts) % YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    if started or call.open_children:
-        return AwaitsChildren(tuple(started))
+    if starts or call.open_children:
+        return AwaitsChildren(tuple(starts))
     return _results(call.config["body"].get("output"), children)
 
 
 async def _new_child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index: int) -> NewChild | Failed:
     body: dict[str, Any] = call.config["body"]
-    wanted: str | None = body.get("output")
+    output: str | None = body.get("output")
     try:
-        given = inputs.for_item(index)
+        variables = inputs.for_item(index)
     except ExpressionFault as fault:
         return raised_failure(fault)
-    variables = () if wanted is None else (wanted,)
+    returned = () if output is None else (output,)
     return await context.prepare_child(
-        str(index), body["workflowId"], {}, given, variables=variables, outputs=wanted is None
+        str(index), body["workflowId"], {}, variables, variables=returned, outputs=output is None
     )
 
 
-def _results(wanted: str | None, children: Mapping[str, ChildState]) -> NodeOutcome:
+def _results(output: str | None, children: Mapping[str, ChildState]) -> NodeOutcome:
     results: list[Any] = []
     for index in range(len(children)):
         child = children[str(index)]
-        hidden = child.outputs is None if wanted is None else wanted in child.hidden
+        hidden = child.outputs is None if output is None else output in child.hidden
         if hidden:
-            return _item_failed(index, hidden_output_failure(child, [wanted or "outputs"]), child)
-        results.append(child.outputs if wanted is None else child.variables.get(wanted))
+            return _item_failed(index, hidden_output_failure(child, [output or "outputs"]), child)
+        results.append(child.outputs if output is None else child.variables.get(output))
     return Completed({"results": results, "count": len(results)})
 
 
 def _first_failed(children: Mapping[str, ChildState]) -> Failed:
-    """The first by index of those that ended badly so far."""
+    """The failure of the first child, by index, that has failed or was cancelled."""
     for index, child in enumerate(children.values()):
         if child.has_ended and child.status != "completed":
             return _item_failed(index, child_failure(child), child)
-    raise RuntimeError("a child of a map failed, and none has")
+    raise RuntimeError("a map has failed children, but no child has failed")
 
 
 def _item_failed(index: int, failed: Failed, child: ChildState | None = None) -> Failed:
@@ -272,25 +277,29 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     body: dict[str, Any] = config["body"]
     whole_run = "workflowId" in body
     if whole_run is ("typeId" in body):
-        what = "names a node type already; a body is one of the two" if whole_run else "must name typeId or workflowId"
+        what = "cannot be combined with typeId" if whole_run else "must have typeId or workflowId"
         return [Violation("/body/workflowId" if whole_run else "/body", "not" if whole_run else "required", what)]
     if body.get("typeId") == SUB_WORKFLOW:
-        return [Violation("/body/typeId", "not", "cannot be a body; name the workflow itself with body.workflowId")]
-    surplus, what = ("config", "belongs to a node type") if whole_run else ("output", "belongs to a workflow")
-    if surplus in body:
-        return [Violation(f"/body/{surplus}", "not", f"{what}, and this body is none")]
+        return [Violation("/body/typeId", "not", "cannot be a body; name the workflow in body.workflowId instead")]
+    if whole_run and "config" in body:
+        return [Violation("/body/config", "not", "is allowed only with typeId")]
+    if not whole_run and "output" in body:
+        return [Violation("/body/output", "not", "is allowed only with workflowId")]
     if not whole_run and config.get("concurrency", 1) > MAX_CONCURRENCY:
-        return [Violation("/concurrency", "maximum", f"must be at most {MAX_CONCURRENCY} for a body with a typeId")]
+        return [Violation("/concurrency", "maximum", f"must be at most {MAX_CONCURRENCY} for a body with typeId")]
     return []
 
 
 def _port_value() -> Schema:
-    """As in a definition, where `type` chooses the form; the two forms that make sense for one item."""
+    """The schema of a port value in a definition, reduced to the types `static` and `expression`."""
     chosen: dict[str, Schema] = {"type": {}}
     return {
         "type": "object",
+        "description": "The value of one input port or variable.",
         "required": ["type"],
-        "properties": {"type": {"enum": ["static", "expression"], "description": "Which of the two it is."}},
+        "properties": {
+            "type": {"enum": ["static", "expression"], "description": "Whether the value is fixed or an expression."}
+        },
         "allOf": [
             {
                 "if": {"required": ["type"], "properties": {"type": {"const": "static"}}},
@@ -303,7 +312,9 @@ def _port_value() -> Schema:
                 "then": schemas.closed_object(
                     "expression",
                     **chosen,
-                    expression=schemas.expression_string("Evaluated for each item, which it knows as `item`."),
+                    expression=schemas.expression_string(
+                        "An expression that is evaluated for each item. It can use `item` and `index`."
+                    ),
                 ),
             },
         ],
@@ -315,16 +326,16 @@ def _port_value() -> Schema:
     "Runs a node type or a workflow once for each item of a list.",
     bodies=("/body",),
     inputs=schemas.port_schema(
-        items=schemas.typed("array", "The items; wins over the config.", maxItems=MAX_ITEMS),
-        input=schemas.any_value("The items, if neither the port `items` nor the config has them."),
+        items=schemas.typed("array", "The items. Overrides the config.", maxItems=MAX_ITEMS),
+        input=schemas.any_value("The items, if neither the input `items` nor the config has them."),
     ),
     outputs=schemas.fixed_ports(
-        results=schemas.typed("array", "What each item gave, in the order of the items."),
-        count=schemas.typed("integer", "How many items there were."),
+        results=schemas.typed("array", "The results, in the order of the items."),
+        count=schemas.typed("integer", "The number of items."),
     ),
     config=schemas.closed_object(
         "body",
-        items=schemas.typed("array", "The items, if no port brings them.", maxItems=MAX_ITEMS),
+        items=schemas.typed("array", "The items, if no input has them.", maxItems=MAX_ITEMS),
         body={
             **schemas.closed_object(
                 typeId={
@@ -332,56 +343,57 @@ def _port_value() -> Schema:
                     "pattern": "^[a-z][a-zA-Z0-9._-]*$",
                     "maxLength": 256,
                     "not": {"enum": [each for each in EXCLUDED_BODIES if each != SUB_WORKFLOW]},
-                    "description": "The node type to run. A body has this or `workflowId`, which "
-                    f"takes the place of `{SUB_WORKFLOW}`.",
+                    "description": "The node type to run for each item. A body has either `typeId` or `workflowId`; "
+                    f"use `workflowId` instead of the type `{SUB_WORKFLOW}`.",
                 },
-                config=schemas.typed("object", "Its config, the same for every item."),
+                config=schemas.typed("object", "The config of that node type, the same for every item."),
                 inputs=schemas.keyed_object(
                     _port_value(),
-                    "Input port or variable of the child -> value; without it, the port `input` or the "
-                    "variable `item` gets the item.",
+                    "The values of the input ports of the node type, or of the variables of the child run. By default "
+                    "the port `input` or the variable `item` gets the item.",
                     least=0,
                 ),
-                workflowId=schemas.path_id_string("The workflow to run, in a child run for each item."),
+                workflowId=schemas.path_id_string("The workflow to run. Each item is a child run."),
                 output=schemas.name_string(
-                    "The variable of the child that is the result; without it, that is its outputs."
+                    "The variable of the child run that is the result. The default is all outputs of the child run."
                 ),
             ),
-            "description": "What is done with each item.",
+            "description": "The node type or workflow that runs for each item.",
         },
         concurrency=schemas.integer(
             1,
             MAX_OPEN_CHILDREN,
-            f"So many items at a time; {MAX_CONCURRENCY} at most with a `typeId`.",
+            f"The maximum number of items processed concurrently. With `typeId`, at most {MAX_CONCURRENCY}.",
             default=DEFAULT_CONCURRENCY,
         ),
     ),
     expressions={"/body/inputs/*/expression": ("item", "index")},
     check_config=_check,
     notes="""
-The items are the first of the port `items`, the config `items` and the port `input`; without any of them the node
-fails with `node_input_missing`, and with `node_config_invalid` if they are no list. An item gives the output `output`
-of the body, or all of its outputs by port if it has none of that name.
+The items are the input `items`, else the config member `items`, else the input `input`. Without any of them the node
+fails with `node_input_missing`; if the value is not a list, it fails with `node_config_invalid`. In expressions of the
+body, `item` is the item, `index` is its position, counted from 0, and `ports` contains the inputs of the map without
+the list.
 
-Each item is recorded when it is done. After a restart, items that were recorded are not run again. Items do not count
-as node executions.
+With `typeId`, the result of an item is the output `output` of the body, or an object with all outputs if the body has
+no output of that name. The host records each result when its item completes, and does not run recorded items again
+after a restart. Items do not count as node executions.
 
-After an item that fails no more are begun; those that are under way end. Then the node fails with `map_item_failed`,
-whose details hold the `index` of the item and the `code` it failed with. A body must not change the run
-(`map_body_effect`) or wait for an answer (`map_body_suspended`); these are such codes too. Types that always do, and
-maps, are refused with the definition. So is `core.getVariable`: an expression of the body's inputs can name the
-variable.
+If an item fails, the node starts no further items, waits for the running ones, and fails with `map_item_failed`. The
+details contain the `index` of the item and its error `code`. A body that changes the run fails with `map_body_effect`,
+and a body that requests an interrupt with `map_body_suspended`. The host refuses a definition whose body is a map or a
+type that always does one of these. It also refuses `core.getVariable` as a body: read the variable in an expression of
+`body.inputs` instead.
 
-With `workflowId` each item is a child run, as one of [core.subWorkflow](core.subWorkflow.md): `concurrency` of them are
-open at a time, started in the order of the items, and nothing of the map is in memory while they work. The result of an
-item is the variable `output` of its child, which is null if the child has no such variable, or the outputs of the child
-by node id. After a child that fails or is cancelled, and after an item for which no child can be started, the map fails
-at once with `map_item_failed`, and the children that are open are cancelled; its details hold the `index`, the `code`
-and, if there is one, the `childRunId`. The map also fails so, with `child_output_hidden`, if a child keeps its result
-hidden. Children are cancelled with the run. An attempt that is made after a failure starts with the first item again.
+With `workflowId`, each item is a child run, as with [core.subWorkflow](core.subWorkflow.md). The map starts the child
+runs in the order of the items, keeps up to `concurrency` of them open, and uses no memory while they run. The result of
+an item is the variable `output` of its child run, null if the child run has no such variable. Without `output`, it is
+an object with the outputs of the child run by node id.
 
-In expressions of the body, `item` is the item, `index` its place from 0 on, and `ports` holds the ports of the map
-without the list.
+If a child run fails or is cancelled, or cannot be started, the map fails at once with `map_item_failed` and cancels the
+open child runs. The details contain the `index`, the `code` and, if there is a child run, its `childRunId`. If the
+result of a child run is sensitive, the map fails in the same way, with the code `child_output_hidden`. Cancelling the
+run cancels the child runs. A retry of the map starts again with the first item.
 """,
     example_config={
         "body": {
@@ -399,7 +411,7 @@ without the list.
 async def map_node(call: NodeCall, context: NodeContext) -> NodeOutcome:
     items = input_value(call, "items")
     if not is_array(items) or len(items) > MAX_ITEMS:
-        message = f"What is to be mapped is not a list of at most {MAX_ITEMS} items."
+        message = f"The items are not a list, or the list has more than {MAX_ITEMS:,} items."
         return Failed("node_config_invalid", message, retryable=False)
     if "workflowId" in call.config["body"]:
         return await map_children(call, context, items)

@@ -1,6 +1,6 @@
 """The node type core.http.request: sends one request with the guarded client.
 
-The body of the answer becomes a value: JSON, text, or base64.
+The body of the response becomes a JSON value, a text, or base64 text.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 MAX_TIMEOUT_MS: Final = 600_000
 
 THREAD_DECODE_BYTES: Final = 65_536
-"""Bytes of JSON that are decoded beside the event loop."""
+"""Larger JSON bodies are decoded in a thread, so that they do not block the event loop."""
 STEP_NAME: Final = "request"
 _JSON_CONTENT_TYPE: Final = "application/json"
 _TRANSIENT_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may well succeed."""
+"""Statuses after which the same request may succeed."""
 _JSON_TYPE: Final = re.compile(r"(application|text)/([\w.+-]+\+)?json")
 _TEXT_TYPE: Final = re.compile(
     r"text/.*|application/([\w.+-]+\+)?(json|xml|javascript|x-www-form-urlencoded|yaml|graphql)"
@@ -38,18 +38,18 @@ _CHARSETS: Final = {"": "utf-8", "utf-8": "utf-8", "utf8": "utf-8", "us-ascii": 
 
 
 def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
-    """The node types that send requests by this client; without one they are declared, and fail."""
+    """The node types that send requests with this client. Without a client they are declared, but fail."""
 
     async def request(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if outbound is None:
-            return Failed("fetch_failed", "This host sends no requests.", retryable=False)
+            return Failed("fetch_failed", "This host has no HTTP client, so it cannot send requests.", retryable=False)
         return await _RequestStep(outbound, _build_request(call, context), call, context).outcome()
 
     return (WaitingNode(HTTP_REQUEST, request),)
 
 
 class _RequestStep:
-    """One node that sends one request."""
+    """Sends the request of one node call, as a recorded step unless the method is safe."""
 
     def __init__(self, outbound: Outbound, request: OutboundRequest, call: NodeCall, context: NodeContext) -> None:
         self._outbound = outbound
@@ -63,15 +63,16 @@ class _RequestStep:
 
     async def outcome(self) -> NodeOutcome:
         try:
-            found = await self._step()
+            response = await self._step()
         except StepFailed as failed:
             return failed.failure
         except NotDone:
-            # Why the step was not done is known only where it just ran.
+            # The reason is known only if the step ran in this call, not if its record was read.
             return self._transient_failure or Failed("fetch_failed", "The request could not be sent.")
-        if not is_object(found):
-            return Completed({} if found is None else {"body": found})
-        return self._status_failure(found) or Completed(found)
+        if not is_object(response):
+            # A person supplied the result of the step, and may have entered only the body.
+            return Completed({} if response is None else {"body": response})
+        return self._status_failure(response) or Completed(response)
 
     async def _step(self) -> Any:
         if self._request.method in SAFE_METHODS:
@@ -80,7 +81,7 @@ class _RequestStep:
         return await self._context.step(STEP_NAME, self._effect, run)
 
     async def _send(self) -> dict[str, Any]:
-        """The outputs. Raises StepFailed where sending again cannot help or must not happen, else NotDone."""
+        """The outputs. Raises NotDone if the request may be sent again, else StepFailed."""
         try:
             response = await self._outbound.fetch(self._request)
         except FetchRefused as refused:
@@ -90,11 +91,11 @@ class _RequestStep:
             repeatable = not failed.sent or self._effect == "idempotent"
             failure = Failed("fetch_failed", str(failed), {"sent": failed.sent}, retryable=repeatable)
             raise self._error_for(failure) from None
-        found = await _outputs(response)
-        failure = self._status_failure(found)
+        outputs = await _outputs(response)
+        failure = self._status_failure(outputs)
         if failure is not None and failure.retryable:
             raise self._error_for(failure)
-        return found
+        return outputs
 
     def _error_for(self, failure: Failed) -> StepFailed | NotDone:
         if not failure.retryable:
@@ -102,28 +103,28 @@ class _RequestStep:
         self._transient_failure = failure
         return NotDone()
 
-    def _status_failure(self, found: dict[str, Any]) -> Failed | None:
-        status = found.get("status", 0)
+    def _status_failure(self, outputs: dict[str, Any]) -> Failed | None:
+        status = outputs.get("status", 0)
         if not isinstance(status, int) or status < 400 or not self._fail_on_status:
-            # A person who was asked what became of the request need not know what an answer looks like.
+            # The status can be absent or of any type if a person supplied the result of the step.
             return None
-        again = self._effect == "idempotent" and status in _TRANSIENT_STATUSES
-        return Failed("http_status", f"The answer has the status {status}.", {"status": status}, retryable=again)
+        retryable = self._effect == "idempotent" and status in _TRANSIENT_STATUSES
+        return Failed("http_status", f"The response has the status {status}.", {"status": status}, retryable=retryable)
 
 
 def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest:
-    """The request that the node is to send. Raises StepFailed, ExpressionFault."""
+    """Raises StepFailed, ExpressionFault."""
     config = call.config
     method: str = config.get("method", "GET")
     url = call.inputs["url"] if "url" in call.inputs else config.get("url") and render(call, config["url"])
     if not url:
-        message = "The node needs a URL, as input url or config url."
+        message = "The node has no URL: set the input url or the config url."
         raise StepFailed(Failed("node_input_missing", message, retryable=False))
     headers = {name.lower(): (name, render(call, text)) for name, text in config.get("headers", {}).items()}
     headers |= {name.lower(): (name, text) for name, text in call.inputs.get("headers", {}).items()}
-    content, kind = _build_content(call)
-    if kind:
-        headers.setdefault("content-type", ("Content-Type", kind))
+    content, content_type = _build_content(call)
+    if content_type:
+        headers.setdefault("content-type", ("Content-Type", content_type))
     if method not in SAFE_METHODS:
         headers.setdefault("idempotency-key", ("Idempotency-Key", context.effect_key(STEP_NAME)))
     return OutboundRequest(
@@ -138,7 +139,7 @@ def _build_request(call: NodeCall, context: NodeContext) -> OutboundRequest:
 
 
 def _build_content(call: NodeCall) -> tuple[bytes, str]:
-    """What is sent, and what it is; both empty if nothing is. Raises ExpressionFault."""
+    """The request body and its content type; both are empty without a body. Raises ExpressionFault."""
     if "body" in call.inputs and not isinstance(call.inputs["body"], str):
         return msgspec.json.encode(call.inputs["body"]), _JSON_CONTENT_TYPE
     if "body" in call.inputs or "body" in call.config:
@@ -153,12 +154,12 @@ async def _outputs(response: OutboundResponse) -> dict[str, Any]:
         key = name.lower()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     body, binary = await read_body(response.content, headers.get("content-type", ""))
-    found = {"status": response.status, "ok": 200 <= response.status < 300, "url": response.url}
-    return {**found, "headers": headers, "body": body, "binary": binary}
+    status = {"status": response.status, "ok": 200 <= response.status < 300, "url": response.url}
+    return {**status, "headers": headers, "body": body, "binary": binary}
 
 
 async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
-    """The body, and whether it is in base64. What does not keep to its type is taken for the next best thing."""
+    """The body as a value, and whether it is base64. Invalid JSON is returned as text, undecodable text as base64."""
     kind, _, parameters = content_type.lower().partition(";")
     kind = kind.strip()
     if _JSON_TYPE.fullmatch(kind) and content:
@@ -173,8 +174,8 @@ async def read_body(content: bytes, content_type: str) -> tuple[Any, bool]:
 
 
 def _decode_text(content: bytes, parameters: str) -> str | None:
-    found = re.search(r"charset=\"?([\w.:-]+)", parameters)
-    charset = _CHARSETS.get(found[1] if found else "")
+    parameter = re.search(r"charset=\"?([\w.:-]+)", parameters)
+    charset = _CHARSETS.get(parameter[1] if parameter else "")
     if charset is None:
         return None
     try:
@@ -186,58 +187,79 @@ def _decode_text(content: bytes, parameters: str) -> str | None:
 
 HTTP_REQUEST: Final = NodeDeclaration(
     "core.http.request",
-    "Sends an HTTP request and gives the answer.",
+    "Sends an HTTP request and returns the response.",
     effect="idempotent",
     instant=False,
     resumes_after_crash=False,
     external_content=True,
     inputs=schemas.port_schema(
-        url=schemas.typed("string", "Where to; wins over the config."),
+        url=schemas.typed("string", "The URL. Overrides the config."),
         headers=schemas.typed(
             "object",
-            "Headers by name, beside those of the config; they win over them.",
-            additionalProperties={"type": "string"},
+            "Request headers, added to those of the config. They override headers of the same name.",
+            additionalProperties=schemas.typed("string", "The value of the header."),
         ),
-        body=schemas.any_value("What to send; wins over the config. A text is sent as it is, anything else as JSON."),
+        body=schemas.any_value(
+            "The request body. Overrides the config. A text is sent unchanged, any other value as JSON."
+        ),
     ),
     outputs=schemas.fixed_ports(
-        status=schemas.typed("integer", "The status of the answer."),
-        ok=schemas.typed("boolean", "Whether the status is 200 to 299."),
-        url=schemas.typed("string", "Where the answer came from, after redirects."),
-        headers=schemas.typed("object", "Headers of the answer, with names in lower case."),
-        body=schemas.any_value("JSON as a value, other text as text, anything else in base64."),
-        binary=schemas.typed("boolean", "Whether the body is in base64."),
+        status=schemas.typed("integer", "The HTTP status."),
+        ok=schemas.typed("boolean", "Whether the status is between 200 and 299."),
+        url=schemas.typed("string", "The URL of the response, after redirects."),
+        headers=schemas.typed("object", "The response headers, with lowercase names."),
+        body=schemas.any_value("The response body: JSON as a value, other text as text, anything else as base64."),
+        binary=schemas.typed("boolean", "Whether `body` is base64."),
     ),
     config=schemas.closed_object(
         rules={"dependentSchemas": {"body": {"properties": {"json": False}}}},
-        method=schemas.one_of(METHODS, "The method.", default="GET"),
-        url=schemas.template_string("Where to, if no port says."),
-        headers=schemas.keyed_object(schemas.template_string("The value of the header.", 0), "Header -> value."),
-        body=schemas.template_string("A text to send, if no port brings a body.", 0),
-        json=schemas.any_value("A value to send as JSON, if no port brings a body."),
-        timeoutMs=schemas.integer(1, MAX_TIMEOUT_MS, "Time for the whole exchange, if less than the host's."),
-        followRedirects=schemas.typed("boolean", "Whether to follow redirects.", default=True),
+        method=schemas.one_of(METHODS, "The HTTP method.", default="GET"),
+        url=schemas.template_string("The URL, if no input has one."),
+        headers=schemas.keyed_object(
+            schemas.template_string("The value of the header.", 0), "Request headers: a name and its value."
+        ),
+        body=schemas.template_string(
+            "The request body as text, if no input has a body. Cannot be combined with `json`.", 0
+        ),
+        json=schemas.any_value("The request body as a value that is sent as JSON, if no input has a body."),
+        timeoutMs=schemas.integer(
+            1,
+            MAX_TIMEOUT_MS,
+            "The timeout for the whole request in milliseconds. The limit of the host applies if it is shorter.",
+        ),
+        followRedirects=schemas.typed("boolean", "Whether the node follows redirects.", default=True),
         failOnStatus=schemas.typed("boolean", "Whether a status of 400 or more fails the node.", default=True),
         effect=schemas.one_of(
             ("once", "idempotent"),
-            "For POST and PATCH: `idempotent` if the other side honours Idempotency-Key.",
+            "For POST and PATCH: set `idempotent` if the server supports the header `Idempotency-Key`.",
             default="once",
         ),
     ),
     templates={"/url": (), "/headers/*": (), "/body": ()},
     notes="""
-The request goes out by the [guarded client](../../operate/security.md#requests-to-others): to public addresses, by
-https, within the host's caps. What the guard refuses fails the node with `ssrf_blocked`; what it could not send or
-read, with `fetch_failed`; a status of 400 or more, with `http_status` and `details.status`, unless `failOnStatus` is
-false. No error repeats anything of the answer. An answer is at most 4 MiB, and
-[content from outside](../../concepts.md#trust).
+The node uses the [guarded client](../../operate/security.md#requests-to-others), which sends requests only to public
+addresses, over https and within the limits of the host. The response can have up to 4 MiB, and is
+[untrusted](../../concepts.md#trust).
 
-GET, HEAD and OPTIONS are sent again in another attempt. All other methods are sent as a step, with an
-`Idempotency-Key` that is the same in every attempt, unless the config names one. PUT and DELETE, and POST and PATCH
-with the effect `idempotent`, are sent again with it after a crash, a failure or one of the statuses 408, 425, 429,
-500, 502, 503 and 504. POST and PATCH otherwise are sent once: if the host dies before the answer is recorded, the run
-asks a person what became of the request. If the answer does not come, the node fails and is not tried again, unless
-nothing of the request was sent.
+| problem | the node fails with |
+|---|---|
+| The guarded client refuses the request. | `ssrf_blocked` |
+| The request cannot be sent, or the response cannot be read. | `fetch_failed` |
+| The status is 400 or more, and `failOnStatus` is true. | `http_status`; the details contain the `status` |
+
+Error messages contain no part of the response.
+
+What happens if a request fails or the host crashes depends on the method:
+
+- GET, HEAD and OPTIONS are sent again in the next attempt.
+- PUT and DELETE, and POST and PATCH with the effect `idempotent`, are sent again after a crash, after a failure, and
+  after the statuses 408, 425, 429, 500, 502, 503 and 504.
+- POST and PATCH with the effect `once` are sent once. If the host crashes before it has recorded the response, the run
+  requests an interrupt that asks a person for the result. If the request fails, the node fails and is not retried,
+  unless no part of the request was sent.
+
+All methods except GET, HEAD and OPTIONS are sent with an `Idempotency-Key` header that is the same in every attempt,
+unless the headers contain one.
 """,
     example_config={
         "method": "POST",

@@ -1,4 +1,4 @@
-"""The node type core.conversationGate: a conversation of several turns with a person."""
+"""The node type core.conversationGate: a conversation with a person, in several turns."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from weftwork.protocol.workflow.channels import MAX_CHANNEL_NAME
 
 DEFAULT_CHANNEL: Final = "conversation"
 DEFAULT_TITLE: Final = "Conversation"
-"""There is always one: by its id alone, the schema could not tell the beginning of a conversation from its end."""
+"""Always set: the schema distinguishes the start of a conversation from its end by the title."""
 DEFAULT_PROMPT: Final = "Please answer."
 MOCK_ANSWER: Final = "Answered by the host."
 MAX_TURNS: Final = 100
@@ -49,51 +49,58 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
     violations = check_interrupt_config(config, "conversation.exchange", data)
     if len(config.get("prompts", ())) > _turn_count(config):
-        violations.append(Violation("/prompts", "maxItems", "holds more prompts than there are turns"))
-    if not violations and config.get("mockAutoResume") and "outcomeSchema" in config:
-        wrong = check_value(config["outcomeSchema"], MOCK_ANSWER, "")
-        if wrong:
-            what = "answers with a text, which outcomeSchema does not take"
-            violations.append(Violation("/mockAutoResume", "not", what))
+        violations.append(Violation("/prompts", "maxItems", "has more prompts than turnCount"))
+    if violations or not config.get("mockAutoResume") or "outcomeSchema" not in config:
+        return violations
+    if check_value(config["outcomeSchema"], MOCK_ANSWER, ""):
+        violations.append(
+            Violation("/mockAutoResume", "not", "answers with a text, which outcomeSchema does not allow")
+        )
     return violations
 
 
 @waiting_node(
     "core.conversationGate",
-    "Talks with a person, turn by turn.",
+    "Holds a conversation with a person, in one or more turns.",
     writes_channel="channel",
     inputs=schemas.port_schema(),
     outputs=schemas.fixed_ports(
         conversationId=schemas.typed("string", "The id of the conversation."),
-        turns=schemas.typed("array", "Each turn, as {turnIndex, prompt, answer}."),
+        turns=schemas.typed("array", "The turns, each as `{turnIndex, prompt, answer}`."),
         outcome=schemas.any_value("The last answer."),
     ),
     config=schemas.closed_object(
         lifecycle=schemas.one_of(
             ("open-exchange-close",),
-            "The conversation is opened, goes on turn by turn, and is closed.",
+            "The lifecycle: the conversation is opened, has its turns, and is closed.",
             default="open-exchange-close",
         ),
-        turnCount=schemas.integer(1, MAX_TURNS, "How many turns; as many as there are `prompts`, or one."),
-        prompt=schemas.template_string("What a turn begins with, as a template.", default=DEFAULT_PROMPT),
+        turnCount=schemas.integer(
+            1, MAX_TURNS, "The maximum number of turns. The default is the number of `prompts`, or 1."
+        ),
+        prompt=schemas.template_string("The prompt of each turn; a template.", default=DEFAULT_PROMPT),
         prompts=schemas.typed(
             "array",
-            "What the first turns begin with, one by one, instead of `prompt`.",
+            "The prompts of the first turns, in order. Later turns use `prompt`.",
             minItems=1,
             maxItems=MAX_TURNS,
-            items=schemas.template_string("What this turn begins with."),
+            items=schemas.template_string("The prompt of the turn; a template."),
         ),
-        title=schemas.template_string("What the conversation is called, as a template.", default=DEFAULT_TITLE),
-        initialPrompt=schemas.template_string("What the conversation opens with, as a template."),
-        outcomeSchema=schemas.typed("object", "A JSON Schema that every answer must fit."),
-        endWhen=schemas.expression_string("Asked after each answer; if it is true there are no more turns."),
+        title=schemas.template_string("The title of the conversation; a template.", default=DEFAULT_TITLE),
+        initialPrompt=schemas.template_string("A text that opens the conversation; a template."),
+        outcomeSchema=schemas.typed("object", "A JSON Schema that every answer must match."),
+        endWhen=schemas.expression_string(
+            "An expression that is evaluated after each answer. If it is true, the conversation ends."
+        ),
         channel=schemas.name_string(
-            "The channel that gets what was said, if it has the reducer `message`.",
+            "The channel that the prompts and answers are written to. It must have the reducer `message`.",
             MAX_CHANNEL_NAME,
             default=DEFAULT_CHANNEL,
         ),
         mockAutoResume=schemas.typed(
-            "boolean", "Answers itself with a fixed text, for tests and demonstrations.", default=False
+            "boolean",
+            "Whether the host answers each turn with a fixed text. For tests and demonstrations.",
+            default=False,
         ),
         **TIMEOUT_CONFIG,
     ),
@@ -106,14 +113,17 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     },
     check_config=_check,
     notes=f"""
-Each turn asks and waits for its answer, whatever that is, or what `outcomeSchema` says. In prompts and in `endWhen`,
-`answer` is the last answer (null before the first one) and `turn` the number of the turn, from 1 on. `timeoutMs` is for
-each turn: when it is up the conversation is closed and the node fails with `interrupt_timeout`.
+Each turn requests an interrupt and waits for its answer. The answer can be any value, or must match `outcomeSchema`. In
+the prompts and in `endWhen`, `answer` is the last answer (null before the first one) and `turn` is the number of the
+turn, counted from 1. `timeoutMs` applies to each turn: after a timeout the conversation is closed, and the node fails
+with `interrupt_timeout`.
 
-When it is over, what was said goes to the channel `{DEFAULT_CHANNEL}`, or the one that `channel` names: prompts with
-the role `system`, answers with the role `user`. A channel that `channel` names has to be declared with the reducer
-`message`, or the node fails with `node_config_invalid`. Each round of a loop is a conversation of its own. A host with
-`--no-conversation` does not have this type.
+When the conversation is over, the node writes the prompts with the role `system` and the answers with the role `user`
+to the channel `channel`. If the config names a channel that is not declared with the reducer `message`, the node fails
+with `node_config_invalid`. If the config names no channel, the node writes to `{DEFAULT_CHANNEL}` only if that is
+declared with the reducer `message`.
+
+Each round of a loop is a new conversation. A host with `--no-conversation` does not have this type.
 """,
     example_config={
         "title": "Trip to {{variables.city}}",
@@ -124,12 +134,12 @@ the role `system`, answers with the role `user`. A channel that `channel` names 
 async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     config = call.config
     if "channel" in config and call.scope.reducer(config["channel"]) != "message":
-        message = "The channel of the conversation is not declared with the reducer message."
+        message = "The channel in config channel is not declared with the reducer message."
         return Failed("node_config_invalid", message, retryable=False)
     opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
     if "initialPrompt" in config:
         opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
-    # Nobody else's in this tenant, and another one in each round of a loop.
+    # Unique in the tenant, and different in each round of a loop.
     conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
     key, known = default_interrupt_key(call), {"conversationId": conversation_id}
     await context.ask(Interrupt("conversation.start", f"{key}:start", {**known, **opening}))
@@ -143,13 +153,13 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     await context.ask(Interrupt("conversation.close", f"{key}:close", {**known, "reason": reason}))
     if failure is not None:
         return failure
-    shown = [{"turnIndex": each.index, "prompt": each.prompt, "answer": each.answer} for each in turns]
-    outputs = {**known, "turns": shown, "outcome": turns[-1].answer}
+    listed = [{"turnIndex": each.index, "prompt": each.prompt, "answer": each.answer} for each in turns]
+    outputs = {**known, "turns": listed, "outcome": turns[-1].answer}
     return Completed(outputs, tuple(_channel_messages(call, opening, turns)))
 
 
 async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
-    """Goes from turn to turn, and says why there is no more. Raises ExpressionFault."""
+    """Run the turns, append them to `turns`, and return why the conversation ended. Raises ExpressionFault."""
     config = call.config
     for index in range(1, _turn_count(config) + 1):
         answer = turns[-1].answer if turns else None
@@ -170,14 +180,16 @@ async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, 
     data: dict[str, Any] = {"conversationId": conversation_id, "prompt": prompt, "turnIndex": index}
     if "outcomeSchema" in config:
         data["outcomeSchema"] = config["outcomeSchema"]
-    question = Interrupt(
+    interrupt = Interrupt(
         "conversation.exchange",
         f"{default_interrupt_key(call)}:{index}",
         data,
         timeout_ms=timeout_ms(config),
         remind_after_ms=tuple(config.get("remindAfterMs", ())),
     )
-    return await (context.ask(question, instead=MOCK_ANSWER) if config.get("mockAutoResume") else context.ask(question))
+    if config.get("mockAutoResume"):
+        return await context.ask(interrupt, instead=MOCK_ANSWER)
+    return await context.ask(interrupt)
 
 
 def _render_truncated(call: NodeCall, text: str) -> str:
@@ -192,22 +204,22 @@ def _turn_prompt(call: NodeCall, index: int, answer: Any) -> str:
 
 
 def _channel_messages(call: NodeCall, opening: dict[str, str], turns: list[_Turn]) -> list[WriteChannel]:
-    """What was said, for the channel. Ids hold neither run nor time, so that equal runs write equal messages."""
+    """The channel writes. Message ids contain no run id and no time, so equal runs write equal messages."""
     channel = call.config.get("channel", DEFAULT_CHANNEL)
     if call.scope.reducer(channel) != "message":
         return []
     base = f"{call.node_id}.{call.visit}"
-    said: list[tuple[str, str, str, Any, int]] = []
+    messages: list[tuple[str, str, str, Any, int]] = []
     if "initialPrompt" in opening:
-        said.append((f"{base}.0", call.node_id, "system", opening["initialPrompt"], 0))
+        messages.append((f"{base}.0", call.node_id, "system", opening["initialPrompt"], 0))
     for each in turns:
-        said.append((f"{base}.{each.index}.prompt", call.node_id, "system", each.prompt, each.index))
-        said.append((f"{base}.{each.index}", each.by, "user", each.answer, each.index))
+        messages.append((f"{base}.{each.index}.prompt", call.node_id, "system", each.prompt, each.index))
+        messages.append((f"{base}.{each.index}", each.by, "user", each.answer, each.index))
     return [
         WriteChannel(
             channel,
             {"messageId": message_id, "from": speaker, "role": role, "content": content, "turnIndex": index},
             "message",
         )
-        for message_id, speaker, role, content, index in said
+        for message_id, speaker, role, content, index in messages
     ]

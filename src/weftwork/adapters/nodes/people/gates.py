@@ -1,4 +1,4 @@
-"""Node types that ask one question and wait: core.approvalGate, core.clarificationGate, core.interrupt."""
+"""Node types that request one interrupt: core.approvalGate, core.clarificationGate, core.interrupt."""
 
 from typing import Any, Final
 
@@ -25,45 +25,51 @@ MAX_DESCRIPTION: Final = 8_192
 MAX_APPROVERS: Final = 100
 MAX_TEXT: Final = 8_192
 SINGLE_INTERRUPT_KINDS: Final = ("approval", "clarification", "custom", "external-event", "low-confidence")
-"""The kinds of single questions; those of conversations belong together, and to core.conversationGate."""
+"""The kinds that need only one interrupt. The kinds of conversations are used only by core.conversationGate."""
 EXTERNAL_EVENT: Final = "external-event"
 
 VOTING_CONFIG: Final[dict[str, Schema]] = {
-    "requiredApprovals": schemas.integer(1, MAX_APPROVERS, "How many have to accept.", default=1),
+    "requiredApprovals": schemas.integer(1, MAX_APPROVERS, "The number of people who must accept.", default=1),
     "approversList": schemas.typed(
         "array",
-        "Who may decide; if it is empty or absent, whoever may answer at all.",
+        "The people who can decide. If it is empty or absent, everyone who can answer interrupts can decide.",
         items={"type": "string", "minLength": 1, "maxLength": MAX_NAME},
         uniqueItems=True,
         maxItems=MAX_APPROVERS,
     ),
     "rejectionPolicy": schemas.one_of(
         ("single-veto", "majority"),
-        "Whether one rejection ends it, or more than half of `requiredApprovals`.",
+        "`single-veto`: one rejection is enough. `majority`: more than half of `requiredApprovals` must reject.",
         default="single-veto",
     ),
     "override": schemas.typed(
         "boolean",
-        "Whether a key with the scope `approvals:override` may decide in place of those who may.",
+        "Whether a key with the scope `approvals:override` can decide instead of the people in `approversList`.",
         default=False,
     ),
     "overrideBypassesQuorum": schemas.typed(
-        "boolean", "Whether such a decision counts for all; otherwise it is one voice.", default=False
+        "boolean",
+        "Whether such a decision replaces all votes. Otherwise it counts as one vote. Requires `override`.",
+        default=False,
     ),
-    "profile": schemas.one_of((AUTH_REQUIRED,), "With it, a decision needs a key; links only show what is asked."),
+    "profile": schemas.one_of(
+        (AUTH_REQUIRED,), "With this profile, a decision requires an API key. Links only show the question."
+    ),
 }
 _ACTIONS_SCHEMA: Final[Schema] = schemas.typed(
-    "array", "What may be answered.", items={"type": "string", "enum": list(ACTIONS)}, minItems=1, uniqueItems=True
+    "array", "The allowed actions.", items={"type": "string", "enum": list(ACTIONS)}, minItems=1, uniqueItems=True
 )
 
 
 def check_voting(data: dict[str, Any]) -> list[Violation]:
-    """node-07 (host): a gate that could never have its decision is refused with its definition."""
+    """node-07 (host): a definition is refused if its gate could never be decided."""
     violations: list[Violation] = []
     if data.get("requiredApprovals", 1) > 1 and "accept" not in data["actions"]:
-        violations.append(Violation("/actions", "contains", "needs accept where several have to accept"))
+        violations.append(
+            Violation("/actions", "contains", "must contain accept if requiredApprovals is greater than 1")
+        )
     if data.get("overrideBypassesQuorum") and not data.get("override"):
-        violations.append(Violation("/overrideBypassesQuorum", "required", "means nothing without override"))
+        violations.append(Violation("/overrideBypassesQuorum", "required", "has no effect without override"))
     return violations
 
 
@@ -75,46 +81,59 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
 
 @instant_node(
     "core.approvalGate",
-    "Waits until people have decided whether the run goes on.",
+    "Waits until people accept or reject.",
     interrupt_key_member="key",
     inputs=schemas.port_schema(
-        artifactData=schemas.any_value("What is to be approved; wins over the config."),
-        artifactId=schemas.name_string("Its id; wins over the config.", MAX_NAME),
+        artifactData=schemas.any_value("The artifact to approve. Overrides the config."),
+        artifactId=schemas.name_string("The id of the artifact. Overrides the config.", MAX_NAME),
     ),
     untainted_outputs=("action", "approved", "decidedBy", "votes"),
     outputs=schemas.fixed_ports(
         action=schemas.typed("string", "`accept`, `edit-accept` or `refine`."),
-        approved=schemas.typed("boolean", "Whether it was accepted; not so with `refine`."),
-        artifactData=schemas.any_value("What was approved: as it was asked, or as it was edited."),
-        decidedBy=schemas.typed("string", "Who decided."),
-        feedback=schemas.typed("string", "What they said about it, if anything."),
-        refineFeedback=schemas.typed("object", "What is to be done better, with `refine`."),
-        votes=schemas.typed("object", "Name -> action, if several had to accept."),
+        approved=schemas.typed("boolean", "Whether the artifact was accepted. False with `refine`."),
+        artifactData=schemas.any_value("The artifact, with the changes of the person after `edit-accept`."),
+        decidedBy=schemas.typed("string", "The person who decided."),
+        feedback=schemas.typed("string", "The comment of that person, if there is one."),
+        refineFeedback=schemas.typed("object", "The requested improvements, with `refine`."),
+        votes=schemas.typed(
+            "object", "The votes, if several people had to accept: a name and the action of that person."
+        ),
     ),
     config=schemas.closed_object(
-        title=schemas.template_string("The question, with expressions in double braces.", default=DEFAULT_TITLE),
-        description=schemas.template_string("More about it, with expressions in double braces.", 0),
-        artifactId=schemas.name_string("What is to be approved, by its id, instead of the id of the node.", MAX_NAME),
-        artifactType=schemas.name_string("What kind of thing it is.", default="approval"),
-        artifactData=schemas.any_value("What is to be approved, shown with the question."),
+        title=schemas.template_string(
+            "The question for the person, with expressions in double braces.", default=DEFAULT_TITLE
+        ),
+        description=schemas.template_string("A longer description, with expressions in double braces.", 0),
+        artifactId=schemas.name_string(
+            "The id of the artifact. The default is derived from the id of the node.", MAX_NAME
+        ),
+        artifactType=schemas.name_string("The type of the artifact, a name that you choose.", default="approval"),
+        artifactData=schemas.any_value("The artifact to approve, which is shown with the question."),
         actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
         **VOTING_CONFIG,
         **interrupt_request.TIMEOUT_CONFIG,
-        timeoutSec=schemas.integer(1, MAX_TIMEOUT_MS // 1000, "The same in seconds, instead of `timeoutMs`."),
+        timeoutSec=schemas.integer(1, MAX_TIMEOUT_MS // 1000, "The timeout in seconds, instead of `timeoutMs`."),
         **interrupt_request.RESUME_SCHEMA_CONFIG,
         **interrupt_request.KEY_CONFIG,
     ),
     templates={"/title": (), "/description": ()},
     check_config=_check_approval,
     notes=f"""
-`accept`, `edit-accept` and `refine` complete the node. `reject` fails it with `interrupt_rejected`, whose details hold
-the `reason` (`rejected`, `timeout` or `quorum-not-reached`), and who decided and what they said. Time that is up is a
-rejection: nothing is ever approved by waiting. An edge with the trigger rule `any_failed` leads on from there. `ask`
-keeps the question open. After `refine` the run goes on too, so an edge with a condition on `approved` usually leads
-back.
+The action of the person decides what happens:
 
-With `requiredApprovals` each person has one voice, and the last one it takes decides. `edit-accept` is refused with the
-definition then, and so are more approvals than `approversList` has names.
+- `accept`, `edit-accept`: the node completes with `approved` true.
+- `refine`: the node completes with `approved` false. Usually an edge with a condition on `approved` then leads back to
+  the node that makes the artifact.
+- `reject`: the node fails with `interrupt_rejected`. The details contain the `reason` (`rejected`, `timeout` or
+  `quorum-not-reached`), `decidedBy` and `feedback`.
+- `ask`: the interrupt stays open.
+
+A timeout counts as a rejection, so a missing answer never approves anything. To continue the run after a rejection, use
+an edge with the trigger rule `any_failed`.
+
+If `requiredApprovals` is greater than 1, each person has one vote, and a later vote of the same person replaces the
+earlier one. `edit-accept` is then not allowed, and `requiredApprovals` cannot be greater than the number of names in
+`approversList`; the host refuses such a definition.
 
 {interrupt_request.KEY_NOTES}
 """,
@@ -130,7 +149,7 @@ definition then, and so are more approvals than `approversList` has names.
     example_inputs={"artifactData": {"type": "variable", "variableName": "invoice"}},
 )
 def _approval(call: NodeCall) -> NodeOutcome:
-    given = _input_or_config(call, "artifactData")
+    artifact = _input_or_config(call, "artifactData")
     config = call.config
     artifact_id = _input_or_config(call, "artifactId")
     data: dict[str, Any] = {
@@ -142,12 +161,12 @@ def _approval(call: NodeCall) -> NodeOutcome:
     }
     if "description" in config:
         data["description"] = truncate_utf8(render(call, config["description"]), MAX_DESCRIPTION)
-    if given is not ABSENT:
-        data["artifactData"] = given
-    found = interrupt_request.resolve_or_suspend(call, "approval", data)
-    if not isinstance(found, Resolution):
-        return found
-    return rejection_failure(found) or Completed(_decision_outputs(found, given))
+    if artifact is not ABSENT:
+        data["artifactData"] = artifact
+    resolution = interrupt_request.resolve_or_suspend(call, "approval", data)
+    if not isinstance(resolution, Resolution):
+        return resolution
+    return rejection_failure(resolution) or Completed(_decision_outputs(resolution, artifact))
 
 
 def _input_or_config(call: NodeCall, member: str) -> Any:
@@ -155,30 +174,31 @@ def _input_or_config(call: NodeCall, member: str) -> Any:
 
 
 def rejection_failure(resolution: Resolution) -> Failed | None:
-    """node-06 (readings, Timeouts of interrupts): a rejection fails its node, and time that is up is a rejection."""
+    """node-06 (readings, Timeouts of interrupts): a rejection fails the node, and a timeout counts as a rejection."""
     if resolution.timed_out:
-        message = "It was not decided in time, which counts as a rejection."
+        message = "The approval was not decided within its timeout, which counts as a rejection."
         return Failed("interrupt_rejected", message, {"reason": TIMEOUT_REASON}, retryable=False)
     if resolution.value["action"] != "reject":
         return None
     reason = QUORUM_NOT_REACHED if resolution.reason == QUORUM_NOT_REACHED else "rejected"
     details = {"reason": reason, "decidedBy": _decided_by(resolution), "feedback": _feedback(resolution)}
-    said = {member: value for member, value in details.items() if value is not None}
-    return Failed("interrupt_rejected", "The approval was refused.", said, retryable=False)
+    present = {member: value for member, value in details.items() if value is not None}
+    return Failed("interrupt_rejected", "The approval was rejected.", present, retryable=False)
 
 
-def _decision_outputs(resolution: Resolution, given: Any) -> dict[str, Any]:
+def _decision_outputs(resolution: Resolution, artifact: Any) -> dict[str, Any]:
     value: dict[str, Any] = resolution.value
     action = value["action"]
-    found = {
+    optional = {
         "decidedBy": _decided_by(resolution),
         "feedback": _feedback(resolution),
         "refineFeedback": value.get("refineFeedback"),
         "votes": dict(resolution.votes) or None,
     }
     outputs = {"action": action, "approved": action in GRANTING_ACTIONS}
-    outputs |= {member: each for member, each in found.items() if each is not None}
-    artifact = value.get("editedArtifactData", given) if action == "edit-accept" else given
+    outputs |= {member: each for member, each in optional.items() if each is not None}
+    if action == "edit-accept":
+        artifact = value.get("editedArtifactData", artifact)
     return outputs if artifact is ABSENT else {**outputs, "artifactData": artifact}
 
 
@@ -191,7 +211,7 @@ def _feedback(resolution: Resolution) -> str | None:
 
 
 def questions_schema(question: Schema) -> Schema:
-    """A list of questions, each of them with a text of this shape."""
+    """The schema of a list of questions; `question` is the schema of their texts."""
     return schemas.typed(
         "array",
         "The questions.",
@@ -200,32 +220,35 @@ def questions_schema(question: Schema) -> Schema:
         items=schemas.closed_object(
             "id",
             "question",
-            id=schemas.name_string("The answer is found under this name."),
+            id=schemas.name_string("The id of the question, and the name of its answer in `answers`."),
             question=question,
-            schema=schemas.typed("object", "A JSON Schema that the answer must fit."),
+            schema=schemas.typed("object", "A JSON Schema that the answer must match."),
         ),
     )
 
 
 def check_answers(questions: list[dict[str, Any]], answers: dict[str, Any], at: str) -> list[Violation]:
-    """What keeps answers, by id, from being those to the questions. The schemas of these were checked."""
+    """Check answers, by question id, against the questions. The schemas of the questions must be valid."""
     ids = {each["id"] for each in questions}
     violations = [
-        Violation(f"{at}/{printable_token(each)}", "reference", "answers no question") for each in answers.keys() - ids
+        Violation(f"{at}/{printable_token(each)}", "reference", "is not the id of a question")
+        for each in answers.keys() - ids
     ]
     for each in questions:
         place = f"{at}/{printable_token(each['id'])}"
         if each["id"] not in answers:
-            violations.append(Violation(at, "required", "must answer every question"))
+            violations.append(Violation(at, "required", "must have an answer to every question"))
         elif "schema" in each:
             violations += check_value(each["schema"], answers[each["id"]], place)
         elif answers[each["id"]] is None:
-            violations.append(Violation(place, "type", "must not be null without a schema that says so"))
+            violations.append(
+                Violation(place, "type", "must not be null, unless the question has a schema that allows null")
+            )
     return violations
 
 
 def _check_clarification(config: dict[str, Any]) -> list[Violation]:
-    # A port may bring the questions.
+    # Without questions in the config, the input `questions` must have them; check the rest with a placeholder.
     questions = config.get("questions", [{"id": "id", "question": "?"}])
     violations = interrupt_request.check_interrupt_config(config, "clarification", {"questions": questions})
     violations += interrupt_request.check_timeout_default(config, "defaultAnswers")
@@ -236,29 +259,33 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
 
 @instant_node(
     "core.clarificationGate",
-    "Asks a person one or more questions, and waits for the answers.",
+    "Asks a person one or more questions and waits for the answers.",
     interrupt_key_member="key",
     inputs=schemas.port_schema(
         questions={
-            **questions_schema(schemas.name_string("The question.", MAX_TEXT)),
-            "description": "Win over the config.",
+            **questions_schema(schemas.name_string("The text of the question.", MAX_TEXT)),
+            "description": "The questions. Overrides the config.",
         }
     ),
-    outputs=schemas.fixed_ports(answers=schemas.typed("object", "The answers, by the id of their question.")),
+    outputs=schemas.fixed_ports(answers=schemas.typed("object", "The answers by question id.")),
     config=schemas.closed_object(
-        questions=questions_schema(schemas.template_string("The question, with expressions in double braces.")),
-        contextType=schemas.name_string("What the questions are about; the author's own word."),
-        defaultAnswers=schemas.typed("object", "Taken when the time is up, by id; answers every question."),
+        questions=questions_schema(
+            schemas.template_string("The text of the question, with expressions in double braces.")
+        ),
+        contextType=schemas.name_string("The subject of the questions, a name that you choose."),
+        defaultAnswers=schemas.typed(
+            "object", "The answers that the node uses after a timeout, by question id. They must answer every question."
+        ),
         **interrupt_request.TIMEOUT_CONFIG,
         **interrupt_request.KEY_CONFIG,
     ),
     templates={"/questions/*/question": ()},
     check_config=_check_clarification,
     notes=f"""
-Every question has to be answered, and each answer fits the `schema` of its question, if that has one. When the time is
-up the node takes `defaultAnswers`. Without them it fails with `interrupt_timeout`; it does so too if a port brought
-questions that they do not answer. Questions of a port that cannot be asked fail the node with `node_misused`, and no
-questions at all with `node_input_missing`.
+The person must answer every question, and each answer must match the `schema` of its question, if it has one. After a
+timeout the node uses `defaultAnswers`. It fails with `interrupt_timeout` if there are none, or if they do not answer
+the questions of the input `questions`. If the questions of the input are invalid, the node fails with `node_misused`.
+Without any questions it fails with `node_input_missing`.
 
 {interrupt_request.KEY_NOTES}
 """,
@@ -278,7 +305,7 @@ def _clarification(call: NodeCall) -> NodeOutcome:
     elif "questions" in config:
         questions = [{**each, "question": _question_text(call, each)} for each in config["questions"]]
     else:
-        message = "The node needs its questions, as input questions or config questions."
+        message = "The node has no questions: set the input questions or the config questions."
         return Failed("node_input_missing", message, retryable=False)
     context = {"contextType": config["contextType"]} if "contextType" in config else {}
     resolution = interrupt_request.resolve_or_suspend(call, "clarification", {"questions": questions, **context})
@@ -286,9 +313,9 @@ def _clarification(call: NodeCall) -> NodeOutcome:
         return resolution
     if not resolution.timed_out:
         return Completed({"answers": resolution.value["answers"]})
-    # Those of a port are not known before.
-    fits = "defaultAnswers" in config and not check_answers(questions, config["defaultAnswers"], "")
-    return Completed({"answers": config["defaultAnswers"]}) if fits else interrupt_request.TIMED_OUT
+    # The questions of an input are not known when the definition is checked.
+    is_valid = "defaultAnswers" in config and not check_answers(questions, config["defaultAnswers"], "")
+    return Completed({"answers": config["defaultAnswers"]}) if is_valid else interrupt_request.TIMED_OUT
 
 
 def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
@@ -296,7 +323,7 @@ def _question_text(call: NodeCall, question: dict[str, Any]) -> str:
 
 
 _UNSUPPORTED: Final = {"approverGroupRefs": False, "approverRoleRefs": False}
-"""Nobody would enforce them here, and an author who names them counts on it."""
+"""Refused, because this host would not enforce them, and an author who sets them relies on it."""
 _ANSWERS_SCHEMA: Final = schemas.closed_object("answers", answers={"type": "object"})
 
 
@@ -304,13 +331,13 @@ def _check_interrupt(config: dict[str, Any]) -> list[Violation]:
     kind: str = config["kind"]
     data: dict[str, Any] = config["data"]
     if kind == EXTERNAL_EVENT and "correlation" not in data:
-        # A port may bring it.
+        # The input `correlation` can supply it.
         data = {**data, "correlation": dict[str, Any]()}
     violations = interrupt_request.check_interrupt_config(config, kind, data, inside=True)
     violations += interrupt_request.check_timeout_default(config, "defaultValue")
     if not violations and kind == "approval":
-        wrong = schema.check_inline({"properties": {**VOTING_CONFIG, **_UNSUPPORTED}}, data, "") or check_voting(data)
-        violations = [Violation(f"/data{each.pointer}", each.rule, each.message) for each in wrong]
+        in_data = schema.check_inline({"properties": {**VOTING_CONFIG, **_UNSUPPORTED}}, data, "") or check_voting(data)
+        violations = [Violation(f"/data{each.pointer}", each.rule, each.message) for each in in_data]
     return violations or _check_default_value(config)
 
 
@@ -319,49 +346,56 @@ def _check_default_value(config: dict[str, Any]) -> list[Violation]:
         return []
     value, at = config["defaultValue"], "/defaultValue"
     if config["kind"] == "approval":
-        return [Violation(at, "not", "is not for approvals: time that is up is a rejection")]
+        return [Violation(at, "not", "is not allowed for approvals, because a timeout is a rejection")]
     if config["kind"] == "clarification":
-        wrong = schema.check_inline(_ANSWERS_SCHEMA, value, at)
-        if wrong or (wrong := check_answers(config["data"]["questions"], value["answers"], f"{at}/answers")):
-            return wrong
+        violations = schema.check_inline(_ANSWERS_SCHEMA, value, at)
+        if not violations:
+            violations = check_answers(config["data"]["questions"], value["answers"], f"{at}/answers")
+        if violations:
+            return violations
     return check_value(config["resumeSchema"], value, at) if "resumeSchema" in config else []
 
 
 @instant_node(
     "core.interrupt",
-    "Asks somebody outside, or waits for an event there.",
+    "Requests an interrupt and waits for its answer.",
     interrupt_key_member="key",
     inputs=schemas.port_schema(
-        payload=schemas.any_value("Shown with a custom question; wins over the config."),
-        correlation=schemas.typed("object", "What an event from outside has to hold; wins over the config."),
+        payload=schemas.any_value("The payload of a `custom` interrupt. Overrides `data.payload`."),
+        correlation=schemas.typed(
+            "object", "The members that an external event must have. Overrides `data.correlation`."
+        ),
     ),
-    outputs=schemas.fixed_ports(output=schemas.any_value("The answer.")),
+    outputs=schemas.fixed_ports(output=schemas.any_value("The answer to the interrupt.")),
     config=schemas.closed_object(
         "kind",
         "data",
-        kind=schemas.one_of(SINGLE_INTERRUPT_KINDS, "What is asked for."),
-        data=schemas.typed("object", "The question; its members depend on the kind."),
+        kind=schemas.one_of(SINGLE_INTERRUPT_KINDS, "The kind of the interrupt."),
+        data=schemas.typed("object", "The data of the interrupt. Its members depend on the kind."),
         **interrupt_request.TIMEOUT_CONFIG,
-        defaultValue=schemas.any_value("Taken as the answer when the time is up; not for approvals."),
+        defaultValue=schemas.any_value("The output after a timeout. Not allowed for approvals."),
         **interrupt_request.RESUME_SCHEMA_CONFIG,
         **interrupt_request.KEY_CONFIG,
     ),
     check_config=_check_interrupt,
     notes=f"""
-- `custom`: `data` holds `customKind`, your own word for what is asked, and maybe a `payload` that is shown with it. Any
-  value is an answer.
-- `external-event`: `data` holds `eventType` and `correlation`, an object. An answer is an object that has every member
-  of `correlation` with an equal value; it may have others.
-- `low-confidence`: `data` holds `agentId`, `threshold`, `observed` and maybe a `decision`. Any value is an answer.
-- `approval`: `data` holds `artifactId`, `artifactType`, `title` and `actions`, and what else
-  [core.approvalGate](core.approvalGate.md) takes. The output is the decision; a rejection fails the node with
-  `interrupt_rejected`.
-- `clarification`: `data` holds the `questions` of [core.clarificationGate](core.clarificationGate.md). The output is
+The members of `data` and the valid answers depend on the `kind`:
+
+- `custom`: `data` has `customKind`, a name that you choose, and optionally a `payload`, which is shown to the person.
+  Any value is a valid answer.
+- `external-event`: `data` has `eventType` and the object `correlation`. A valid answer is an object that contains every
+  member of `correlation` with an equal value; other members are allowed.
+- `low-confidence`: `data` has `agentId`, `threshold`, `observed` and optionally a `decision`. Any value is a valid
+  answer.
+- `approval`: `data` has `artifactId`, `artifactType`, `title` and `actions`, and optionally `description`,
+  `artifactData` and the voting members of [core.approvalGate](core.approvalGate.md). The output is the decision; a
+  rejection fails the node with `interrupt_rejected`.
+- `clarification`: `data` has the `questions` of [core.clarificationGate](core.clarificationGate.md). The output is
   `{{"answers": …}}`.
 
-The run waits until somebody answers. When the time is up the node takes `defaultValue`, where null is a value too;
-without it the node fails with `interrupt_timeout`. An event from outside needs its `correlation` from the port or the
-config; without both the node fails with `node_input_missing`.
+The run is suspended until the interrupt is answered. After a timeout the node returns `defaultValue`, which can be
+null; without a `defaultValue` it fails with `interrupt_timeout`. If an `external-event` has a `correlation` neither in
+the input nor in the config, the node fails with `node_input_missing`.
 
 {interrupt_request.KEY_NOTES}
 """,
@@ -381,7 +415,7 @@ def _interrupt(call: NodeCall) -> NodeOutcome:
     if kind == EXTERNAL_EVENT and "correlation" in call.inputs:
         data = {**data, "correlation": call.inputs["correlation"]}
     if kind == EXTERNAL_EVENT and "correlation" not in data:
-        message = "The node needs what the event has to hold, as input correlation or config data.correlation."
+        message = "The node has no correlation: set the input correlation or the config data.correlation."
         return Failed("node_input_missing", message, retryable=False)
     resolution = interrupt_request.resolve_or_suspend(call, kind, data)
     if not isinstance(resolution, Resolution):

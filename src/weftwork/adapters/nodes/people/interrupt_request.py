@@ -1,4 +1,4 @@
-"""What node types that open interrupts share: the key of an interrupt, its timeout, and the schema of its answers."""
+"""Config members of node types that request interrupts: key, timeout and answer schema; and how they are applied."""
 
 from typing import Any, Final
 
@@ -11,33 +11,35 @@ from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
 
-TIMED_OUT: Final = Failed("interrupt_timeout", "Nobody answered in time.", retryable=False)
+TIMED_OUT: Final = Failed("interrupt_timeout", "The interrupt was not answered within its timeout.", retryable=False)
 
 TIMEOUT_CONFIG: Final[dict[str, Schema]] = {
-    "timeoutMs": integer(1, MAX_TIMEOUT_MS, "How long an answer is waited for, in milliseconds; forever without it."),
+    "timeoutMs": integer(
+        1, MAX_TIMEOUT_MS, "The timeout of the interrupt in milliseconds. By default there is no timeout."
+    ),
     "remindAfterMs": typed(
         "array",
-        "When those who follow the run are reminded, in milliseconds from the question on, ascending.",
+        "When the host emits reminders, in milliseconds after the request of the interrupt, in ascending order.",
         items={"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
         minItems=1,
         maxItems=MAX_REMINDERS,
     ),
 }
 KEY_CONFIG: Final[dict[str, Schema]] = {
-    "key": name_string("Names the question within the run, instead of the id of the node.", MAX_KEY_LENGTH)
+    "key": name_string("The key of the interrupt in the run. The default is the id of the node.", MAX_KEY_LENGTH)
 }
 RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
-    "resumeSchema": typed("object", "A JSON Schema that an answer must fit.")
+    "resumeSchema": typed("object", "A JSON Schema that the answer must match.")
 }
 KEY_NOTES: Final = """
-Without `key` the question is known by the id of the node, in later rounds of a loop followed by `:1`, `:2` and so on. A
-question whose key was answered before in this run is not asked again: it gets the recorded answer. So with a `key`, a
-question inside a loop is asked in the first round only.
+The key of the interrupt is `key`, or the id of the node. In later rounds of a loop, `:1`, `:2` and so on is appended to
+the id of the node. If an interrupt with the same key was already answered in this run, the node uses the recorded
+answer and requests no interrupt. A node with a `key` inside a loop therefore asks only in the first round.
 """.strip()
 
 
 def default_interrupt_key(call: NodeCall) -> str:
-    """The id of the node, and once a loop has come round to it how often: each round asks anew."""
+    """The id of the node, followed by the round from the second round of a loop on, so that each round asks again."""
     return f"{call.node_id}:{call.visit}" if call.visit else call.node_id
 
 
@@ -46,14 +48,17 @@ def interrupt_key(call: NodeCall) -> str:
 
 
 def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
-    """What became of the question of a node, or that it is asked, with the times and schema that its config gives."""
+    """The resolution of the node's interrupt, or Suspended if the interrupt must be requested first.
+
+    Failed if the key belongs to another interrupt.
+    """
     config = call.config
     reminders = tuple(config.get("remindAfterMs", ()))
-    asked = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
-    found = call.answers.get(asked.key)
-    if found is None:
-        return Suspended(asked)
-    return found if is_answer_to(found, call.node_id, asked) else INTERRUPT_KEY_REUSED
+    interrupt = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
+    resolution = call.answers.get(interrupt.key)
+    if resolution is None:
+        return Suspended(interrupt)
+    return resolution if is_answer_to(resolution, call.node_id, interrupt) else INTERRUPT_KEY_REUSED
 
 
 def timeout_ms(config: dict[str, Any]) -> int | None:
@@ -63,21 +68,21 @@ def timeout_ms(config: dict[str, Any]) -> int | None:
 def check_interrupt_config(
     config: dict[str, Any], kind: str, data: dict[str, Any], inside: bool = False
 ) -> list[Violation]:
-    """What keeps a config's question from being asked, by pointer. `inside`: the config holds the data as `data`."""
+    """Check the interrupt that a config describes. `inside`: the data of the interrupt is the config member `data`."""
     timeout, reminders = timeout_ms(config), tuple(config.get("remindAfterMs", ()))
-    asked = Interrupt(kind, config.get("key", kind), data, config.get("resumeSchema"), timeout, reminders)
-    violations = check_interrupt(asked)
+    interrupt = Interrupt(kind, config.get("key", kind), data, config.get("resumeSchema"), timeout, reminders)
+    violations = check_interrupt(interrupt)
     if not inside:
         violations = [msgspec.structs.replace(each, pointer=each.pointer.removeprefix("/data")) for each in violations]
     if "timeoutSec" in config and "timeoutMs" in config:
-        violations.append(Violation("/timeoutSec", "not", "stands for timeoutMs, which is there too"))
+        violations.append(Violation("/timeoutSec", "not", "cannot be combined with timeoutMs"))
     if timeout is not None and reminders and reminders[-1] >= timeout:
-        violations.append(Violation("/remindAfterMs", "maximum", "must come before the time is up"))
+        violations.append(Violation("/remindAfterMs", "maximum", "must be shorter than the timeout"))
     return violations
 
 
 def check_timeout_default(config: dict[str, Any], member: str) -> list[Violation]:
-    """What is taken when the time is up needs a time that can be up."""
+    """A default for a timeout requires a timeout."""
     if member in config and timeout_ms(config) is None:
-        return [Violation(f"/{member}", "required", "is never taken without timeoutMs")]
+        return [Violation(f"/{member}", "required", "has no effect without timeoutMs")]
     return []

@@ -1,9 +1,9 @@
-"""The node type core.dispatch: carries out what a supervisor has decided.
+"""The node type core.dispatch: carries out the decision of a supervisor.
 
-Theory. Workers are child runs, one after another or side by side. A dispatch keeps no state of its own: each call
-derives what to do from the child runs that exist, whose keys are the positions of their workers in the decision. The
-events about a child are written in the commit that starts the next one or ends the node, so they are written once: a
-repeated call finds nothing left to write. The node ends when all of its children have ended, also when it fails.
+Workers are child runs, sequential or parallel. A dispatch has no state of its own: each call derives what to do from
+the existing child runs, whose keys are the positions of their workers in the decision. The events about a child are
+written in the commit that starts the next child or ends the node, so they are written exactly once, even if a call is
+repeated. The node ends, also with a failure, only when all of its children have ended.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ CANCELLED_ERROR: Final = {"code": "child_run_cancelled", "message": "The worker 
 
 
 class DispatchWorkers:
-    """What is to be done about the workers of a decision, as things stand."""
+    """Decides the next step for the workers of a decision, from the current state of their child runs."""
 
     def __init__(self, call: NodeCall, context: NodeContext, decided: SupervisorDecision) -> None:
         self._call = call
@@ -78,33 +78,33 @@ class DispatchWorkers:
         self._indexes = range(len(self._children))
 
     async def run_sequentially(self) -> NodeOutcome:
-        """orch-09 (RFC 0007 D): the next worker begins when the one before has completed, and sees what that gave."""
-        begun = len(self._children)
-        last = range(max(0, begun - 1), begun)
+        """orch-09 (RFC 0007 D): a worker starts when the previous one has completed, with the variables that it set."""
+        next_index = len(self._children)
+        last = range(max(0, next_index - 1), next_index)
         for index in last:
             if not self._children[index].has_ended:
                 return AwaitsChildren()
             if (failed := self._failure(index)) is not None:
                 return self._fail_when_ended(failed, last)
-        if begun == len(self._worker_ids):
+        if next_index == len(self._worker_ids):
             return self._complete(last, tuple(last))
-        fresh = {name: value for index in last for name, value in self._harvested_values(index).items()}
-        started = await self._start(begun, fresh)
+        harvested = {name: value for index in last for name, value in self._harvested_values(index).items()}
+        started = await self._start(next_index, harvested)
         if isinstance(started, Failed):
             return self._fail_when_ended(started, last, last)
         return AwaitsChildren((*self._end_effects(last, last), *started))
 
     async def run_in_parallel(self) -> NodeOutcome:
-        """orch-07 (readings, Fan-out): so many workers at a time, until they have decided; the others are cancelled.
+        """orch-07 (readings, Fan-out): up to `maxParallel` workers until the join mode is met; the rest are cancelled.
 
-        What comes of it follows from the order in which they ended, however many had ended at a look: each worker is
-        due with a certain end, and only an earlier one can make it needless.
+        The outcome depends only on the order in which the workers ended, not on how many of them had ended by the time
+        of a call: worker `index` starts only if the ends before the one that makes room for it have not met the join.
         """
-        config, begun, total = self._config, len(self._children), len(self._worker_ids)
+        config, next_index, total = self._config, len(self._children), len(self._worker_ids)
         mode: JoinMode = config.get("joinMode", "wait-all")
         quorum: int = config.get("quorum", 1)
         if quorum > total:
-            message = "The decision names fewer workers than have to complete."
+            message = f"The decision has {total} workers, but config quorum requires {quorum} of them to complete."
             return Failed("quorum_unreachable", message, {"quorum": quorum, "workers": total}, retryable=False)
         ended = sorted(
             (each.end_sequence, index, each.status) for index, each in enumerate(self._children) if each.has_ended
@@ -112,7 +112,7 @@ class DispatchWorkers:
         ends = [(index, status) for _, index, status in ended]
         room: int = config.get("maxParallel", DEFAULT_PARALLEL)
         effects: list[NodeEffect] = []
-        for index in range(begun, min(room + len(ends), total)):
+        for index in range(next_index, min(room + len(ends), total)):
             if join_outcome(mode, quorum, total, ends[: max(0, index - room + 1)]) is not None:
                 break
             started = await self._start(index)
@@ -132,35 +132,38 @@ class DispatchWorkers:
         return self._cancel_open(JOIN_DECIDED) or self._complete(self._indexes, verdict.deciding)
 
     def _fail_when_ended(self, failed: Failed, ended: Iterable[int], harvested: Iterable[int] = ()) -> NodeOutcome:
-        """The node fails, once its children have ended; it tells how these did."""
+        """Fail with the events about the children, once all of them have ended; until then, cancel them and wait."""
         if (waits := self._cancel_open(FAILED_WITH_PARENT)) is not None:
             return waits
         return replace(failed, effects=(*self._end_effects(ended, harvested), *failed.effects))
 
     def _cancel_open(self, reason: str) -> AwaitsChildren | None:
-        """Cancel the children that are open, and wait for their end; None if there are none."""
-        left = [(str(index), each) for index, each in enumerate(self._children) if not each.has_ended]
-        wanted = tuple(CancelChild(key, reason) for key, each in left if each.status != "cancelling")
-        return AwaitsChildren(wanted) if left else None
+        """Cancel the open children and wait for their end; None if no child is open."""
+        open_children = [(str(index), each) for index, each in enumerate(self._children) if not each.has_ended]
+        cancels = tuple(CancelChild(key, reason) for key, each in open_children if each.status != "cancelling")
+        return AwaitsChildren(cancels) if open_children else None
 
-    async def _start(self, index: int, fresh: Mapping[str, Any] | None = None) -> list[NodeEffect] | Failed:
-        """What starts a worker, or why it cannot be started. `fresh`: what only the same commit sets."""
-        fresh = fresh or {}
+    async def _start(self, index: int, harvested: Mapping[str, Any] | None = None) -> list[NodeEffect] | Failed:
+        """The effects that start a worker, or why it cannot be started.
+
+        `harvested`: variables that the same commit sets, so the run does not have their values yet.
+        """
+        harvested = harvested or {}
         worker = self._worker_ids[index]
         began = self._chain_event("dispatch.began", index)
         inward = worker_mapping(self._config, "Input", worker)
         child = await self._context.prepare_child(
             str(index),
             worker,
-            {name: source for name, source in inward.items() if source not in fresh},
-            {name: fresh[source] for name, source in inward.items() if source in fresh},
+            {name: source for name, source in inward.items() if source not in harvested},
+            {name: harvested[source] for name, source in inward.items() if source in harvested},
             cause=DISPATCH,
             variables=tuple(dict.fromkeys(worker_mapping(self._config, "Output", worker).values())),
         )
         if isinstance(child, Failed):
             error = {"code": child.code, "message": child.message}
-            said = (began, self._chain_event("dispatch.failed", index, error=error))
-            return replace(self._with_worker_id(index, child), effects=said)
+            events = (began, self._chain_event("dispatch.failed", index, error=error))
+            return replace(self._with_worker_id(index, child), effects=events)
         return [
             began,
             StartChild(child),
@@ -182,7 +185,7 @@ class DispatchWorkers:
         return Completed(outputs, tuple(self._end_effects(ended, deciding)))
 
     def _failure(self, index: int) -> Failed | None:
-        """Why a child that has ended fails the node, if it does."""
+        """The failure of the node because of a child that has ended, or None."""
         child = self._children[index]
         if child.status != "completed":
             return self._with_worker_id(index, child_failure(child))
@@ -195,20 +198,20 @@ class DispatchWorkers:
         return replace(failed, details=details)
 
     def _end_effects(self, ended: Iterable[int], harvested: Iterable[int]) -> list[NodeEffect]:
-        """orch-04 (RFC 0037): how these workers ended, each followed by what is taken over from it."""
-        said: list[NodeEffect] = []
-        taken = set(harvested)
+        """orch-04 (RFC 0037): the end events of these workers, each followed by the variables harvested from it."""
+        effects: list[NodeEffect] = []
+        mapped = set(harvested)
         for index in ended:
-            said.append(self._end_event(index, self._children[index]))
-            if index in taken and worker_mapping(self._config, "Output", self._worker_ids[index]):
+            effects.append(self._end_event(index, self._children[index]))
+            if index in mapped and worker_mapping(self._config, "Output", self._worker_ids[index]):
                 values = self._harvested_values(index)
-                said += [SetVariable(name, value) for name, value in values.items()]
+                effects += [SetVariable(name, value) for name, value in values.items()]
                 run_id = self._children[index].run_id
-                said.append(self._chain_event("output.harvested", index, run_id, harvested_keys=list(values)))
-        return said
+                effects.append(self._chain_event("output.harvested", index, run_id, harvested_keys=list(values)))
+        return effects
 
     def _harvested_values(self, index: int) -> dict[str, Any]:
-        """What the run takes over from a worker, by the names of its own variables."""
+        """The values of `outputMapping` for a worker, by variable of this run."""
         outward = worker_mapping(self._config, "Output", self._worker_ids[index])
         return map_worker_variables(outward, self._children[index].variables)
 
@@ -236,7 +239,7 @@ class DispatchWorkers:
 async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> NodeOutcome:
     decided, config = call.decision, call.config
     if decided is None:
-        message = "There is no decision of a supervisor to carry out."
+        message = "There is no decision to carry out: a core.orchestrator.supervisor must run before this node."
         return Failed("no_pending_decision", message, retryable=False)
     decision = decided.decision
     if decision["kind"] == "ask-user":
@@ -245,7 +248,7 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
         return Completed({"kind": "terminate"})
     fan_out = config.get("fanOutPolicy", "sequential")
     if fan_out == "reject" and len(decision["nextWorkerIds"]) > 1:
-        message = "The decision names several workers, and this node takes one."
+        message = "The decision has several workers, but config fanOutPolicy is reject."
         return Failed("fan_out_unsupported", message, retryable=False)
     if is_below_floor(decision):
         refused = await confirm_low_confidence(call, context, decision, decided.event_id)
@@ -258,7 +261,10 @@ async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) ->
 async def _ask_user(
     call: NodeCall, context: NodeContext, decided: SupervisorDecision, conversation: bool
 ) -> NodeOutcome:
-    """orch-10 (RFC 0007 D): a question of the supervisor goes to a person, as the config says and the host can."""
+    """orch-10 (RFC 0007 D): ask a person the question of the supervisor, by conversation or by clarification.
+
+    `conversation`: whether the host offers conversations.
+    """
     key, text = default_interrupt_key(call), truncate_utf8(decided.decision["prompt"], MAX_QUESTION_BYTES)
     routing = call.config.get("askUserRouting", "auto")
     if routing == "clarification" or not conversation:
@@ -277,71 +283,89 @@ async def _ask_user(
 def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
     violations: list[Violation] = []
     if config.get("askUserRouting") == "conversation" and not conversation:
-        text = f"needs the capability {CONVERSATION_CAPABILITY}, which this host does not offer"
+        text = f"needs the capability {CONVERSATION_CAPABILITY}, which this host does not have"
         violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION_CAPABILITY))
     if config.get("fanOutPolicy") != "parallel":
-        text = "is only for the fanOutPolicy parallel"
+        text = "is allowed only with the fanOutPolicy parallel"
         violations += [Violation(f"/{member}", "not", text) for member in PARALLEL_MEMBERS if member in config]
     elif ("quorum" in config) is not (config.get("joinMode") == "quorum"):
-        violations.append(Violation("/quorum", "required", "the joinMode quorum needs a quorum, no other takes one"))
+        violations.append(
+            Violation("/quorum", "required", "is required with the joinMode quorum, and not allowed with any other")
+        )
     return violations
 
 
 def _mapping_schemas(to: str, of: str) -> tuple[Schema, Schema]:
-    """A mapping for every worker, and those for single ones."""
+    """The schema of the mapping for all workers, and of the mappings for single workers."""
     each = schemas.variable_mapping(to, of)
     return (
-        schemas.variable_mapping(to, of, ", for every worker"),
-        schemas.keyed_object(each, f"Worker -> its own: {each['description']}", least=0),
+        schemas.variable_mapping(to, of, " The mapping applies to every worker."),
+        schemas.keyed_object(
+            each,
+            "Mappings for single workers, by worker id. Each replaces the mapping for all workers.",
+            least=0,
+        ),
     )
 
 
 _NOTES: Final = f"""
-Takes the decision of the [core.orchestrator.supervisor](core.orchestrator.supervisor.md) before it, or else the newest
-of the run. Without one it fails with `no_pending_decision`. An edge back to the supervisor makes the next tick.
+The node carries out the decision of the [core.orchestrator.supervisor](core.orchestrator.supervisor.md) before it, or
+else the newest decision of the run. Without a decision it fails with `no_pending_decision`. An edge back to the
+supervisor begins the next round.
 
-`next-worker`: each worker is a child run of the workflow of that id. The event `node.dispatched` names it, and
-`core.workflowChain.event` tells each step of the handover; both point at the decision. A worker that is named twice
-runs twice. Its variables start as with [core.subWorkflow](core.subWorkflow.md), by `inputMapping`, and when it has
-completed `outputMapping` is applied; a mapping for one worker replaces the one for all.
+**`next-worker`.** Each worker is a child run of the workflow with that id; a worker that the decision names twice runs
+twice. Variables are mapped as by [core.subWorkflow](core.subWorkflow.md): `inputMapping` when the worker starts,
+`outputMapping` when it has completed. A mapping for a single worker replaces the mapping for all workers. The event
+`node.dispatched` contains the child run, and `core.workflowChain.event` records each step; both refer to the decision.
 
-- `sequential`: one after another. What a worker has given is there for the next one. The first that fails or is
-  cancelled fails the node with `child_run_failed` or `child_run_cancelled`, whose details hold `workerId`,
+`fanOutPolicy` controls several workers:
+
+- `sequential`: the workers run one after another, each with the variables that the previous one set. If a worker fails
+  or is cancelled, the node fails with `child_run_failed` or `child_run_cancelled`. The details contain `workerId`,
   `childRunId`, `childStatus` and `error`.
+- `parallel`: up to `maxParallel` workers run concurrently, until the `joinMode` is met.
 - `reject`: a decision with several workers fails the node with `fan_out_unsupported`.
-- `parallel`: side by side, at most `maxParallel` at a time, until the `joinMode` is met. `wait-all`: all have ended,
-  and the first in their order that failed fails the node. `quorum`: as many as `quorum` says have completed. `first`:
-  one has completed. `race`: one has ended, and if it failed so does the node. Those that ended first count, by the log
-  of this run. When it can no longer be met the node fails as above, and with `quorum_unreachable` if there are too few
-  workers to begin with. Workers that are not needed any more are cancelled, and the node ends when they have ended.
-  Mappings are applied then, for those that counted, in the order of the decision.
 
-An unknown worker fails the node with `unknown_child_workflow`, and a mapped variable that is sensitive in the worker
-with `child_output_hidden`. Workers that still run then are cancelled, and the node fails when they have ended.
+`joinMode` controls when parallel workers are done:
 
-With `maxRetries` in its settings, the node carries out the whole decision again, also with workers that have completed.
-If its time is up, its workers are cancelled, and the next attempt does not wait for their end.
+- `wait-all`: when all workers have ended. If some failed, the node fails with the error of the first one in the order
+  of the decision.
+- `quorum`: when `quorum` workers have completed.
+- `first`: when one worker has completed.
+- `race`: when one worker has ended. If it failed, the node fails.
 
-A decision whose own `confidence` is below {CONFIDENCE_FLOOR:g} is not carried out at once: the run waits for a
-person, who answers the question `proceed` with `{PROCEED}` or `{STOP}`. `{STOP}` fails the node with
-`interrupt_rejected`.
+The log of this run decides which workers ended first. When the join mode is met, the node cancels the remaining
+workers, waits until they have ended, and applies the mappings of the workers that counted, in the order of the
+decision. If the join mode can no longer be met, the node fails in the same way as with `sequential`. If the decision
+has fewer workers than `quorum`, it fails with `quorum_unreachable`.
 
-`ask-user`: a person is asked, by a conversation of one turn, which the agent of the supervisor opens with the question,
-or by a clarification with one question, whose id is `answer`. The output `answer` has what the person said. An edge
-with `sourceOutput` and `targetInput` `answer` brings it to a port of the supervisor, whose expression asks for it with
-`has(ports.answer)`: [A supervisor of your own](../../how-to/write-a-supervisor.md).
+An unknown workflow fails the node with `unknown_child_workflow`, and a mapped variable that is sensitive in the worker
+with `child_output_hidden`. The node first cancels the running workers and waits until they have ended.
 
-More starts of dispatch nodes than `iterationCap` says fail the run with `loop_limit_exceeded`.
+If the `confidence` of the decision is below {CONFIDENCE_FLOOR:g}, the run first requests a clarification: a person
+answers the question `proceed` with `{PROCEED}` or `{STOP}`. With `{STOP}` the node fails with `interrupt_rejected`.
+
+With `maxRetries` in its settings, a retry carries out the whole decision again, including workers that have completed.
+After a timeout of the node its workers are cancelled, and the retry does not wait until they have ended.
+
+**`ask-user`.** A person is asked, either in a conversation of one turn, which the agent of the supervisor opens with
+the question, or with a clarification whose question has the id `answer`. The output `answer` is the answer of the
+person. An edge with the `sourceOutput` `answer` and the `targetInput` `answer` delivers it to the supervisor, whose
+expression can test for it with `has(ports.answer)`: see [Write a supervisor](../../how-to/write-a-supervisor.md).
+
+**`terminate`.** The node completes without starting workers.
+
+If the dispatch nodes of a run start more than `iterationCap` times, the run fails with `loop_limit_exceeded`.
 """
 
 
 def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
-    """The type, for a host that has conversations or not."""
+    """The node type. `conversation`: whether the host offers conversations."""
     inward, inward_of = _mapping_schemas("the worker", "this run")
     outward, outward_of = _mapping_schemas("this run", "the worker")
     declaration = NodeDeclaration(
         DISPATCH,
-        "Carries out what a supervisor has decided: runs workers, or asks a person.",
+        "Carries out the decision of a supervisor: runs workers or asks a person.",
         instant=False,
         role="dispatch",
         input_mappings=("/inputMapping", "/perWorkerInputMappings/*"),
@@ -349,27 +373,40 @@ def dispatch_nodes(conversation: bool) -> tuple[NodeType, ...]:
         untainted_outputs=("kind", "childRunId", "childStatus", "results"),
         outputs=schemas.fixed_ports(
             kind=schemas.typed("string", "The kind of the decision."),
-            childRunId=schemas.typed("string", "The run of the last worker that decided."),
-            childStatus=schemas.typed("string", "How that one ended."),
-            results=schemas.typed("array", "Each worker, as {workerId, childRunId, childStatus}."),
-            answer=schemas.any_value("What a person answered."),
+            childRunId=schemas.typed(
+                "string", "The id of the child run that completed the join: the last worker whose end counted."
+            ),
+            childStatus=schemas.typed("string", "The final status of that child run."),
+            results=schemas.typed("array", "All started workers, each as `{workerId, childRunId, childStatus}`."),
+            answer=schemas.any_value("The answer of the person."),
         ),
         config=schemas.closed_object(
             askUserRouting=schemas.one_of(
                 ASK_USER_ROUTINGS,
-                "How a person is asked; `auto` is a conversation if the host has them.",
+                "How a person is asked. `auto` is a conversation if the host offers them, else a clarification.",
                 default="auto",
             ),
             workerDispatchModel=schemas.one_of(
-                DISPATCH_MODELS, "What a worker is: a run of the workflow of that id.", default=DISPATCH_MODELS[0]
+                DISPATCH_MODELS,
+                "How workers run: as a child run of the workflow with the id of the worker.",
+                default=DISPATCH_MODELS[0],
             ),
-            fanOutPolicy=schemas.one_of(FAN_OUT_POLICIES, "What is done about several workers.", default="sequential"),
-            joinMode=schemas.one_of(JOIN_MODES, "When parallel workers have done enough.", default="wait-all"),
-            quorum=schemas.integer(1, 10_000, "With the join mode `quorum`: how many have to complete."),
+            fanOutPolicy=schemas.one_of(
+                FAN_OUT_POLICIES, "How several workers of one decision are run.", default="sequential"
+            ),
+            joinMode=schemas.one_of(
+                JOIN_MODES, "When the node stops waiting for parallel workers.", default="wait-all"
+            ),
+            quorum=schemas.integer(1, 10_000, "The number of workers that must complete, with the join mode `quorum`."),
             maxParallel=schemas.integer(
-                1, MAX_PARALLEL, "So many parallel workers at a time.", default=DEFAULT_PARALLEL
+                1,
+                MAX_PARALLEL,
+                "The maximum number of workers that run concurrently, with the fan-out policy `parallel`.",
+                default=DEFAULT_PARALLEL,
             ),
-            iterationCap=schemas.integer(1, MAX_ITERATIONS, "How often dispatch nodes may start in a run."),
+            iterationCap=schemas.integer(
+                1, MAX_ITERATIONS, "The maximum number of times that dispatch nodes start in a run."
+            ),
             inputMapping=inward,
             outputMapping=outward,
             perWorkerInputMappings=inward_of,

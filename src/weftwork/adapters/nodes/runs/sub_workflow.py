@@ -1,4 +1,4 @@
-"""The node type core.subWorkflow: starts another workflow as a child run, and waits for its end."""
+"""The node type core.subWorkflow: runs another workflow as a child run."""
 
 from typing import Any, Final
 
@@ -16,17 +16,17 @@ ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     if "outputAttestation" in config:
-        text = f"is not offered: this host does not advertise {ATTESTATION_CAPABILITY}"
+        text = f"is not supported: this host does not have the capability {ATTESTATION_CAPABILITY}"
         return [Violation("/outputAttestation", "capability", text, ATTESTATION_CAPABILITY)]
     if config.get("outputMapping") and not config.get("waitForCompletion", True):
-        text = "takes nothing from a child that the node does not wait for: leave it out, or waitForCompletion"
+        text = "needs a node that waits for its child: remove outputMapping, or set waitForCompletion to true"
         return [Violation("/outputMapping", "not", text)]
     return []
 
 
 @waiting_node(
     SUB_WORKFLOW,
-    "Starts another workflow as a child run, and waits for its end.",
+    "Runs another workflow as a child run and waits until it ends.",
     input_mappings=("/inputMapping",),
     output_mappings=("/outputMapping",),
     untainted_outputs=("childRunId", "childStatus"),
@@ -34,55 +34,60 @@ def _check(config: dict[str, Any]) -> list[Violation]:
         childRunId=schemas.typed("string", "The id of the child run."),
         childStatus=schemas.one_of(
             ("completed", "failed", "cancelled", "running"),
-            "How it ended; `running` if the node did not wait for that.",
+            "The final status of the child run, or `running` if the node did not wait.",
         ),
-        outputs=schemas.typed("object", "The outputs of a completed child, by node id."),
-        error=schemas.typed("object", "Code and message of a failure that was absorbed."),
+        outputs=schemas.typed("object", "The outputs of a completed child run, by node id."),
+        error=schemas.typed(
+            "object", "The `code` and `message` of a failed child run, with `onChildFailure` `absorb`."
+        ),
     ),
     config=schemas.closed_object(
         "workflowId",
-        workflowId=schemas.path_id_string("The workflow to run, as it is when the node starts it."),
+        workflowId=schemas.path_id_string(
+            "The workflow to run. The node uses the version that is current when it starts the child run."
+        ),
         waitForCompletion=schemas.typed(
             "boolean",
-            "Whether the node ends when the child has ended, or as soon as it is started.",
+            "Whether the node waits until the child run has ended. If false, it completes when the child run starts.",
             default=True,
         ),
         onChildFailure=schemas.one_of(
             ("fail-parent", "absorb"),
-            "What a child that fails or is cancelled does to the node.",
+            "What happens if the child run fails or is cancelled. With `absorb`, the node completes with the error.",
             default="fail-parent",
         ),
-        inputMapping=schemas.variable_mapping("the child", "this run"),
-        outputMapping=schemas.variable_mapping("this run", "the child"),
+        inputMapping=schemas.variable_mapping("the child run", "this run"),
+        outputMapping=schemas.variable_mapping("this run", "the child run"),
         propagateCancellation=schemas.typed(
-            "boolean", "Whether the child is cancelled when this run is.", default=True
+            "boolean", "Whether cancelling this run cancels the child run.", default=True
         ),
-        outputAttestation=schemas.any_value("Refused: attested outputs are not offered."),
+        outputAttestation=schemas.any_value("Refused: this host does not support attested outputs."),
     ),
     check_config=_check,
     notes="""
-The child is a run of its own, with its own log, of the same tenant. Its variables start as the defaults of its
-definition; above them come the values of `inputMapping`, as they are when the node starts. A variable of this run that
-has no value is left out, so the default of the child stays. What this run changes later does not reach the child.
+The child run belongs to the same tenant and has its own id and log. Its variables start with the defaults of its
+definition, overridden by the values of `inputMapping` at the start of the node. A variable of this run that is not set
+is not passed, so the child run keeps its default. Later changes of variables in this run do not affect the child run.
 
-While the child works, nothing of the parent is in memory. While it waits for people, the parent has the same status
-`waiting-approval`, `waiting-input` or `waiting-external`, and this node is its current one. `childRuns` of the parent
-names the child, `parentRunId` and `parentNodeId` of the child name the parent.
+While the child run works, the parent run uses no memory. While the child run waits for people, the parent run has the
+same status (`waiting-approval`, `waiting-input` or `waiting-external`), and this node is its current node. `childRuns`
+of the parent run lists the child run; `parentRunId` and `parentNodeId` of the child run refer to the parent run.
 
-When the child has completed, each variable of `outputMapping` takes its value; one that the child does not have is
-skipped. If the child keeps one of them hidden, because it is sensitive there, the node fails with
-`child_output_hidden`. After a failed or cancelled child nothing is mapped, and the node fails with `child_run_failed`
-or `child_run_cancelled`; the details hold `childRunId`, `childStatus` and the `error` of the child. With `absorb` it
-completes instead, with the same as outputs. A retry after a failed child starts another one; a child that was cancelled
-is not tried again.
+When the child run has completed, the node sets the variables of `outputMapping`. A variable that the child run does not
+have is skipped. If a mapped variable is sensitive in the child run, the node fails with `child_output_hidden`.
 
-Without `waitForCompletion` the node completes as soon as the child is started, with the `childStatus` `running`. The
-child goes its own way; it is still cancelled with this run, if that is open by then, unless `propagateCancellation` is
+If the child run fails or is cancelled, no variables are set, and the node fails with `child_run_failed` or
+`child_run_cancelled`. The details contain `childRunId`, `childStatus` and the `error` of the child run. With
+`onChildFailure` `absorb` the node completes instead, with the same members as outputs. A retry of the node after
+`child_run_failed` starts a new child run; `child_run_cancelled` is not retried.
+
+If `waitForCompletion` is false, the node completes as soon as the child run is started, with the `childStatus`
+`running`. If this run is cancelled while it is open, the child run is cancelled too, unless `propagateCancellation` is
 false.
 
-An unknown workflow fails the node with `unknown_child_workflow`. Others that keep a child from being started are
-`child_inputs_invalid`, `child_input_hidden`, `child_depth_exceeded` and `child_limit_exceeded`. If the node ends before
-its child, because its time is up or the run fails, the child is cancelled.
+If the child run cannot be started, the node fails with `unknown_child_workflow`, `child_inputs_invalid`,
+`child_input_hidden`, `child_depth_exceeded` or `child_limit_exceeded`. If the node ends before its child run, because
+of a timeout or because the run fails, the child run is cancelled.
 """,
     example_config={
         "workflowId": "check-order",
@@ -91,7 +96,7 @@ its child, because its time is up or the run fails, the child is cancelled.
     },
 )
 async def sub_workflow(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """kin-01 (OpenWOP node-packs, core.subWorkflow): one child, whose end decides how the node ends."""
+    """kin-01 (OpenWOP node-packs, core.subWorkflow): one child run, whose status decides the outcome of the node."""
     child = call.children.get(CHILD_KEY)
     if child is None:
         return await _start(call, context)
@@ -125,12 +130,12 @@ async def _start(call: NodeCall, context: NodeContext) -> NodeOutcome:
 
 
 def _detached_outputs(run_id: str) -> dict[str, Any]:
-    """The outputs of a node that goes its own way."""
+    """The outputs of a node that does not wait for its child run."""
     return {"childRunId": run_id, "childStatus": "running"}
 
 
 def _complete(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
-    """kin-14 (OpenWOP node-packs, core.subWorkflow): what a completed child has goes to its parent, and only that."""
+    """kin-14 (OpenWOP node-packs, core.subWorkflow): only a completed child run sets variables of its parent."""
     if hidden := [of for of in dict.fromkeys(outward.values()) if of in child.hidden]:
         return hidden_output_failure(child, hidden)
     outputs = child_summary(child)
@@ -143,15 +148,15 @@ def _complete(child: ChildState, outward: dict[str, str]) -> NodeOutcome:
 
 
 def child_summary(child: ChildState) -> dict[str, Any]:
-    """A child that has ended, for outputs and for the details of a failure. Its own details stay with it."""
-    told: dict[str, Any] = {"childRunId": child.run_id, "childStatus": child.status}
+    """A child run that has ended, for outputs and for the details of a failure; without the details of its error."""
+    summary: dict[str, Any] = {"childRunId": child.run_id, "childStatus": child.status}
     if child.error is not None:
-        told["error"] = {each: child.error[each] for each in ("code", "message") if each in child.error}
-    return told
+        summary["error"] = {each: child.error[each] for each in ("code", "message") if each in child.error}
+    return summary
 
 
 def child_failure(child: ChildState) -> Failed:
-    """What becomes of a node whose child has failed, or was cancelled, which another attempt would not change."""
+    """The failure of a node whose child run has failed, or was cancelled, which is not retryable."""
     if child.status == "cancelled":
         message = f"The child run {child.run_id} was cancelled."
         return Failed("child_run_cancelled", message, child_summary(child), retryable=False)
@@ -160,6 +165,6 @@ def child_failure(child: ChildState) -> Failed:
 
 
 def hidden_output_failure(child: ChildState, names: list[str]) -> Failed:
-    """hide-03: what is sensitive in the child is not shown to its parent, so it cannot be taken over either."""
-    message = f"The child run {child.run_id} does not give away what is sensitive in it: {', '.join(names)}."
+    """hide-03: a parent run cannot read the sensitive values of its child runs, so it cannot map them either."""
+    message = f"These values are sensitive in the child run {child.run_id} and cannot be mapped: {', '.join(names)}."
     return Failed("child_output_hidden", message, child_summary(child), retryable=False)

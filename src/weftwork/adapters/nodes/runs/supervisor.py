@@ -1,6 +1,7 @@
-"""The node type core.orchestrator.supervisor: decides, tick by tick, what a run does next.
+"""The node type core.orchestrator.supervisor: decides in each round what a run does next.
 
-A person confirms or rejects a decision of low confidence before it is carried out."""
+A person confirms or rejects a decision of low confidence before it is carried out.
+"""
 
 from typing import Any, Final
 
@@ -49,52 +50,52 @@ async def ratify_decision(
     doubt: tuple[float, float],
     decision: Any,
     resume_schema: dict[str, Any] | None = None,
-    said: tuple[EmitEvent, ...] = (),
+    events: tuple[EmitEvent, ...] = (),
 ) -> Any:
-    """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person lets pass; or Failed, or Suspended.
+    """orch-03 (OpenWOP interrupt, low-confidence): the decision that a person has accepted; or Failed, or Suspended.
 
-    doubt: the confidence, and the threshold that it is below. said: along with the question.
+    `doubt`: the confidence, and the threshold above it. `events`: emitted with the request of the interrupt.
     """
-    observed, least = doubt
-    data = {"agentId": agent_id, "threshold": least, "observed": observed, "decision": decision}
-    asked = Interrupt("low-confidence", f"{default_interrupt_key(call)}:confidence", data, resume_schema)
-    if asked.key not in call.answers:
-        return Suspended(asked, said)
-    found = ratified_decision((await context.ask(asked)).value, decision)
-    return DECISION_REFUSED if found is None else found
+    observed, threshold = doubt
+    data = {"agentId": agent_id, "threshold": threshold, "observed": observed, "decision": decision}
+    interrupt = Interrupt("low-confidence", f"{default_interrupt_key(call)}:confidence", data, resume_schema)
+    if interrupt.key not in call.answers:
+        return Suspended(interrupt, events)
+    ratified = ratified_decision((await context.ask(interrupt)).value, decision)
+    return DECISION_REFUSED if ratified is None else ratified
 
 
 def is_below_floor(decision: dict[str, Any]) -> bool:
-    """orch-06 (RFC 0039 A): whether the decision says that it is less sure than it may be. No word of it is none."""
+    """orch-06 (RFC 0039 A): whether the confidence of the decision is below the floor. No confidence means no."""
     return decision.get("confidence", CONFIDENCE_FLOOR) < CONFIDENCE_FLOOR
 
 
 async def confirm_low_confidence(
     call: NodeCall, context: NodeContext, decision: dict[str, Any], cause: str | None
 ) -> Failed | Suspended | None:
-    """orch-06 (RFC 0039 A): None once a person has said to go on with a decision below the floor."""
+    """orch-06 (RFC 0039 A): None once a person has confirmed a decision below the floor."""
     workers: list[str] = decision.get("nextWorkerIds", [])
-    what = f"run {', '.join(workers)}" if workers else "end the work"
-    text = f"The supervisor wants to {what}, with a confidence of {decision['confidence']:g}. Go on?"
+    action = f"run {', '.join(workers)}" if workers else "end the work"
+    text = f"The supervisor wants to {action}, with a confidence of {decision['confidence']:g}. Proceed?"
     schema = {"type": "string", "enum": [PROCEED, STOP]}
     question = {"id": "proceed", "question": truncate_utf8(text, MAX_QUESTION_BYTES), "schema": schema}
-    asked = Interrupt(ESCALATION_KIND, f"{default_interrupt_key(call)}:floor", {"questions": [question]})
-    if asked.key not in call.answers:
-        return Suspended(asked, (EmitEvent.of(_escalation(call, decision), cause),))
-    resolution = await context.ask(asked)
-    # appr-05: a gate, though it has the form of a question; nothing from outside opens it.
+    interrupt = Interrupt(ESCALATION_KIND, f"{default_interrupt_key(call)}:floor", {"questions": [question]})
+    if interrupt.key not in call.answers:
+        return Suspended(interrupt, (EmitEvent.of(_escalation(call, decision), cause),))
+    resolution = await context.ask(interrupt)
+    # appr-05: this clarification is an approval in effect, so an untrusted answer must not confirm it.
     return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else DECISION_REFUSED
 
 
 def _escalation(call: NodeCall, decision: dict[str, Any]) -> ConfidenceEscalated:
-    # A decision that ends the work names no worker.
+    # A `terminate` decision has no workers.
     worker_id = decision["nextWorkerIds"][0] if "nextWorkerIds" in decision else UNSET
     return ConfidenceEscalated(decision["confidence"], CONFIDENCE_FLOOR, "clarify", call.run_id, decision, worker_id)
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
-    found = [member for member in DECISION_MEMBERS if member in config]
-    return [Violation(f"/{member}", "not", f"only one of {found[0]} and {member} may be there") for member in found[1:]]
+    present = [member for member in DECISION_MEMBERS if member in config]
+    return [Violation(f"/{member}", "not", f"cannot be combined with {present[0]}") for member in present[1:]]
 
 
 def _plan_schema(description: str) -> Schema:
@@ -103,58 +104,66 @@ def _plan_schema(description: str) -> Schema:
 
 @waiting_node(
     SUPERVISOR,
-    "Decides what a run does next: which workers, a question, or the end.",
+    "Decides what a run does next: run workers, ask a person, or end.",
     role="supervisor",
     untainted_outputs=("kind", "iteration"),
-    inputs=schemas.port_schema(decision=schemas.any_value("The decision; wins over the config.")),
+    inputs=schemas.port_schema(decision=schemas.any_value("The decision. Overrides the config.")),
     outputs=schemas.fixed_ports(
         decision=schemas.typed("object", "The decision."),
-        kind=schemas.typed("string", "Its kind: `next-worker`, `ask-user` or `terminate`."),
-        iteration=schemas.typed("integer", "The number of the tick, from 0 on."),
+        kind=schemas.typed("string", "The kind of the decision: `next-worker`, `ask-user` or `terminate`."),
+        iteration=schemas.typed("integer", "The number of the round, counted from 0."),
     ),
     config=schemas.closed_object(
-        plan=_plan_schema("The decisions, one for each tick."),
-        decision=schemas.expression_string("Gives the decision of each tick. `iteration` counts from 0."),
-        confidence=schemas.expression_string(
-            "Gives how sure that decision is, from 0 to 1; it knows it as `decision`."
+        plan=_plan_schema("A fixed plan: one decision for each round."),
+        decision=schemas.expression_string(
+            "An expression for the decision of each round. `iteration` is the number of the round, counted from 0."
         ),
-        mockDispatchPlan=_plan_schema("The same as `plan`, in published workflows."),
-        mockDecisions=_plan_schema("The same as `plan`, in published workflows."),
+        confidence=schemas.expression_string(
+            "An expression for the confidence of the decision, from 0 to 1. It can use `decision` and `iteration`."
+        ),
+        mockDispatchPlan=_plan_schema("The name of `plan` in some published workflows."),
+        mockDecisions=_plan_schema("The name of `plan` in some published workflows."),
         mockPendingDecision={
             **decision_schema(),
-            "description": "The same as a `plan` of one decision, in published workflows.",
+            "description": "A plan of one decision, as in some published workflows.",
         },
         mockConfidence=schemas.typed(
-            "number", "How sure each decision of the plan is, in published workflows.", minimum=0, maximum=1
+            "number",
+            "The confidence of each decision of the plan, as in some published workflows.",
+            minimum=0,
+            maximum=1,
         ),
     ),
     expressions={"/decision": ("iteration",), "/confidence": ("iteration", "decision")},
     check_config=_check,
     notes=f"""
-Each time that the run comes to this node is one tick: one decision, which becomes the event `runOrchestrator.decided`.
-A [core.dispatch](core.dispatch.md) behind it carries the decision out, and an edge back from there makes the next tick.
-After `terminate` the dispatch is skipped, so the loop ends, and with nothing else to do the run completes. How many
-ticks there may be is said by `limits.maxLoopIterations` of the host and `maxLoopIterations` of the run.
+Each execution of this node is one round and makes one decision, which is recorded as the event
+`runOrchestrator.decided`. A [core.dispatch](core.dispatch.md) after the supervisor carries the decision out, and an
+edge back from there begins the next round. After a `terminate` decision the dispatch is skipped, so the loop ends. The
+number of rounds is limited by `limits.maxLoopIterations` of the host and `maxLoopIterations` of the run.
 
-A decision is one of these, and has no other members:
+A decision has one of these forms:
 
-- `{{"kind": "next-worker", "nextWorkerIds": [...]}}`: run these workflows; maybe with a `confidence` from 0 to 1.
-- `{{"kind": "ask-user", "prompt": "..."}}`: ask a person.
-- `{{"kind": "terminate"}}`: the work is over; maybe with a `reason`, a `confidence` and `successCriteria`.
+| decision | meaning | optional members |
+|---|---|---|
+| `{{"kind": "next-worker", "nextWorkerIds": [...]}}` | run these workflows | `confidence` from 0 to 1 |
+| `{{"kind": "ask-user", "prompt": "..."}}` | ask a person | |
+| `{{"kind": "terminate"}}` | end | `reason`, `confidence`, `successCriteria` |
 
-It comes from the port `decision`, which a node before this one fills, or from one member of the config: the expression
-`decision`, or the `plan`. After the last decision of a plan the supervisor terminates. With none of them it runs
-`conformance-noop` once. What is no decision fails the node with `decision_invalid`. How a node in Python decides, and
-how answers come back, is shown in [A supervisor of your own](../../how-to/write-a-supervisor.md).
+The decision comes from the input `decision`, which an earlier node sets, or from one config member: the expression
+`decision`, or the `plan`. After the last decision of a plan, the supervisor terminates. Without any of them it runs the
+workflow `conformance-noop` once. If the value is not a valid decision, the node fails with `decision_invalid`.
+[Write a supervisor](../../how-to/write-a-supervisor.md) shows how a Python node decides, and how answers get back to
+the supervisor.
 
-If `confidence` gives a number below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` of the run's
-`configurable`, nothing is decided yet: the run waits for a person, who is shown the decision. An answer is that
-decision or another one, or `{{"action": "accept"}}`; `{{"action": "reject"}}` fails the node with
-`interrupt_rejected`. A `terminate` whose own `confidence` is below the floor is asked about as
-[core.dispatch](core.dispatch.md) asks.
+If the value of `confidence` is below {DEFAULT_ESCALATION_THRESHOLD:g}, or below `escalationThreshold` in `configurable`
+of the run, the run requests an interrupt that shows the decision to a person. The person answers with
+`{{"action": "accept"}}`, with the same or another decision, or with `{{"action": "reject"}}`, which fails the node with
+`interrupt_rejected`. A `terminate` decision whose own member `confidence` is below {CONFIDENCE_FLOOR:g} is confirmed by
+a person as in [core.dispatch](core.dispatch.md).
 
-The supervisor is known by the `agent` of its node, else as `{HOST_SUPERVISOR}`. A run has one orchestrator: several
-supervisors of a workflow need the same `agentId`, or the workflow is refused.
+The agent id of the supervisor is the `agent` of its node, or `{HOST_SUPERVISOR}`. A run has one orchestrator: if a
+workflow has several supervisors with different agent ids, the host refuses it.
 """,
     example_config={
         "decision": (
@@ -164,18 +173,19 @@ supervisors of a workflow need the same `agentId`, or the workflow is refused.
     },
 )
 async def supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """orch-02 (RFC 0006): each tick decides once, before the node completes, or not at all."""
+    """orch-02 (RFC 0006): each round makes at most one decision, before the node completes."""
     agent_id = orchestrator_id(call.agent)
     decision = _check_decision(_next_decision(call))
     confidence = _confidence(call, decision)
-    least = escalation_threshold(call.configurable)
-    if confidence is not None and confidence < least:
-        decision = await ratify_decision(call, context, agent_id, (confidence, least), decision, ratification_schema())
+    threshold = escalation_threshold(call.configurable)
+    if confidence is not None and confidence < threshold:
+        doubt = (confidence, threshold)
+        decision = await ratify_decision(call, context, agent_id, doubt, decision, ratification_schema())
         if isinstance(decision, Failed | Suspended):
             return decision
         _check_decision(decision)
     if decision["kind"] == "terminate" and is_below_floor(decision):
-        # Nothing comes after it that could ask.
+        # The dispatch, which confirms other decisions, is skipped after `terminate`.
         refused = await confirm_low_confidence(call, context, decision, None)
         if refused is not None:
             return refused
@@ -185,33 +195,34 @@ async def supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
 
 
 def _next_decision(call: NodeCall) -> Any:
-    """What is about to be decided. Raises ExpressionFault."""
-    config, tick = call.config, call.visit
+    """The decision of this round, not yet validated. Raises ExpressionFault."""
+    config, iteration = call.config, call.visit
     if "decision" in call.inputs:
         return call.inputs["decision"]
     if "decision" in config:
-        return evaluate(call, config["decision"], iteration=tick)
+        return evaluate(call, config["decision"], iteration=iteration)
     plan: list[Any] = next((config[member] for member in PLAN_MEMBERS if member in config), MOCK_PLAN)
     if "mockPendingDecision" in config:
         plan = [config["mockPendingDecision"]]
-    return plan[tick] if tick < len(plan) else PLAN_EXHAUSTED
+    return plan[iteration] if iteration < len(plan) else PLAN_EXHAUSTED
 
 
 def _confidence(call: NodeCall, decision: dict[str, Any]) -> float | None:
-    """orch-03 (OpenWOP interrupt, low-confidence): how sure it is, if it says so. Raises ExpressionFault."""
+    """orch-03 (OpenWOP interrupt, low-confidence): a valid confidence, or None. Raises ExpressionFault."""
     config = call.config
-    found: Any = None
+    confidence: Any = None
     if "confidence" in config:
-        found = evaluate(call, config["confidence"], iteration=call.visit, decision=decision)
+        confidence = evaluate(call, config["confidence"], iteration=call.visit, decision=decision)
     elif decision is not PLAN_EXHAUSTED:
-        found = config.get("mockConfidence")
-    sound = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1
-    return found if sound else None
+        confidence = config.get("mockConfidence")
+    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    return confidence if is_number and 0 <= confidence <= 1 else None
 
 
 def _check_decision(decision: Any) -> dict[str, Any]:
-    """The same decision. Raises StepFailed if it is none."""
-    if not (wrong := check_decision(decision)):
+    """Return the decision. Raises StepFailed if it is invalid."""
+    if not (violations := check_decision(decision)):
         return decision
-    message = f"What was decided is no decision: the value at the pointer {wrong[0].message}."
-    raise StepFailed(Failed("decision_invalid", message, {"pointer": wrong[0].pointer}, retryable=False))
+    first = violations[0]
+    message = f"The decision is invalid: the value at the pointer {first.message}."
+    raise StepFailed(Failed("decision_invalid", message, {"pointer": first.pointer}, retryable=False))

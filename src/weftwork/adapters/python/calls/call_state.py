@@ -12,21 +12,21 @@ from weftwork.ports.node_outcome import InterruptPending, NodeEffect, StepFailed
 T = TypeVar("T")
 
 PlainCaller = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Calls a plain function outside of the event loop's thread."""
+"""Calls a plain function in another thread than that of the event loop."""
 Finish = Callable[[Any], Any]
-"""Makes what the author gets of a result."""
+"""Converts a result into the value that the author gets."""
 Work = Callable[[PlainCaller, Finish | None], Coroutine[Any, Any, T]]
 """The part of a context call that runs on the event loop. It receives `Finish`, unless its caller applies it."""
 
 INTERRUPT_CALLS: Final = frozenset({"ctx.interrupt", "ctx.approve", "ctx.clarify", "ctx.wait_for_event"})
-"""Calls that ask somebody outside."""
+"""Calls that request an interrupt."""
 
 current_step: contextvars.ContextVar[str] = contextvars.ContextVar("weftwork_step", default="")
-"""The key of the step that runs here. Tasks, and threads of ours and of asyncio.to_thread, see that of their maker."""
+"""The key of the running step. Tasks, threads of the pool and threads of asyncio.to_thread inherit it."""
 
 
 class CallState:
-    """Shared by everything that belongs to the call: its steps, model calls, media and the context itself."""
+    """The state that the context, steps, model calls and media of one call share."""
 
     __slots__ = (
         "_host_tasks",
@@ -43,12 +43,12 @@ class CallState:
         self.pending_interrupt: InterruptPending | None = None
         """The interrupt that the node waits for."""
         self.failure: NodeError | None = None
-        """Why the node cannot go on."""
+        """The error that every further context call raises."""
         self.is_over = False
         self.is_stopping = False
-        """The run has told the node to end."""
+        """Whether the run has cancelled the node."""
         self.has_undone_step = False
-        """A step has said that its effect did not happen."""
+        """Whether a step has reported that its effect did not happen."""
         self.unawaited: list[str] = []
         """Names of context calls that have not been awaited yet."""
         self.pending_effects: list[NodeEffect] = []
@@ -56,10 +56,10 @@ class CallState:
         self._host_tasks: set[asyncio.Task[Any]] = set()
 
     def check(self) -> None:
-        """Raises CallAbandoned when the call is over, InterruptPending while the node waits for an answer, NodeError if
-        it cannot go on.
+        """Raises CallAbandoned if the call is over, InterruptPending if the node waits for an interrupt, or NodeError
+        if the call has failed.
 
-        A step that is under way is not kept from its end by what others ask.
+        Inside a step, a pending interrupt is not raised, so that a running step can finish.
         """
         if self.is_over:
             raise CallAbandoned
@@ -69,21 +69,21 @@ class CallState:
             raise self.failure
 
     def check_not_stopping(self) -> None:
-        """The same, for what is recorded. Raises CancelledError again in a function that was told to stop: the run
-        may be past caring, and what it began now would be in doubt for ever."""
+        """Like `check`, for calls that are recorded. Also raises CancelledError if the run has cancelled the node: the
+        run may not record the result any more, so the outcome of a new effect would stay unknown."""
         self.check()
         if self.is_stopping:
             raise asyncio.CancelledError
 
     async def await_host(self, work: Awaitable[T]) -> T:
-        """What the host answers. Raises InterruptPending, and NodeError for a failure."""
+        """The result of a call of the host. Raises InterruptPending, or NodeError for a failure."""
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
         self._host_tasks.add(task)
         try:
             return await work
-        except InterruptPending as asking:
-            self.pending_interrupt = asking
+        except InterruptPending as pending:
+            self.pending_interrupt = pending
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
@@ -91,26 +91,26 @@ class CallState:
             self._host_tasks.discard(task)
 
     def cancel_host_tasks(self) -> None:
-        """Mark the call as finished; later responses of the host are dropped."""
+        """Cancel the tasks that wait for the host, because the call is over."""
         for task in self._host_tasks:
             task.cancel()
 
     @property
     def unawaited_interrupt(self) -> str | None:
-        """The first question that nobody has awaited yet."""
+        """The first call that requests an interrupt and has not been awaited yet."""
         return next((name for name in self.unawaited if name in INTERRUPT_CALLS), None)
 
     async def run_after_interrupts(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do something that was called after a question which nobody had awaited then. Raises NodeError if nobody has
-        yet: it would happen without its answer."""
-        # Somebody may have made a task of the question that has not begun.
+        """Run a call that was made after an interrupt call that had not been awaited. Raises NodeError if that is still
+        not awaited, because this call would happen without the answer."""
+        # The interrupt call may be in a task that has not started yet.
         await asyncio.sleep(0)
         if (name := self.unawaited_interrupt) is not None:
             raise _not_awaited_error(name)
         return await make()
 
     async def check_all_awaited(self) -> None:
-        """Raises NodeError if the function has ended and something that it called was never awaited."""
+        """Called when the function has ended. Raises NodeError if a context call was never awaited."""
         if self.unawaited:
             await asyncio.sleep(0)
             if self.unawaited and self.failure is None:
@@ -119,8 +119,8 @@ class CallState:
             raise self.failure
 
     def on_dropped(self, name: str, task: int) -> None:
-        """A call was thrown away without being awaited. In the task that made it that is a mistake of the author; what
-        others were to await may go with them when they are cancelled."""
+        """A call was garbage-collected without being awaited. In the task that made the call, that is a mistake of the
+        author. A call that another task should await may disappear because that task was cancelled."""
         self.unawaited.remove(name)
         here = _current_task()
         if not self.is_over and self.failure is None and id(here) == task and not (here and here.cancelling()):
@@ -128,7 +128,7 @@ class CallState:
 
 
 def _not_awaited_error(name: str) -> NodeError:
-    return misuse_error(f"{name} was called without await, so it did not happen.")
+    return misuse_error(f"{name} was called without await, so it had no effect; write: await {name}(...).")
 
 
 def _current_task() -> "asyncio.Task[Any] | None":
@@ -140,7 +140,7 @@ def _current_task() -> "asyncio.Task[Any] | None":
 
 
 class ContextCall(Coroutine[Any, Any, T]):
-    """A call of an async context: a coroutine that tells its entry when it is thrown away without being awaited."""
+    """A call of an async context: a coroutine that reports to its CallState if it is never awaited."""
 
     __slots__ = ("_call_plain", "_coroutine", "_finish", "_follows_interrupt", "_name", "_state", "_task", "_work")
 
@@ -158,7 +158,7 @@ class ContextCall(Coroutine[Any, Any, T]):
         self._work: Work[T] | None = work
         self._finish = finish
         self._coroutine: Coroutine[Any, Any, T] | None = None
-        # Not the task itself, which knows whoever holds this.
+        # The id, not the task, because the frames of the task refer to this object, which would be a cycle.
         self._task = id(_current_task())
         self._follows_interrupt = bool(state.unawaited) and state.unawaited_interrupt is not None
         state.unawaited.append(name)
@@ -166,7 +166,7 @@ class ContextCall(Coroutine[Any, Any, T]):
     def _begin(self) -> Coroutine[Any, Any, T]:
         work, self._work = self._work, None
         if work is None:
-            raise RuntimeError(f"{self._name} was awaited already")
+            raise RuntimeError(f"{self._name} has already been awaited")
         self._state.unawaited.remove(self._name)
         if self._follows_interrupt:
             self._coroutine = self._state.run_after_interrupts(partial(work, self._call_plain, self._finish))
@@ -187,7 +187,7 @@ class ContextCall(Coroutine[Any, Any, T]):
         (self._coroutine or self._begin()).close()
 
     def __bool__(self) -> bool:
-        # A question that was not asked would say yes.
+        # Without this, `if ctx.approve(...)` without await would always be true.
         raise _not_awaited_error(self._name)
 
     def __del__(self) -> None:

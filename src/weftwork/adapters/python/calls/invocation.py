@@ -1,7 +1,7 @@
-"""One call of a node: everything its context can do, in a form that async and plain functions share.
+"""One call of a node function: everything that its context can do, shared by async and plain functions.
 
-Their contexts (context) are thin: they check how they are called and delegate to the Invocation. Its coroutines run on
-the event loop. `emit`, `heartbeat`, `now` and `idempotency_key` may be used from any thread.
+The contexts (context.py) check their arguments and delegate to the Invocation. Its coroutines run on the event loop.
+`emit`, `heartbeat`, `now` and `idempotency_key` can be used in any thread.
 """
 
 import asyncio
@@ -49,14 +49,14 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class NodeServices(msgspec.Struct, frozen=True):
-    """What all nodes of a host share: the threads of plain functions, and the client for requests."""
+    """What all nodes of a host share: the threads for plain functions, and the client for requests."""
 
     threads: ThreadPool
     outbound: Outbound | None = None
 
 
 class Invocation:
-    """One call of the function. Of no use after `close`."""
+    """One call of the function. It cannot be used after `close`."""
 
     def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, services: NodeServices) -> None:
         self.type_id = type_id
@@ -72,15 +72,15 @@ class Invocation:
         self.own_thread = 0
         """The thread that a plain function runs in."""
         self._interrupt_kinds: dict[str, str] = {}
-        """Kinds of the questions of this entry, by key."""
+        """The kinds of the interrupts of this call, by key."""
         self._loop_thread = threading.get_ident()
         self._random: random.Random | None = None
 
     @property
     def models(self) -> ModelCalls:
-        """Made when it is needed: most nodes call no model."""
+        """Created on first use, because most nodes call no model."""
         if not self._models:
-            # Atomic, because several threads may be the first.
+            # dict.setdefault is atomic: several threads may make the first call at the same time.
             self._models.setdefault("models", ModelCalls(self.effect, self.call, self.host, self.state))
         return self._models["models"]
 
@@ -90,27 +90,30 @@ class Invocation:
 
     @property
     def is_on_loop(self) -> bool:
-        """Whether this is asked in the thread of the event loop."""
+        """Whether the current thread is that of the event loop."""
         return threading.get_ident() == self._loop_thread
 
     @property
     def idempotency_key(self) -> str:
-        """The key of the step that asks, or of the node."""
-        here = current_step.get()
-        if here:
-            return here
+        """The key of the current step, or of the node outside of steps. Raises NodeError if the step is ambiguous."""
+        step_key = current_step.get()
+        if step_key:
+            return step_key
         running = [*self.steps.running_keys]
         if running and threading.get_ident() not in (self._loop_thread, self.own_thread):
-            # A thread that the author started, which does not know what step it belongs to.
+            # A thread that the author started has no context variables, so its step is not known.
             if len(running) > 1:
-                raise misuse_error("Several steps are under way; read idempotency_key before you start a thread.")
+                raise misuse_error(
+                    "Several steps are running, so the step of this thread is unknown; read idempotency_key before you "
+                    "start the thread."
+                )
             return running[0]
         return self.host.effect_key()
 
     @property
     def random(self) -> random.Random:
         if self._random is None:
-            # Not for secrets: the same numbers in every attempt are what it is there for.
+            # Deterministic on purpose: the same numbers in every attempt. Not for secrets.
             self._random = random.Random(f"random:{self.host.effect_key()}")  # noqa: S311
         return self._random
 
@@ -130,11 +133,11 @@ class Invocation:
         try:
             self.host.emit_event(effect)
         except StepFailed as error:
-            # Kept, because a thread that said it has gone on.
+            # Stored for the next context call, because another thread has already returned from this one.
             self.state.failure = node_error(error.failure)
 
     def call_on_loop(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Call something on the event loop, from another thread. Raises CallAbandoned when the loop is closed."""
+        """Schedule a call on the event loop from another thread. Raises CallAbandoned if the loop is closed."""
         try:
             self.loop.call_soon_threadsafe(call, *arguments)
         except RuntimeError:
@@ -145,17 +148,17 @@ class Invocation:
         if self.is_on_loop:
             self._record_heartbeat()
         else:
-            # The clock of the loop stands still between its turns, so it is not asked from here.
+            # The loop updates its clock once per iteration, so another thread would read an old time.
             self.call_on_loop(self._record_heartbeat)
         if log.isEnabledFor(logging.DEBUG):
-            told = {"runId": self.call.run_id, "nodeId": self.call.node_id, "progress": repr(progress)}
-            log.debug("heartbeat of a node", extra=told)
+            fields = {"runId": self.call.run_id, "nodeId": self.call.node_id, "progress": repr(progress)}
+            log.debug("node heartbeat", extra=fields)
 
     def _record_heartbeat(self) -> None:
         self.last_heartbeat = self.loop.time()
 
     def run_in_thread(self, call: Callable[[], Any]) -> Awaitable[Any]:
-        """Call a plain function in a thread of the host, for a node that holds none itself."""
+        """Call a plain function in a thread of the pool, for a node that is an async function."""
         return self.services.threads.run(call, self.type_id)
 
     async def step(
@@ -166,13 +169,13 @@ class Invocation:
         call_plain: PlainCaller,
         finish: Finish | None,
     ) -> Any:
-        """What the step came to, as JSON or as `finish` makes it. Raises StepError, NotDone or InterruptPending."""
+        """The result of the step as JSON, or converted by `finish`. Raises StepError, NotDone or InterruptPending."""
         self.state.check_not_stopping()
         result = await self.steps.run(name, function, effect, call_plain)
         return result if finish is None else finish(result)
 
     def close(self) -> InterruptPending | None:
-        """End the call and everything that runs in it. Returns the interrupt that the node waits for, if any."""
+        """End the call and cancel its steps and host calls. Returns the interrupt that the node waits for, if any."""
         self.steps.cancel_all()
         self.state.cancel_host_tasks()
         pending = self.state.pending_interrupt
@@ -181,29 +184,31 @@ class Invocation:
         self.state.is_over = True
         return pending
 
-    async def request_interrupt(self, asked: InterruptRequest) -> Any:
-        """What the author gets for the question. Raises InterruptPending, InterruptTimeout or NodeError."""
+    async def request_interrupt(self, request: InterruptRequest) -> Any:
+        """The answer that the author gets. Raises InterruptPending, InterruptTimeout or NodeError."""
         self.state.check_not_stopping()
         if self.effect == "once":
-            raise misuse_error("A node of the effect once cannot ask; put its effect into a step, and make it pure.")
+            raise misuse_error(
+                "A node with the effect once cannot request an interrupt; make it pure and put its effect into a step."
+            )
         if current_step.get():
-            raise misuse_error("A step cannot ask; ask before it or after it.")
-        interrupt = build_interrupt(self.call, asked)
+            raise misuse_error("A step cannot request an interrupt. Request it before or after the step.")
+        interrupt = build_interrupt(self.call, request)
         if self._interrupt_kinds.setdefault(interrupt.key, interrupt.kind) != interrupt.kind:
-            raise key_conflict_error(asked.key)
+            raise key_conflict_error(request.key)
         try:
             resolution = await self.host.ask(interrupt)
-        except InterruptPending as asking:
-            self.state.pending_interrupt = asking
+        except InterruptPending as pending:
+            self.state.pending_interrupt = pending
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
-        return answer_value(asked, resolution)
+        return answer_value(request, resolution)
 
     async def fetch(self, request: OutboundRequest) -> FetchResponse:
         self.state.check()
         if self.services.outbound is None:
-            raise missing_capability_error("requests to others")
+            raise missing_capability_error("HTTP requests")
         try:
             response = await self.services.outbound.fetch(request)
         except FetchRefused as refused:
@@ -216,18 +221,18 @@ class Invocation:
     async def get_version(self, change_id: str, least: int, most: int) -> int:
         self.state.check_not_stopping()
         if not isinstance(change_id, str) or not is_storable(change_id):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise misuse_error("The id of a change is a text without NUL.")
-        wrong = version_error(change_id, least, most, None)
-        if wrong is None:
+            raise misuse_error("The change_id of ctx.get_version must be a text without NUL.")
+        error = version_error(change_id, least, most, None)
+        if error is None:
             pinned = await self.host.pin_version(change_id, most)
-            wrong = version_error(change_id, least, most, pinned)
-            if wrong is None:
+            error = version_error(change_id, least, most, pinned)
+            if error is None:
                 return pinned
-        raise NodeError(*wrong)
+        raise NodeError(*error)
 
 
 class NodeLog:
-    """Lines in the log of the run, as `log.appended` events. Fields that are not JSON are written as text."""
+    """Writes lines to the log of the run, as `log.appended` events. Fields that are not JSON are written as text."""
 
     __slots__ = ("_invocation",)
 
@@ -248,17 +253,18 @@ class NodeLog:
 
 
 def build_event(event_type: str, payload: Any) -> EmitEvent:
-    """An event of the author's own type. Raises ValueError for types of others and for what is no JSON object."""
+    """A custom event. Raises ValueError for a reserved type or a payload that is not a JSON object, or NodeError if the
+    payload is too large."""
     if not is_author_event_type(event_type):
         raise ValueError(
-            f"{event_type!r} is no event type of your own: it needs a prefix such as acme. that nobody else has"
+            f"{event_type!r} is not a valid custom event type: begin it with your own prefix, such as acme."
         )
     try:
-        made = as_json(payload)
+        document = as_json(payload)
     except ValueTooLarge as error:
         raise NodeError("node_output_too_large", f"The payload of {event_type} {error.why}.") from None
     except NotJson as error:
         raise ValueError(f"the payload of {event_type} is not JSON: {error}") from None
-    if not is_object(made):
+    if not is_object(document):
         raise ValueError(f"the payload of {event_type} is not an object")
-    return EmitEvent(event_type, made)
+    return EmitEvent(event_type, document)

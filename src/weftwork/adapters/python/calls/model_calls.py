@@ -1,9 +1,9 @@
 """ctx.call_ai and ctx.generate_envelope: the model calls of one call of a node.
 
-Answers are recorded, so a node that is entered again gets them from their records. A record is found by the identity
-of the call: the task that makes it and its number in that task; and a task is identified by the task that started it,
-its name and its number (node_tasks). Concurrent calls are therefore told apart in every entry of a node that takes the
-same path, whichever is answered first.
+Answers are recorded, so a repeated call of the node reads them from their records. A record is found by the identity of
+the model call: the task that makes it, and its number in that task. A task is identified by the task that started it,
+its name and its number (node_tasks). Concurrent model calls therefore keep their identities whenever the function takes
+the same path, regardless of which one is answered first.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ ROLES: Final[tuple[Role, ...]] = ("user", "assistant", "system")
 
 Messages = str | Collection[Mapping[str, Any]]
 PromptMedia = str | Media | MediaContent | Mapping[str, Any]
-"""A part; or media, by their mediaRef or an object that has one, whose type says how they are shown."""
+"""A part; or a mediaRef or an object with one, for which the media type decides the type of the part."""
 
 
 class ModelPrompt(msgspec.Struct, frozen=True):
-    """A prompt. `options` choose the model and how it answers, under the names of a node's config."""
+    """A prompt. `options` has the names of the config of a model node, such as `model` and `maxTokens`."""
 
     messages: tuple[Message, ...]
     system: str
@@ -56,7 +56,7 @@ class ModelPrompt(msgspec.Struct, frozen=True):
 
 
 class OutputShape(msgspec.Struct, frozen=True):
-    """The shape of a value that a model is to fill, and the type that the author gets it in."""
+    """The JSON Schema of a value that a model returns, and the Python type that the author gets."""
 
     name: str
     document: dict[str, Any]
@@ -75,14 +75,14 @@ def build_prompt(
     max_tokens: Any,
     stop: Any,
 ) -> ModelPrompt:
-    """The prompt. Raises NodeError, node_misused; `name` is the call that the author made."""
-    system_text = _check_text(f"{name} takes system as a text", system)
+    """`name` is the call of the author, for messages. Raises NodeError with the code node_misused."""
+    system_text = _check_text(f"{name}: system must be a text", system)
     listed = [*_conversation(name, messages)]
     if prompt is not None:
-        listed.append(Message("user", _check_text(f"{name} takes prompt as a text", prompt)))
+        listed.append(Message("user", _check_text(f"{name}: prompt must be a text", prompt)))
     whole = model_request.append_media(listed, media_parts(name, media))
     if len(whole) > model_request.MAX_MESSAGES:
-        raise misuse_error(f"{name} takes up to {model_request.MAX_MESSAGES:,} messages.")
+        raise misuse_error(f"{name} accepts up to {model_request.MAX_MESSAGES:,} messages.")
     return ModelPrompt(whole, system_text, _model_options(name, provider, model, temperature, max_tokens, stop))
 
 
@@ -90,28 +90,28 @@ def _conversation(name: str, messages: Any) -> list[Message]:
     if messages is None:
         return []
     if isinstance(messages, str):
-        return [Message("user", _check_text(name, messages))]
+        return [Message("user", _check_text(f"{name}: messages must be a text", messages))]
     if not isinstance(messages, Collection) or isinstance(messages, Mapping | bytes):
-        raise misuse_error(f"{name} takes messages as a text, or as a list of objects with role and content.")
+        raise misuse_error(f"{name}: messages must be a text, or a list of objects with role and content.")
     return [_message(f"{name}: the message {at}", each) for at, each in enumerate(cast("Collection[Any]", messages))]
 
 
-def _message(what: str, given: Any) -> Message:
-    if not is_object(given) or not {"role", "content"} <= given.keys():
-        raise misuse_error(f"{what} is no object with role and content.")
-    if given["role"] not in ROLES:
-        raise misuse_error(f"{what} needs one of the roles {', '.join(ROLES)}.")
-    message = model_request.make_message(given["role"], message_content(what, given["content"]))
-    _check_text(what, message.text)
+def _message(what: str, document: Any) -> Message:
+    if not is_object(document) or not {"role", "content"} <= document.keys():
+        raise misuse_error(f"{what} must be an object with role and content.")
+    if document["role"] not in ROLES:
+        raise misuse_error(f"{what} must have one of the roles {', '.join(ROLES)}.")
+    message = model_request.make_message(document["role"], message_content(what, document["content"]))
+    _check_text(f"{what} must have a text", message.text)
     return message
 
 
-def _check_text(what: str, given: Any) -> str:
-    if not isinstance(given, str):
-        raise misuse_error(f"{what}, and not as an object of type {type(given).__name__}.")
-    if not is_storable(given):
-        raise misuse_error(f"{what}, without NUL and lone surrogates.")
-    return str(given)
+def _check_text(requirement: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise misuse_error(f"{requirement}, not an object of type {type(text).__name__}.")
+    if not is_storable(text):
+        raise misuse_error(f"{requirement} without NUL and lone surrogates.")
+    return str(text)
 
 
 def _model_options(
@@ -121,20 +121,20 @@ def _model_options(
         if value is not None and not (
             isinstance(value, str) and 0 < len(value) <= model_request.MAX_MODEL_NAME and is_storable(value)
         ):
-            raise misuse_error(f"{name} takes {what} as a text of 1 to {model_request.MAX_MODEL_NAME} characters.")
-    # Compared this way round, so that what is no number fails too.
+            raise misuse_error(f"{name}: {what} must be a text of 1 to {model_request.MAX_MODEL_NAME} characters.")
+    # NaN compares false, so it is refused too.
     if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
-        raise misuse_error(f"{name} takes temperature as a number from 0 to 2.")
+        raise misuse_error(f"{name}: temperature must be a number from 0 to 2.")
     if max_tokens is not None and not (
         isinstance(max_tokens, int) and _is_number(max_tokens) and 0 < max_tokens <= model_request.MAX_TOKENS
     ):
-        raise misuse_error(f"{name} takes max_tokens as an integer from 1 to {model_request.MAX_TOKENS:,}.")
+        raise misuse_error(f"{name}: max_tokens must be an integer from 1 to {model_request.MAX_TOKENS:,}.")
     stops: list[Any] = [stop] if isinstance(stop, str) or not isinstance(stop, Collection) else [*stop]
-    most, longest = model_request.MAX_STOP_SEQUENCES, model_request.MAX_STOP_SEQUENCE_CHARS
-    if len(stops) > most or not all(isinstance(each, str) and 0 < len(each) <= longest for each in stops):
-        raise misuse_error(f"{name} takes stop as up to {most} texts of 1 to {longest} characters.")
-    wishes = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
-    return {**{what: value for what, value in wishes.items() if value is not None}, "stopSequences": stops}
+    max_count, max_chars = model_request.MAX_STOP_SEQUENCES, model_request.MAX_STOP_SEQUENCE_CHARS
+    if len(stops) > max_count or not all(isinstance(each, str) and 0 < len(each) <= max_chars for each in stops):
+        raise misuse_error(f"{name}: stop must be up to {max_count} texts of 1 to {max_chars} characters.")
+    options = {"provider": provider, "model": model, "temperature": temperature, "maxTokens": max_tokens}
+    return {**{option: value for option, value in options.items() if value is not None}, "stopSequences": stops}
 
 
 def _is_number(value: Any) -> bool:
@@ -146,7 +146,7 @@ def media_parts(name: str, media: Any) -> list[Any]:
     if isinstance(media, Media | MediaContent | Mapping) or media_ref_digest(media) is not None:
         media = [media]
     if not isinstance(media, Collection) or isinstance(media, str | bytes):
-        raise misuse_error(f"{name} takes media as a mediaRef, as a part, or as a list of them.")
+        raise misuse_error(f"{name}: media must be a mediaRef, a part, or a list of these.")
     return [normalize_part(_to_part(name, each)) for each in cast("Collection[Any]", media)]
 
 
@@ -158,7 +158,7 @@ def message_content(what: str, content: Any) -> Any:
         parts = [_to_part(what, each) for each in cast("Collection[Any]", content)]
         if all(map(_is_part, parts)):
             return parts
-    raise misuse_error(f"{what} needs a text as its content, or a list of parts with a type.")
+    raise misuse_error(f"{what} must have a text as its content, or a list of parts with a type.")
 
 
 def _is_part(part: Any) -> bool:
@@ -167,38 +167,38 @@ def _is_part(part: Any) -> bool:
     return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
-def _to_part(what: str, given: Any) -> Any:
-    if isinstance(given, Media | MediaContent):
-        return {"mediaRef": given.media_ref, "mimeType": given.mime_type}
-    document: Any = given
+def _to_part(what: str, part: Any) -> Any:
+    if isinstance(part, Media | MediaContent):
+        return {"mediaRef": part.media_ref, "mimeType": part.mime_type}
+    document: Any = part
     data: Any = None
-    if isinstance(given, Mapping):
-        document = {**cast("Mapping[str, Any]", given)}
+    if isinstance(part, Mapping):
+        document = {**cast("Mapping[str, Any]", part)}
         data = document.get("data")
     if isinstance(data, bytes | bytearray):
         # Not a value of the run, so the limits on values do not apply, and it need not be encodable as text.
         document["data"] = ""
     try:
-        made = as_json(document)
+        converted = as_json(document)
     except NotJson as error:
-        raise misuse_error(f"{what} holds a part that is not JSON: {error}.") from None
-    return {**made, "data": bytes(data)} if isinstance(data, bytes | bytearray) else made
+        raise misuse_error(f"{what} contains a part that is not JSON: {error}.") from None
+    return {**converted, "data": bytes(data)} if isinstance(data, bytes | bytearray) else converted
 
 
 def build_shape(schema: Any) -> OutputShape:
-    """The shape that an author wants: a JSON Schema, or a struct, dataclass or TypedDict. Raises NodeError."""
+    """The shape for a JSON Schema, or for a struct, dataclass or TypedDict. Raises NodeError."""
     if is_record(schema):
         try:
             _, document = output_shape(object_schema(schema))
         except TypeError as error:
-            raise misuse_error(f"There is no JSON Schema of this type: {error}.") from None
+            raise misuse_error(f"The type of the schema cannot be expressed as JSON Schema: {error}.") from None
         name, kind = getattr(schema, "__name__", DEFAULT_SHAPE_NAME), schema
     else:
         name, document = output_shape(_document(schema))
         kind = Any
     if violations := check_caller_schema(document, ""):
         first = violations[0]
-        raise misuse_error(f"The schema cannot be used: {first.pointer or '/'} {first.message}.")
+        raise misuse_error(f"The schema is not supported: {first.pointer or '/'} {first.message}.")
     return OutputShape(name, document, kind)
 
 
@@ -208,12 +208,12 @@ def _document(schema: Any) -> dict[str, Any]:
     except NotJson as error:
         raise misuse_error(f"The schema is not JSON: {error}.") from None
     if not is_object(document):
-        raise misuse_error("A schema is a JSON Schema, or a struct, a dataclass or a TypedDict.")
+        raise misuse_error("The schema must be a JSON Schema object, a struct, a dataclass or a TypedDict.")
     return document
 
 
 class AiUsage(msgspec.Struct, frozen=True, rename="camel"):
-    """What the last call took."""
+    """The token usage of the last model call."""
 
     input_tokens: int
     output_tokens: int
@@ -224,13 +224,13 @@ class AiUsage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AiAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What a model said. `data` is the value that fits the schema, if there was one."""
+    """The answer of a model. `data` is the value that matches the schema, or None without a schema."""
 
     text: str
     data: Any
     usage: AiUsage
     finish_reason: str
-    """Why it ended: stop, length, content_filter, tool_calls or other."""
+    """Why the answer ended: stop, length, content_filter, tool_calls or other."""
     model: str
 
     @property
@@ -239,8 +239,7 @@ class AiAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
-    """An envelope that has passed the gate: of the kind that was wanted, or `error`, by which a model says that it
-    cannot make one."""
+    """A validated envelope of the requested kind, or of the kind `error` if the model cannot make one."""
 
     envelope_type: str
     payload: Any
@@ -255,7 +254,7 @@ class ModelCalls:
 
     def __init__(self, effect: Effect, call: NodeCall, host: NodeContext, state: CallState) -> None:
         self.envelope_lock = asyncio.Lock()
-        """Envelopes go one after the other: with a question in one of them, the entry is over."""
+        """Serializes envelopes, because a clarification request in one of them ends the call of the node."""
         self.host = host
         self._effect = effect
         self._call = call
@@ -263,36 +262,38 @@ class ModelCalls:
         self._thread_path = TaskPath("thread")
 
     def next_turn_prefix(self) -> str:
-        """The name of a call that is made here and now. Threads that the author started share their numbers."""
+        """The identity of the next recorded call of the current task. Threads of the author share one path."""
         return (current_task_path.get() or self._thread_path).next_turn_prefix()
 
     def check_not_stopping(self) -> None:
-        """Raises what keeps the entry from going on."""
+        """Like CallState.check_not_stopping."""
         self._state.check_not_stopping()
 
     async def call_ai(self, turn_prefix: str, prompt: ModelPrompt, shape: OutputShape | None, stream: bool) -> AiAnswer:
-        """A text, or a value of the shape. Raises NodeError or InterruptPending."""
+        """The answer, with a value of the shape if one is given. Raises NodeError or InterruptPending."""
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
-            spoken = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
-            return _to_ai_answer(spoken.answer, None)
-        filled = await self._run(
+            text = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
+            return _to_ai_answer(text.answer, None)
+        generated = await self._run(
             turn_prefix, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
         )
         try:
-            return _to_ai_answer(filled.answer, convert(filled.value, shape.kind))
+            return _to_ai_answer(generated.answer, convert(generated.value, shape.kind))
         except msgspec.ValidationError:
-            raise NodeError("envelope_invalid", f"The value of the model is no {shape.name}.") from None
+            raise NodeError(
+                "envelope_invalid", f"The value of the model cannot be converted to {shape.name}."
+            ) from None
 
     async def generate_envelope(self, turn_prefix: str, prompt: ModelPrompt, kind: str) -> Envelope:
-        """An envelope of a kind. Raises NodeError or InterruptPending."""
+        """An envelope of the kind. Raises NodeError or InterruptPending."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
             request = msgspec.structs.replace(request, messages=(Message("user", model_request.START_MESSAGE),))
-        made = await self._run(
+        generated = await self._run(
             turn_prefix, lambda context: generate_envelope(context, call, request, kind, call.contract)
         )
-        accepted, answer = made.accepted, made.answer
+        accepted, answer = generated.accepted, generated.answer
         payload = convert(accepted.payload, Any)
         return Envelope(
             accepted.type, payload, accepted.envelope_id, _usage(answer), answer.model, accepted.content_trust
@@ -305,17 +306,17 @@ class ModelCalls:
         self.check_not_stopping()
         if self._effect == "once":
             raise misuse_error(
-                "A node of the effect once cannot ask a model; put its effect into a step, and make it pure."
+                "A node with the effect once cannot call a model; make it pure and put its effect into a step."
             )
         if current_step.get():
             raise misuse_error(
-                "A step cannot ask a model; ask before it or after it. The answer is recorded by itself."
+                "A step cannot call a model. Call it before or after the step; the answer is recorded on its own."
             )
-        made = await self._state.await_host(make(cast("NodeContext", _CallContext(self, turn_prefix))))
-        if isinstance(made, Failed):
-            self._state.pending_effects += made.effects
-            raise node_error(made)
-        return cast("T", made)
+        result = await self._state.await_host(make(cast("NodeContext", _CallContext(self, turn_prefix))))
+        if isinstance(result, Failed):
+            self._state.pending_effects += result.effects
+            raise node_error(result)
+        return cast("T", result)
 
 
 class _CallContext:

@@ -29,19 +29,19 @@ log = logging.getLogger("weftwork.node")
 
 
 def bind_step(function: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    """The function of a step with its arguments. Raises NodeError for what is no function."""
+    """The function of a step, bound to its arguments. Raises NodeError if `function` cannot be called."""
     if callable(function):
         return partial(function, *arguments)
     if inspect.iscoroutine(function):
-        # Nobody will await it, and the node hears of that here.
+        # Closed, so that Python does not warn that it was never awaited; the error below says what is wrong.
         function.close()
     raise errors.misuse_error(
-        "ctx.step takes the function itself, not what it returned: ctx.step(name, function, *arguments)."
+        "ctx.step needs the function itself, not its result: ctx.step(name, function, *arguments)."
     )
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling it gives something to await: an async function, method, partial or object."""
+    """Whether a call of it returns an awaitable: an async function or method, a partial of one, or such an object."""
     while isinstance(function, partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
@@ -50,20 +50,23 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def matches_return_type(function: Callable[..., Any], value: Any) -> bool:
-    """Whether what the function gave, as JSON, is of its return annotation."""
+    """Whether the result of the function, as JSON, matches its return annotation."""
     try:
         convert(value, _return_type(function))
     except msgspec.ValidationError:
         return False
     except TypeError:
-        # There is no way back to this type.
+        # msgspec cannot convert to this type.
         return True
     return True
 
 
 def convert_result(function: Callable[..., Any], value: Any) -> Any:
-    """The recorded JSON in the type of the return annotation; as it is, without one, where there is no way back, and
-    where it does not fit: what the function gave did, so this is the word of a person, or of older code."""
+    """The recorded JSON, converted to the return annotation of the function.
+
+    The JSON itself if there is no annotation, if msgspec cannot convert to it, or if the value does not match it. A
+    mismatch is possible because a person, or an older version of the function, may have supplied the value.
+    """
     try:
         return convert(value, _return_type(function))
     except (msgspec.ValidationError, TypeError):
@@ -75,9 +78,9 @@ def _return_type(function: Callable[..., Any]) -> Any:
         function = function.func
     if not inspect.isroutine(function):
         function = getattr(function, "__call__", function)  # noqa: B004
-    found = getattr(function, "__annotations__", {}).get("return", Any)
-    if not isinstance(found, str):
-        return found
+    annotation = getattr(function, "__annotations__", {}).get("return", Any)
+    if not isinstance(annotation, str):
+        return annotation
     try:
         return typing.get_type_hints(function, include_extras=True)["return"]
     except Exception:
@@ -90,7 +93,7 @@ class Steps:
     def __init__(self, type_id: str, effect: Effect, call: NodeCall, host: NodeContext, state: CallState) -> None:
         self.type_id = type_id
         self.holds_thread = False
-        """Whether the node holds a thread itself, in which its plain steps run."""
+        """Whether the node is a plain function, whose thread also runs its plain steps."""
         self.running_keys: list[str] = []
         """Effect keys of the steps whose function is running."""
         self._effect = effect
@@ -101,9 +104,9 @@ class Steps:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
-        """What the step came to, as JSON. Raises StepError, NotDone or InterruptPending.
+        """The result of the step as JSON. Raises StepError, NotDone or InterruptPending.
 
-        Who is cancelled here stops waiting; the step goes on, and what it comes to is recorded.
+        Cancelling this call does not cancel the step; its result is still recorded.
         """
         self._check_name(name)
         task = asyncio.create_task(self._run(name, function, effect, call_plain))
@@ -113,34 +116,39 @@ class Steps:
             await wait_done(task)
             return task.result()
         finally:
-            # What is raised here knows this frame, and the task what is raised.
+            # The traceback of an error refers to this frame, and the task to the error, which would be a cycle.
             del task
 
     async def wait_all(self) -> None:
-        """Wait for steps that the function began and did not wait for: what they do is to be recorded."""
+        """Wait for steps that the function started but did not await, so that their results are recorded."""
         while self._tasks:
             await asyncio.wait([*self._tasks])
 
     def cancel_all(self) -> list["asyncio.Task[Any]"]:
-        """Cancel what is under way: a step does not outlive its entry, what it did later would be found by nobody."""
-        cut = [*self._tasks]
-        for task in cut:
+        """Cancel the running steps and return their tasks. A step must not outlive its call, because its result could
+        not be recorded any more."""
+        tasks = [*self._tasks]
+        for task in tasks:
             task.cancel()
-        return cut
+        return tasks
 
     def _on_done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            # Asked here, because nobody else may.
+            # Retrieved, because the caller may have been cancelled; otherwise asyncio would log it as never retrieved.
             task.exception()
 
     def _check_name(self, name: Any) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_STEP_NAME or not is_storable(name):
-            raise errors.misuse_error(f"The name of a step is a text of 1 to {MAX_STEP_NAME} characters, without NUL.")
+            raise errors.misuse_error(
+                f"The name of a step must be a text of 1 to {MAX_STEP_NAME} characters, without NUL."
+            )
         if current_step.get():
-            raise errors.misuse_error(f"The step {name} is inside another step.")
+            raise errors.misuse_error(f"The step {name} is inside another step; start it outside of that step.")
         if name in self._names:
-            raise errors.misuse_error(f"Two steps of the node are named {name}; each needs a name of its own.")
+            raise errors.misuse_error(
+                f"Two steps of the node have the name {name}; use a different name for each step."
+            )
         self._names.add(name)
 
     async def _run(self, name: str, function: Callable[[], Any], effect: Effect | None, call_plain: PlainCaller) -> Any:
@@ -152,7 +160,7 @@ class Steps:
                 name,
                 chosen,
                 lambda: self.run_guarded(name, lambda: run(name, function, call_plain)),
-                # Whether the step needs a thread that the node has not got.
+                # Whether the step needs a thread of the pool.
                 not (awaited or self.holds_thread),
             )
         except StepFailed as error:
@@ -163,14 +171,14 @@ class Steps:
             if isinstance(undone.__cause__, errors.NodeError):
                 raise undone.__cause__ from None
             raise
-        except InterruptPending as asking:
-            self._state.pending_interrupt = asking
+        except InterruptPending as pending:
+            self._state.pending_interrupt = pending
             raise
 
     async def run_guarded(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """The step, with everything that it raises turned into what can be recorded."""
+        """Run the step and convert its exceptions into StepFailed or NotDone, which can be recorded."""
         key = self._host.effect_key(name)
-        here = current_step.set(key)
+        token = current_step.set(key)
         self.running_keys.append(key)
         try:
             return await run()
@@ -195,8 +203,8 @@ class Steps:
             ) from error
         finally:
             self.running_keys.remove(key)
-            # What follows is the host's, which may go on to other nodes from here.
-            current_step.reset(here)
+            # The host continues in this context, possibly with other nodes.
+            current_step.reset(token)
 
     async def _run_async(self, name: str, function: Callable[[], Any], call_plain: PlainCaller) -> Any:
         return self._check_result(name, function, await function())
@@ -204,13 +212,13 @@ class Steps:
     async def _run_plain(self, name: str, function: Callable[[], Any], call_plain: PlainCaller) -> Any:
         def call() -> tuple[Any, bool]:
             result = function()
-            # Where it keeps nobody waiting, however large it is.
+            # Checked in this thread, because checking a large value would block the event loop.
             return (
                 (result, True) if inspect.isawaitable(result) else (self._check_result(name, function, result), False)
             )
 
         result, awaitable = await call_plain(call)
-        # A plain function around an async one gives something to await.
+        # A plain function that calls an async function returns an awaitable.
         return self._check_result(name, function, await result) if awaitable else result
 
     def _log_fields(self, step: str) -> dict[str, str]:
@@ -218,19 +226,19 @@ class Steps:
 
     def _check_result(self, name: str, function: Callable[[], Any], result: Any) -> Any:
         try:
-            made = as_json(result)
+            document = as_json(result)
         except NotJson as error:
             code = "node_output_too_large" if isinstance(error, ValueTooLarge) else "step_failed"
-            what = "too much" if isinstance(error, ValueTooLarge) else "what is not JSON"
+            what = "a value that is too large" if isinstance(error, ValueTooLarge) else "a value that is not JSON"
             log.error("the result of a step is not JSON", exc_info=error, extra=self._log_fields(name))
             raise StepFailed(Failed(code, f"The step {name} returned {what}: {error}.")) from error
-        if matches_return_type(function, made):
-            return made
-        message = f"The result of the step {name} does not fit the return annotation of its function."
+        if matches_return_type(function, document):
+            return document
+        message = f"The result of the step {name} does not match the return annotation of its function."
         raise StepFailed(Failed("step_result_invalid", message))
 
 
 def _is_cancelled() -> bool:
-    """Whether the task that runs this was told to stop. Not asked in place: what is raised knows the frame."""
+    """Whether the current task was cancelled. A separate frame, so that tracebacks do not refer to the task."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0

@@ -1,1 +1,1 @@
-"""From a decorated function to the declaration of a node type."""
+"""Makes the declaration of a node type from a decorated function."""

@@ -1,4 +1,4 @@
-"""The decorator that makes a node of a function."""
+"""The decorator @weftwork.node, which declares a function as a node type."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 F = TypeVar("F", bound=Callable[..., Any])
 
 NODE_ATTRIBUTE: Final = "__weftwork_node__"
-"""The attribute of a function that is a node."""
+"""The attribute of a decorated function that holds its NodeFunction."""
 MAX_TYPE_ID: Final = 128
 RESERVED_PREFIXES: Final = ("core.", "openwop.", "conformance.", "local.", "weftwork.")
 
@@ -28,7 +28,7 @@ _VERSION: Final = re.compile(
 
 
 class NodeFunction(msgspec.Struct, frozen=True):
-    """A function that is a node: what it declares, how it is called, and where it stands."""
+    """A decorated function: its declaration, its signature, and its place (file and line)."""
 
     function: Function
     declaration: NodeDeclaration
@@ -48,12 +48,13 @@ def node(
     requires: tuple[str, ...] | list[str] = (),
     heartbeat_timeout: float | None = None,
 ) -> Callable[[F], F]:
-    """Make a node type of an async or plain function `(ctx, ports..., *, config)`.
+    """Declare an async or plain function `(ctx, ports..., *, config)` as a node type.
 
-    The function stays what it is and can be called as before. What cannot work is refused here, with the place.
+    The function itself is not changed and can still be called directly. Raises TypeError or ValueError, with the file
+    and line of the function, if the declaration is invalid.
     """
     if not isinstance(type_id, str):
-        raise TypeError('the decorator takes the type id of the node: @weftwork.node("acme.score")')
+        raise TypeError('the decorator needs the type id of the node: @weftwork.node("acme.score")')
     here = inspect.currentframe()
     names, around = _caller_locals(here), _caller_place(here)
     del here
@@ -64,8 +65,8 @@ def node(
             _check_declaration(function, type_id, version, effect)
             _check_numbers(concurrency, heartbeat_timeout, requires)
             signature = read_signature(function, names)
-        except SignatureError as refused:
-            raise TypeError(f"{place}: {_function_name(function)} cannot be the node {type_id!r}: {refused}") from None
+        except SignatureError as error:
+            raise TypeError(f"{place}: {_function_name(function)} cannot be the node {type_id!r}: {error}") from None
         except ValueError as error:
             raise ValueError(f"{place}: {_function_name(function)}: {error}") from None
         text = inspect.getdoc(function) or ""
@@ -95,58 +96,58 @@ def node(
 
 
 def node_of(function: Any) -> NodeFunction | None:
-    """The node that a function is, if it is one."""
-    found = getattr(function, NODE_ATTRIBUTE, None)
-    return found if isinstance(found, NodeFunction) else None
+    """The node that the decorator attached to a function, or None."""
+    attached = getattr(function, NODE_ATTRIBUTE, None)
+    return attached if isinstance(attached, NodeFunction) else None
 
 
 def place_of(function: Any) -> str:
-    """File and line of a function; empty for what is none."""
+    """File and line of a function; an empty text for any other object."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
 def _check_declaration(function: Any, type_id: str, version: Any, effect: Any) -> None:
-    """Raises SignatureError for a function that cannot be a node, ValueError for what the decorator cannot take."""
+    """Raises SignatureError if the function cannot be a node, ValueError for an invalid argument of the decorator."""
     if len(type_id) > MAX_TYPE_ID or _TYPE_ID.fullmatch(type_id) is None:
         raise ValueError(
-            f"{type_id!r} is no type id: it starts with a small letter, goes on with letters, digits, dots, "
-            f"dashes and underscores, and has up to {MAX_TYPE_ID} of them"
+            f"{type_id!r} is not a valid type id: it must begin with a lowercase letter, contain only letters, digits, "
+            f"dots, dashes and underscores, and have up to {MAX_TYPE_ID} characters"
         )
     if "." not in type_id:
-        raise ValueError(f"{type_id!r} has no prefix of your own; write one such as acme.{type_id}")
+        raise ValueError(f"{type_id!r} has no prefix; add your own, such as acme.{type_id}")
     if type_id.startswith(RESERVED_PREFIXES):
-        raise ValueError(f"{type_id!r}: names in {' '.join(RESERVED_PREFIXES)} are taken; use a prefix of your own")
+        raise ValueError(f"{type_id!r}: the prefixes {' '.join(RESERVED_PREFIXES)} are reserved; use your own prefix")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
-        raise ValueError(f"{version!r} is no version; write one such as 1.0.0")
+        raise ValueError(f"{version!r} is not a valid version; use a semantic version such as 1.0.0")
     if effect not in get_args(Effect):
-        raise ValueError(f"{effect!r} is no effect; there are {', '.join(get_args(Effect))}")
+        raise ValueError(f"{effect!r} is not a valid effect; use one of {', '.join(get_args(Effect))}")
     if not isinstance(function, FunctionType):
-        raise SignatureError("it is no function; decorate one made with def or async def")
+        raise SignatureError("it is not a function; decorate a function made with def or async def")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise SignatureError("it yields; a node returns what it gives")
+        raise SignatureError("it is a generator; a node must return its outputs")
     known = node_of(function)
     if known is not None:
-        raise SignatureError(f"it is the node {known.declaration.type_id!r} already")
+        raise SignatureError(f"it is already the node {known.declaration.type_id!r}")
 
 
 def _check_numbers(concurrency: Any, heartbeat_timeout: Any, requires: Any) -> None:
     if not isinstance(concurrency, int) or concurrency < 0:
-        raise ValueError("concurrency is 0 for no limit, or how many may run at once")
+        raise ValueError("concurrency must be an integer of 0 or more; 0 means no limit")
     if heartbeat_timeout is not None and not (isinstance(heartbeat_timeout, int | float) and heartbeat_timeout > 0):
-        raise ValueError("heartbeat_timeout takes seconds, more than none")
+        raise ValueError("heartbeat_timeout must be a number of seconds greater than 0")
     if isinstance(requires, str) or not all(isinstance(name, str) for name in requires):
-        raise ValueError("requires takes a list of names")
+        raise ValueError("requires must be a list of capability names")
 
 
 def _caller_locals(frame: FrameType | None) -> dict[str, Any]:
-    """Names of the function around a decorated one, which its annotations may use."""
+    """The local names of the calling function, which annotations of a nested function can use."""
     around = frame.f_back if frame is not None else None
     return dict(around.f_locals) if around is not None and around.f_locals is not around.f_globals else {}
 
 
 def _caller_place(frame: FrameType | None) -> str:
-    """Where the decorator is called."""
+    """File and line of the call of the decorator."""
     around = frame.f_back if frame is not None else None
     return f"{around.f_code.co_filename}:{around.f_lineno}" if around is not None else ""
 

@@ -22,41 +22,41 @@ _SITE_FOLDERS: Final = ("site-packages", "dist-packages")
 
 
 class NodeLoadError(Exception):
-    """Nodes that cannot be loaded; the message names the file and line, and what is wrong there."""
+    """Nodes cannot be loaded. The message names the module or the file and line, and the problem."""
 
 
 def find_nodes(modules: Iterable[str], installed: bool = True) -> list[NodeFunction]:
-    """The nodes of these modules, which are imported as `python -m` would, and of the installed packages that have any.
+    """The nodes of these modules, which are imported as by `python -m`, and of the entry points of installed packages.
 
     Raises NodeLoadError.
     """
-    found: list[NodeFunction] = []
+    all_nodes: list[NodeFunction] = []
     for label, module in _modules(modules, installed):
         nodes = [node for each in _loaded_submodules(module) for node in _nodes_defined_in(each, label)]
         if not nodes and not _envelope_kinds_in(module):
             raise NodeLoadError(
-                f"{label}: the module {module.__name__} has no nodes; a node is a function with @weftwork.node(...), "
-                f"in the module itself or in one below it that it imports"
+                f"{label}: the module {module.__name__} has no nodes; decorate a function with @weftwork.node(...), "
+                f"in the module or in a submodule that it imports"
             )
-        found += nodes
-    return check_distinct(found)
+        all_nodes += nodes
+    return check_distinct(all_nodes)
 
 
 def find_envelope_kinds(modules: Iterable[str], installed: bool = True) -> list[EnvelopeKind]:
     """The envelope kinds of the same modules. Raises NodeLoadError."""
-    found = [kind for _, module in _modules(modules, installed) for kind in _envelope_kinds_in(module)]
-    return list(dict.fromkeys(found))
+    kinds = [kind for _, module in _modules(modules, installed) for kind in _envelope_kinds_in(module)]
+    return list(dict.fromkeys(kinds))
 
 
 def envelope_kinds_near(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:
-    """The envelope kinds that are made in the modules of these nodes, as a host finds them that loads the modules."""
+    """The envelope kinds of the modules that define these nodes: the same that a host finds in these modules."""
     names = dict.fromkeys(each.function.__module__ for each in nodes)
     modules = [sys.modules[name] for name in names if name in sys.modules]
     return [kind for module in modules for kind in _envelope_kinds_in(module)]
 
 
 def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, ModuleType]]:
-    """Each module, imported, with the words for where it was named."""
+    """Each module, imported, with a label for messages: its option or its entry point."""
     named = [(f"--nodes {name}", name) for name in modules]
     if named and "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -67,34 +67,34 @@ def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, Mod
 
 
 def nodes_from_functions(functions: Iterable[Any]) -> list[NodeFunction]:
-    """The nodes that these functions are. Raises NodeLoadError."""
-    found: list[NodeFunction] = []
+    """The nodes of decorated functions. Raises NodeLoadError."""
+    nodes: list[NodeFunction] = []
     for each in functions:
         node = node_of(each)
         if node is None:
             place = place_of(each)
             where = f"{place}: " if place else ""
-            raise NodeLoadError(f"{where}{each!r} is no node; decorate it with @weftwork.node(...)")
-        found.append(node)
-    return check_distinct(found)
+            raise NodeLoadError(f"{where}{each!r} is not a node; decorate it with @weftwork.node(...)")
+        nodes.append(node)
+    return check_distinct(nodes)
 
 
 def check_distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
-    """Each node once. Raises NodeLoadError if two share a type id."""
+    """The nodes without duplicates. Raises NodeLoadError if two of them have the same type id."""
     by_type: dict[str, NodeFunction] = {}
     for node in nodes:
         type_id = node.declaration.type_id
         other = by_type.setdefault(type_id, node)
         if other is not node:
-            raise NodeLoadError(f"two nodes are named {type_id!r}: {other.place} and {node.place}")
+            raise NodeLoadError(f"two nodes have the type id {type_id!r}: {other.place} and {node.place}")
     return list(by_type.values())
 
 
 def _import_module(label: str, name: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise NodeLoadError(f"{label}: name a module, such as acme.nodes")
+        raise NodeLoadError(f"{label}: this is not a module name; use a name such as acme.nodes")
     if name.endswith(".py"):
-        raise NodeLoadError(f"{label}: name the module, not its file: {name.removesuffix('.py')}")
+        raise NodeLoadError(f"{label}: use the name of the module, not of its file: {name.removesuffix('.py')}")
     try:
         return importlib.import_module(name)
     except KeyboardInterrupt:
@@ -105,22 +105,22 @@ def _import_module(label: str, name: str) -> ModuleType:
 
 def _explain_import_error(error: BaseException, name: str) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-        return f"there is no module {error.name}, neither in {Path.cwd()} nor where Python looks"
+        return f"there is no module {error.name} in {Path.cwd()} or on sys.path"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     place = _place(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # What the decorator refuses names its place itself.
+    # Errors of the decorator already begin with the place.
     return text if place is None or str(error).startswith(place) else f"{place}: {text}"
 
 
 def _place(error: BaseException) -> str | None:
-    """Where the author's code was when it raised: the last place that is neither Python's nor ours."""
+    """File and line of the innermost frame in the author's code, outside of the standard library and this package."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    theirs = [
+    author_frames = [
         each for each in frames if not _is_standard(each.filename) and not each.filename.startswith(_PACKAGE_PREFIX)
     ]
-    return f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None
+    return f"{author_frames[-1].filename}:{author_frames[-1].lineno}" if author_frames else None
 
 
 def _is_standard(filename: str) -> bool:
@@ -130,13 +130,13 @@ def _is_standard(filename: str) -> bool:
 
 
 def _loaded_submodules(module: ModuleType) -> list[ModuleType]:
-    """The module, and those below it that are loaded."""
+    """The module and its submodules that are already imported."""
     below = f"{module.__name__}."
     return [module, *(each for name, each in [*sys.modules.items()] if name.startswith(below))]
 
 
 def _envelope_kinds_in(module: ModuleType) -> list[EnvelopeKind]:
-    """Kinds made there; not what is imported from elsewhere."""
+    """The kinds that the module or its submodules declare, without imported ones."""
     return [
         value
         for each in _loaded_submodules(module)
@@ -146,13 +146,13 @@ def _envelope_kinds_in(module: ModuleType) -> list[EnvelopeKind]:
 
 
 def _nodes_defined_in(module: ModuleType, label: str) -> Iterator[NodeFunction]:
-    """Nodes made in the module; not what it imports from elsewhere."""
+    """The nodes that the module defines, without imported ones. Raises NodeLoadError."""
     for name, value in [*vars(module).items()]:
         node = node_of(value)
         if node is None or getattr(value, "__module__", None) != module.__name__:
             continue
         if node.function is not value:
             raise NodeLoadError(
-                f"{label}: {node.place}: {name} is decorated once more outside of @weftwork.node; put that outermost"
+                f"{label}: {node.place}: {name} has a decorator above @weftwork.node; make @weftwork.node the first one"
             )
         yield node

@@ -1,7 +1,7 @@
 """Reads the signature of a node function: its input ports, its config, its outputs, and their JSON Schemas.
 
 An input port annotated with Media also accepts the mediaRef of an asset (`accept_media_refs`, `expand_media_refs`).
-Media is recognised by its name: a module with nodes must not load what runs them.
+Media is recognised by its name, because importing a module with nodes must not import the code that runs them.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 _OBJECT_TYPES: Final = "a struct, a dataclass, a TypedDict or a dict"
 _CONTEXT_MODULE: Final = "weftwork.adapters.python.context"
 _REFERENCE: Final = "#/$defs/"
-_NO_CONTEXT: Final = "the first parameter has to be the context: def name(ctx, ...)"
+_NO_CONTEXT: Final = "the first parameter must be the context: def name(ctx, ...)"
 _NO_MEMBERS: Final[dict[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
 _MEDIA_REF: Final[Any] = Annotated[
     str, msgspec.Meta(pattern=MEDIA_REF_PATTERN, description="The mediaRef of an asset.")
@@ -33,14 +33,16 @@ _MEDIA_REF: Final[Any] = Annotated[
 
 
 class SignatureError(Exception):
-    """The signature cannot be that of a node; the message says what would do."""
+    """The function cannot be a node. The message says how to change its signature."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """ports: types by name; inputs_type: the type of `inputs`, which takes them all; config: None if it takes none.
+    """The parameters and the result of a node function.
 
-    return_kind: whether the members of what is returned are the output ports, or there are none, or there is the port
-    `output` alone; `any` is decided by each value.
+    ports: the types of the input ports by name. inputs_type: the type of the parameter `inputs`, which gets all ports.
+    config: the type of `config`, or None without that parameter.
+    return_kind: `record` and `mapping` return the output ports by name, `value` returns the port `output`, `nothing`
+    has no outputs, and for `any` each returned value decides.
     """
 
     ports: dict[str, Any]
@@ -53,50 +55,50 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 def read_signature(function: Function, names: dict[str, Any]) -> Signature:
-    """Read a function; `names` are those that its annotations may use beside the globals. Raises SignatureError."""
+    """Read the signature of a function. Its annotations can use its globals and `names`. Raises SignatureError."""
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].kind not in _POSITIONAL:
         raise SignatureError(_NO_CONTEXT)
     _check_context(function, parameters[0], names)
     ports, config = _split_parameters(parameters[1:])
     kinds = {each.name: _annotation(function, each.name, each.annotation, names) for each in parameters[1:]}
-    taken = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NO_MEMBERS)
-    given = _annotation(function, "return", inspect.signature(function).return_annotation, names)
-    gives, outputs = _outputs(given)
-    whole, inputs = _inputs(ports, kinds)
+    config_schema = _schema("config", lambda: _config(kinds[config.name])) if config is not None else dict(_NO_MEMBERS)
+    return_type = _annotation(function, "return", inspect.signature(function).return_annotation, names)
+    return_kind, outputs_schema = _outputs(return_type)
+    inputs_type, inputs_schema = _inputs(ports, kinds)
     return Signature(
-        ports={each.name: kinds[each.name] for each in ports} if whole is None else {},
-        inputs_type=whole,
+        ports={each.name: kinds[each.name] for each in ports} if inputs_type is None else {},
+        inputs_type=inputs_type,
         config=kinds[config.name] if config is not None else None,
-        return_kind=gives,
-        inputs_schema=inputs,
-        outputs_schema=outputs,
-        config_schema=taken,
+        return_kind=return_kind,
+        inputs_schema=inputs_schema,
+        outputs_schema=outputs_schema,
+        config_schema=config_schema,
     )
 
 
 def _check_context(function: Function, first: inspect.Parameter, names: dict[str, Any]) -> None:
-    """Raises SignatureError if the first parameter is annotated as something else than a context.
+    """Raises SignatureError if the annotation of the first parameter is not a context type.
 
-    A plain function may call it Context, by the name that everybody knows; it gets a PlainContext all the same.
+    A plain function can use the annotation Context as well; it gets a PlainContext anyway.
     """
     kind: Any = Any
     try:
         kind = _annotation(function, first.name, first.annotation, names)
-        found = {_context_name(each) for each in typing.get_args(kind) or (kind,)}
+        type_names = {_context_name(each) for each in typing.get_args(kind) or (kind,)}
     except SignatureError:
-        # A name that only type checkers know.
-        found = {str(first.annotation).rpartition(".")[2]}
-    if "Context" in found or ("PlainContext" in found and not inspect.iscoroutinefunction(function)):
+        # The name exists only for type checkers, under `if TYPE_CHECKING`.
+        type_names = {str(first.annotation).rpartition(".")[2]}
+    if "Context" in type_names or ("PlainContext" in type_names and not inspect.iscoroutinefunction(function)):
         return
-    if "PlainContext" in found:
-        raise SignatureError("an async function gets a Context, not a PlainContext")
+    if "PlainContext" in type_names:
+        raise SignatureError("an async function gets a Context, not a PlainContext; change the annotation to Context")
     if inspect.isclass(kind) and kind not in (Any, object) and not getattr(kind, "_is_protocol", False):
-        raise SignatureError(f"{_NO_CONTEXT}, and {first.name} is annotated as {kind.__name__}")
+        raise SignatureError(f"{_NO_CONTEXT}, but {first.name} is annotated as {kind.__name__}")
 
 
 def _context_name(kind: Any) -> str:
-    """What the context is called, if this is its type. By name: a module with nodes loads nothing of what runs them."""
+    """The name of a context type, or an empty text. The type is recognised by name, without importing its module."""
     return kind.__name__ if getattr(kind, "__module__", "") == _CONTEXT_MODULE and inspect.isclass(kind) else ""
 
 
@@ -109,32 +111,32 @@ def _split_parameters(parameters: list[inspect.Parameter]) -> tuple[list[inspect
             case inspect.Parameter.POSITIONAL_OR_KEYWORD if each.name != "config":
                 ports.append(each)
             case inspect.Parameter.POSITIONAL_OR_KEYWORD:
-                raise SignatureError("config has to stand behind a star: def name(ctx, ..., *, config)")
+                raise SignatureError("config must be keyword-only: def name(ctx, ..., *, config)")
             case inspect.Parameter.KEYWORD_ONLY if each.name == "config":
                 config = each
             case inspect.Parameter.KEYWORD_ONLY:
                 raise SignatureError(
-                    f"{each.name} stands behind the star, where only config may; input ports stand before it"
+                    f"{each.name} is keyword-only, but only config can be; move input ports before the star"
                 )
             case inspect.Parameter.POSITIONAL_ONLY:
                 raise SignatureError(
-                    f"{each.name} has no name for its callers; only the context may stand before the slash"
+                    f"{each.name} is positional-only, but only the context can be; move input ports behind the slash"
                 )
             case _:
-                raise SignatureError(f"{each} takes ports without names; take them all as inputs: dict instead")
+                raise SignatureError(f"{each} is not supported; use the parameter inputs: dict to get all ports")
     return ports, config
 
 
 def _annotation(function: Function, name: str, kind: Any, names: dict[str, Any]) -> Any:
-    """The type that stands there, with the names in it looked up."""
+    """The type of an annotation, with forward references resolved. Raises SignatureError."""
     if kind is inspect.Parameter.empty:
         return Any
     holder = types.SimpleNamespace(__annotations__={name: kind})
-    known = getattr(function, "__globals__", {})
+    module_names = getattr(function, "__globals__", {})
     try:
-        return typing.get_type_hints(holder, known, names, include_extras=True)[name]
+        return typing.get_type_hints(holder, module_names, names, include_extras=True)[name]
     except Exception as error:
-        raise SignatureError(f"the annotation of {name} cannot be read: {error}") from None
+        raise SignatureError(f"the annotation of {name} cannot be resolved: {error}") from None
 
 
 def _schema(what: str, make: Callable[[], Any]) -> Any:
@@ -144,20 +146,20 @@ def _schema(what: str, make: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         reason = str(error).strip().splitlines()[-1]
-        raise SignatureError(f"{what} has an annotation that JSON has nothing for: {reason}") from None
+        raise SignatureError(f"{what} has an annotation that cannot be expressed as JSON Schema: {reason}") from None
 
 
 def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The type that takes all ports, if there is one, and the schema of the inputs."""
+    """The type of the parameter `inputs`, or None without it, and the schema of the inputs."""
     names = [each.name for each in ports]
     if "inputs" in names:
         kind = kinds["inputs"]
         if names != ["inputs"]:
-            raise SignatureError("inputs stands for all ports, so no other may stand beside it")
+            raise SignatureError("inputs contains all ports, so it cannot be combined with other ports")
         if kind is Any:
             return dict[str, Any], {"type": "object"}
         if not is_record(kind) and not is_mapping(kind):
-            raise SignatureError(f"inputs stands for all ports and has to be {_OBJECT_TYPES}")
+            raise SignatureError(f"inputs contains all ports, so its annotation must be {_OBJECT_TYPES}")
         return kind, _schema("inputs", lambda: object_schema(kind))
     for name in names:
         _schema(name, lambda name=name: schemas_for([kinds[name]]))
@@ -169,30 +171,32 @@ def _inputs(ports: list[inspect.Parameter], kinds: dict[str, Any]) -> tuple[Any,
 
 
 def _default(port: inspect.Parameter, kinds: dict[str, Any]) -> Any:
-    """The default as the schema shows it; the function has its own. Raises SignatureError if it does not
-    fit its annotation."""
+    """The default of a port as JSON for the schema, or UNSET if it has no JSON form.
+
+    Raises SignatureError if the default does not match the annotation.
+    """
     value, kind = port.default, kinds[port.name]
     if value is msgspec.UNSET and msgspec.UnsetType in typing.get_args(kind):
         return value
     try:
-        made = as_json(value)
+        document = as_json(value)
     except NotJson:
-        made = msgspec.UNSET
+        document = msgspec.UNSET
     try:
-        # What JSON has nothing for may be of its type all the same.
-        msgspec.convert(value, kind) if made is msgspec.UNSET else convert(made, kind)
+        # A value without a JSON form can still match its annotation.
+        msgspec.convert(value, kind) if document is msgspec.UNSET else convert(document, kind)
     except msgspec.ValidationError:
         hint = f"; write {port.name}: ... | None" if value is None else ""
-        raise SignatureError(f"the default of {port.name} does not fit its annotation{hint}") from None
-    return made
+        raise SignatureError(f"the default of {port.name} does not match its annotation{hint}") from None
+    return document
 
 
 def _config(kind: Any) -> dict[str, Any]:
     if kind is Any or is_mapping(kind):
         return {"type": "object"} if kind is Any else object_schema(kind)
     if not is_record(kind):
-        raise SignatureError(f"config has to be {_OBJECT_TYPES}")
-    # Closed, so that a member that is misspelt is found when the workflow is registered.
+        raise SignatureError(f"the annotation of config must be {_OBJECT_TYPES}")
+    # Closed, so that a misspelt member is refused when the workflow is registered.
     return {**object_schema(kind), "additionalProperties": False}
 
 
@@ -210,10 +214,9 @@ def _outputs(kind: Any) -> tuple[ReturnKind, dict[str, Any]]:
 
 
 def accept_media_refs(kind: Any) -> Any:
-    """The annotation as those see it who bring something to the port; the same one if it says nothing of Media.
+    """The annotation of a port, extended so that a mediaRef is accepted in place of Media.
 
-    Media themselves, or None, or lists of them, or objects with them as members. What is inside of other types is left
-    as its author has made it.
+    Applies to Media, `Media | None`, lists of Media and dicts of Media. Any other annotation is returned unchanged.
     """
     inner = _inner_type(kind)
     if _is_media(kind):
@@ -229,7 +232,7 @@ def accept_media_refs(kind: Any) -> Any:
 
 
 def expand_media_refs(value: Any, kind: Any) -> Any:
-    """What came to a port, with an object in the place of each name of an asset that stands for Media."""
+    """The value of a port, with each mediaRef that stands for Media replaced by an object."""
     inner = _inner_type(kind)
     if isinstance(value, str) and _is_media(kind):
         return {"mediaRef": value}
@@ -243,7 +246,7 @@ def expand_media_refs(value: Any, kind: Any) -> Any:
 
 
 def _inner_type(kind: Any) -> Any:
-    """What a list has, an object by name, or what there is unless it is None."""
+    """The type of the items of a list, of the members of a dict, or of an optional value; otherwise None."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is list and args:
         return args[0]
@@ -254,18 +257,18 @@ def _inner_type(kind: Any) -> Any:
 
 
 def _is_media(kind: Any) -> bool:
-    """By name: a module with nodes loads nothing of what runs them."""
+    """Recognised by name, without importing the module of Media."""
     return getattr(kind, "__module__", "") == "weftwork.adapters.python.calls.media" and kind.__name__ == "Media"
 
 
 def schemas_for(kinds: list[Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The schema of each type, and the definitions that they share. Raises TypeError for what JSON does not have."""
-    found, shared = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
-    return [dict(each) for each in found], shared
+    """The schema of each type, and their shared definitions. Raises TypeError for a type without a JSON form."""
+    schemas, shared = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    return [dict(each) for each in schemas], shared
 
 
 def object_schema(kind: Any) -> dict[str, Any]:
-    """The schema of an object type with its members at the top. Raises TypeError."""
+    """The schema of an object type with its members at the root instead of behind a $ref. Raises TypeError."""
     (shape,), shared = schemas_for([kind])
     name = shape.pop("$ref", "").removeprefix(_REFERENCE)
     if name:
@@ -283,10 +286,10 @@ def object_schema(kind: Any) -> dict[str, Any]:
 def ports_schema(members: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """The schema of an object with these members; those without a default are required. Raises TypeError.
 
-    A default is either the JSON that stands for it, or msgspec.UNSET where there is none to show.
+    A default is JSON, or msgspec.UNSET if it has no JSON form.
     """
-    found, shared = schemas_for(list(members.values()))
-    properties = dict(zip(members, found, strict=True))
+    schemas, shared = schemas_for(list(members.values()))
+    properties = dict(zip(members, schemas, strict=True))
     for name, default in defaults.items():
         if default is not msgspec.UNSET:
             properties[name]["default"] = default
@@ -298,7 +301,7 @@ def ports_schema(members: dict[str, Any], defaults: dict[str, Any]) -> dict[str,
 
 
 def is_record(kind: Any) -> bool:
-    """Whether this is a struct, a dataclass or a TypedDict that is an object in JSON."""
+    """Whether the type is a struct, dataclass or TypedDict whose JSON form is an object."""
     plain: Any = unwrap_type(kind)
     if inspect.isclass(plain) and issubclass(plain, msgspec.Struct):
         return not plain.__struct_config__.array_like
@@ -306,18 +309,18 @@ def is_record(kind: Any) -> bool:
 
 
 def is_mapping(kind: Any) -> bool:
-    """Whether this is a dict with members of any name."""
+    """Whether the type is a dict or another Mapping, with any member names."""
     plain: Any = unwrap_type(kind)
     return inspect.isclass(plain) and not _is_typed_dict(plain) and issubclass(plain, Mapping)
 
 
 def _is_typed_dict(kind: Any) -> bool:
-    """Also one that comes from elsewhere than typing."""
+    """Also recognises TypedDict of typing_extensions."""
     return hasattr(kind, "__total__") and issubclass(kind, dict)
 
 
 def unwrap_type(kind: Any) -> Any:
-    """A type without what annotates it and what fills it."""
+    """The type without Annotated and without its type arguments."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     return get_origin(kind) or kind
