@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from tests.harness.cases import fails_without
+from tests.harness.cases import fails_without, present
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness
 from weftwork.engine.api import workflows as workflows_module
@@ -45,8 +45,7 @@ async def read(bench: EngineHarness, version: str | None = None, caller: Princip
 
 async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[str]:
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
-    stored = await bench.executor.read_run(caller.run(outcome.run_id))
-    assert stored is not None
+    stored = present(await bench.executor.read_run(caller.run(outcome.run_id)))
     return list((await bench.catalog.pinned_plan("sample", stored.header.definition)).nodes)
 
 

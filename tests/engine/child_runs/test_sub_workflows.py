@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run
 from tests.harness.run_tree import (
@@ -109,8 +109,7 @@ async def test_three_deep_each_gives_back_what_it_got() -> None:
     while below := await child_keys(bench, line):
         (line,) = below
         depth += 1
-        parent = (await bench.stored_run(line)).header.parent
-        assert parent is not None
+        parent = present((await bench.stored_run(line)).header.parent)
         assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
     assert depth == 3
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import weftwork
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, variable, workflow
 from weftwork.engine.media.assets import BytesMissing
 from weftwork.engine.models import message_media
@@ -135,8 +135,7 @@ def test_what_a_url_does_not_give_fails_the_node(answer: Any, code: str, retried
     document["nodes"][0]["settings"] = {"maxRetries": 1, "retryDelayMs": 0}
     outbound = FakeOutbound({URL: answer})
     result = run_workflow(document, model=FakeModel([]), fetch=outbound)
-    error = result.nodes["look"].error
-    assert error is not None
+    error = present(result.nodes["look"].error)
     assert (error.code, len(outbound.requests)) == (code, 2 if retried else 1)
     assert URL not in error.message
 

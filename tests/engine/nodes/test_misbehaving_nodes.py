@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until, waiting_node_type
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
@@ -26,8 +26,7 @@ class UnexpectedError(BaseException):
 
 
 async def cancels_itself() -> None:
-    task = asyncio.current_task()
-    assert task is not None
+    task = present(asyncio.current_task())
     task.cancel()
     await asyncio.sleep(0)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case, fails_without
+from tests.harness.cases import each_case, fails_without, present
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, InProcessHost, delays, open_in_process
 from tests.live.assets import NO_TOKEN, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
@@ -163,8 +163,7 @@ async def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
     async with open_in_process(FLOW) as inside:
         assets = inside.host.assets
         ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await assets.find("live:acme", ref)
-        assert asset is not None
+        asset = present(await assets.find("live:acme", ref))
         url = assets.url(asset, "application/json", run_id="any")
         nobody = await told(inside, NO_TOKEN)
         assert nobody[0] == 404
@@ -182,8 +181,7 @@ async def test_every_token_that_opens_nothing_is_told_the_same() -> None:
     async with open_in_process(FLOW) as inside:
         assets = inside.host.assets
         ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await assets.find("live:acme", ref)
-        assert asset is not None
+        asset = present(await assets.find("live:acme", ref))
         now = asset.created_at
         other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
         gone = type(asset)("live:acme", NOBODYS, *[getattr(asset, name) for name in asset.__struct_fields__[2:]])
@@ -205,8 +203,7 @@ async def nothing_opens_it(kind: str) -> None:
     """A URL whose signature is that of nobody, whose time is over, or of a tenant that does not have the bytes."""
     async with open_in_process() as inside:
         made = await made_in(inside, "one")
-        asset = await inside.host.assets.find("live:acme", made["mediaRef"])
-        assert asset is not None
+        asset = present(await inside.host.assets.find("live:acme", made["mediaRef"]))
         other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
         url = {
             "forged": made["url"][:-4] + ("AAAA" if not made["url"].endswith("AAAA") else "BBBB"),

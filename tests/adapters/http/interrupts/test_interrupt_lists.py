@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
 from tests.live.steering import (
@@ -137,8 +137,7 @@ def test_the_inbox_finds_what_is_asked_for(crowd: Any) -> None:
     assert sorted(named(inbox(host, runId=runs[1]))) == ["one.1", "two.1"]
     assert set(named(inbox(host, nodeId="two"))) == {"two.1"}
     (row,) = inbox(host, runId=runs[0])["interrupts"]
-    due = parse_iso(row["dueAt"])
-    assert due is not None
+    due = present(parse_iso(row["dueAt"]))
     assert named(inbox(host, runId=runs[0], dueBefore=iso(due))) == []
     assert named(inbox(host, runId=runs[0], dueBefore=iso(due + 1))) == ["gate.1"]
     assert len(named(inbox(host, dueBefore="2099-01-01T00:00:00Z"))) == 3
@@ -249,8 +248,7 @@ def test_a_link_lasts_as_long_as_the_question_and_can_be_made_shorter(host: Host
     asked = host.snapshot(plain)["interrupt"]
     longest = created_link(host, plain, {"expiresInSeconds": 3_000_000_000})
     assert 0 <= lasts(longest, asked) - 7 * DAY < 60_000
-    read = parse_iso(get_interrupt(host, asked["interruptToken"]).document["expiresAt"])
-    assert read is not None
+    read = present(parse_iso(get_interrupt(host, asked["interruptToken"]).document["expiresAt"]))
     assert 0 <= read - (parse_iso(asked["requestedAt"]) or 0) - 1_800_000 < 60_000
 
 

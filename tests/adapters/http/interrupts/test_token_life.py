@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import live
-from tests.harness.cases import fails_without
+from tests.harness.cases import fails_without, present
 from tests.live.steering import cancel, error_code, flow, interrupt_node
 from tests.live.tokens import (
     ACCEPT,
@@ -154,8 +154,7 @@ async def poorly(host: Timed) -> str:
 async def cross_purpose(host: Timed) -> int:
     """A token that is signed as something else."""
     token = await host.token(await host.waiting())
-    found = interrupt_tokens.decode_token(token)
-    assert found is not None
+    found = present(interrupt_tokens.decode_token(token))
     return (await host.send(interrupt_tokens.encode_token(found[1], host.host._signer.sign("asset", found[1])))).status
 
 
@@ -173,8 +172,7 @@ def nameless(*given: Any, **named: Any) -> Answerer:
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
-    found = interrupt_tokens.decode_token(text)
-    assert found is not None
+    found = present(interrupt_tokens.decode_token(text))
     return found[0]
 
 

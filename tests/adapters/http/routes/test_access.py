@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.harness.cases import each_case, fails_without
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import node
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, open_in_process, start_host
 from tests.live.operation_calls import CALLS, UNKNOWN_ID
@@ -38,9 +38,7 @@ class Keys(NamedTuple):
 def keys(host: Host) -> Keys:
     def create(**arguments: Any) -> dict[str, Any]:
         wanted = {"operation": "keys.create", "arguments": {"tenant": "acme", **arguments}}
-        made = send_request(host.data / ADMIN_SOCKET, wanted)
-        assert made is not None
-        return made
+        return present(send_request(host.data / ADMIN_SOCKET, wanted))
 
     revoked, expired = create(), create(expires_at=1)
     send_request(host.data / ADMIN_SOCKET, {"operation": "keys.revoke", "arguments": {"key_id": revoked["keyId"]}})
