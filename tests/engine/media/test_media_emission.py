@@ -52,11 +52,7 @@ async def test_media_are_shown_by_a_url_that_opens_them() -> None:
     (shown,) = await outputs(bench, key)
     (event,) = await bench.payloads(key, "media.image")
     assert event == shown["payload"]
-    assert {name: event[name] for name in ("bytes", "mimeType", "alt")} == {
-        "bytes": len(PNG),
-        "mimeType": "image/png",
-        "alt": "A dot.",
-    }
+    assert event.items() >= {"bytes": len(PNG), "mimeType": "image/png", "alt": "A dot."}.items()
     assert event["url"].startswith("https://flows.example/v1/host/weftwork/assets/v1.")
     assert await fetch_asset(bench, event["url"]) == PNG
     (record,) = await bench.payloads(key, "weftwork.envelope.recorded")
