@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, Self, TypeVar
 
 import msgspec
+import pytest
 
 from tests.harness.definitions import NODE_TYPES
 from weftwork.adapters.memory.store import MemoryStore
@@ -30,6 +31,7 @@ from weftwork.ports.storage.blobs import Blobs
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS as KINDS
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -124,6 +126,13 @@ async def settle() -> None:
     """Let runs that wait for each other go on as far as they get without time."""
     for _ in range(10):
         await run_ready_tasks()
+
+
+async def fault_of(call: Awaitable[object]) -> ClientFault:
+    """How a caller is refused."""
+    with pytest.raises(ClientFault) as caught:
+        await call
+    return caught.value
 
 
 class GateNode:

@@ -69,6 +69,24 @@ async def completed_snapshot(bench: EngineHarness, key: RunKey) -> dict[str, Any
     return await snapshot_of(bench, key)
 
 
+async def ended_run(
+    *documents: dict[str, Any], bench: EngineHarness | None = None, **request: Any
+) -> tuple[EngineHarness, RunKey, dict[str, Any]]:
+    """A run of the first definition, which may start runs of the others, and its snapshot once it has ended."""
+    bench = bench or EngineHarness()
+    key = await start_run(bench, *documents, **request)
+    return bench, key, await completed_snapshot(bench, key)
+
+
+async def waiting_parent(*documents: dict[str, Any]) -> tuple[EngineHarness, RunKey, RunKey]:
+    """A run of the first definition and its child, both waiting for an approval."""
+    bench = EngineHarness()
+    key = await start_run(bench, *documents)
+    child = await only_child_key(bench, key)
+    assert await all_waiting(bench, key, child)
+    return bench, key, child
+
+
 async def all_waiting(bench: EngineHarness, *keys: RunKey, status: str = "waiting-approval") -> bool:
     """Whether all of these wait, by now."""
     await run_ready_tasks()

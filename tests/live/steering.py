@@ -93,3 +93,10 @@ def without_tokens(shown: dict[str, Any]) -> dict[str, Any]:
 def error_code(answer: Answer) -> tuple[int, str]:
     """How a request was refused."""
     return answer.status, answer.document["error"]
+
+
+def assert_replayed(first: Answer, again: Answer) -> None:
+    """The second answer is the first one, sent again under the same idempotency key."""
+    assert (first.status, first.body) == (again.status, again.body)
+    assert "openwop-idempotent-replay" not in first.headers
+    assert again.headers["openwop-idempotent-replay"] == "true"

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, read_range, write_blob
+from tests.harness.cases import present
 from weftwork.adapters.blobs import blob_key as key_module
 from weftwork.adapters.blobs import local
 from weftwork.adapters.blobs.object_storage import ObjectBlobs
@@ -33,8 +34,7 @@ def test_what_is_kept_is_read_again_by_the_next_store(blob_stores: BlobStoreFact
         data = pattern(size)
         blob = blob_stores.run(lambda blobs, data=data: write_blob(blobs, data))
         assert (blob.sha256, blob.size) == (hashlib.sha256(data).hexdigest(), size)
-        named = FORM.fullmatch(blob.key)
-        assert named is not None
+        named = present(FORM.fullmatch(blob.key))
         assert named[3] == blob.sha256
         assert blob_stores.run(lambda blobs, key=blob.key: read_blob(blobs, key)) == data
         assert blob_stores.run(blob_keys) == [blob.key]
@@ -98,8 +98,7 @@ async def test_stretches(blob_stores: BlobStoreFactory) -> None:
     data = pattern(3 * PIECE + 17)
     edges = [0, 1, PIECE - 1, PIECE, PIECE + 1, len(data) - 1, len(data)]
     async with blob_stores.open() as blobs:
-        source = await blobs.source((await write_blob(blobs, data)).key)
-        assert source is not None
+        source = present(await blobs.source((await write_blob(blobs, data)).key))
         assert source.size == len(data)
         for start, end in itertools.combinations_with_replacement(edges, 2):
             assert await read_range(source, start, end - start) == data[start:end], (start, end)
@@ -114,8 +113,7 @@ async def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
     data = pattern(5 * 1024 * 1024)
     async with blob_stores.open() as blobs:
         blob = await write_blob(blobs, data, piece=len(data))
-        source = await blobs.source(blob.key)
-        assert source is not None
+        source = present(await blobs.source(blob.key))
         pieces = [piece async for piece in source.read(0, source.size)]
         await source.close()
         assert max(len(piece) for piece in pieces) <= 1024 * 1024
@@ -125,8 +123,7 @@ async def test_pieces_are_bounded(blob_stores: BlobStoreFactory) -> None:
 async def test_a_reader_who_goes_away_leaves_nothing_open(blobs: Blobs) -> None:
     blob = await write_blob(blobs, pattern(3 * PIECE))
     for _ in range(20):
-        source = await blobs.source(blob.key)
-        assert source is not None
+        source = present(await blobs.source(blob.key))
         reading = source.read(0, source.size)
         assert await anext(reading)
         await reading.aclose()
@@ -138,8 +135,7 @@ async def test_a_blob_deleted_while_it_is_read(blob_stores: BlobStoreFactory) ->
     data = pattern(5 * 1024 * 1024)
     async with blob_stores.open() as blobs:
         blob = await write_blob(blobs, data)
-        source = await blobs.source(blob.key)
-        assert source is not None
+        source = present(await blobs.source(blob.key))
         got = b""
         try:
             async for piece in source.read(0, source.size):
@@ -218,8 +214,7 @@ async def test_a_closed_store_says_so(blob_stores: BlobStoreFactory) -> None:
     key = (await write_blob(blobs, pattern(2 * PIECE))).key
     sink = await blobs.sink("acme")
     await sink.write(b"x")
-    source = await blobs.source(key)
-    assert source is not None
+    source = present(await blobs.source(key))
     await blobs.close()
     await blobs.close()
     with pytest.raises(StoreUnavailable):

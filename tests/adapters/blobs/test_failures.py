@@ -19,7 +19,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multipl
 
 from tests.adapters.blobs import killed_writer
 from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from weftwork.adapters.blobs import local
 from weftwork.adapters.blobs.local import LocalSink
 from weftwork.ports import fault_points
@@ -128,8 +128,7 @@ async def test_a_blob_that_somebody_made_shorter(tmp_path: Path) -> None:
     ground = BlobStoreFactory("local", tmp_path)
     async with ground.open() as blobs:
         blob = await write_blob(blobs, bytes(600_000))
-        source = await blobs.source(blob.key)
-        assert source is not None
+        source = present(await blobs.source(blob.key))
         os.truncate(ground.folder / blob.key, 300_000)
         with pytest.raises(StoreUnavailable, match="truncated"):
             async for _ in source.read(0, source.size):
@@ -184,8 +183,7 @@ def check(folder: Path, lives: int = 1) -> None:
         unheard = found - kept - maybe
         assert len(unheard) <= lives, "at most the one that each was about to be told of"
         for key in found:
-            data = await read_blob(blobs, key)
-            assert data is not None
+            data = present(await read_blob(blobs, key))
             assert hashlib.sha256(data).hexdigest() == key.split("/")[-1][:64], "every one is whole"
 
     ground = BlobStoreFactory("local", folder)

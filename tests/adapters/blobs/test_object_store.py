@@ -21,7 +21,7 @@ from tests.adapters.blobs.blob_stores import (
     read_blob,
     write_blob,
 )
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from weftwork.adapters.blobs import object_storage as object_module
 from weftwork.adapters.blobs import spool
 from weftwork.adapters.blobs.local import LocalBlobs
@@ -60,8 +60,7 @@ async def test_storage_that_goes_and_comes_back(s3: S3Server, tmp_path: Path, ca
         with caplog.at_level(logging.WARNING):
             async with ground.open() as blobs:
                 kept = await write_blob(blobs, bytes(700_000))
-                source = await blobs.source(kept.key)
-                assert source is not None
+                source = present(await blobs.source(kept.key))
                 await asyncio.to_thread(s3.stop)
                 said = await refused(blobs, kept.key)
                 assert {text.partition(": ")[0] for text in said} == {"the object storage failed"}

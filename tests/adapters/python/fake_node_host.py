@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
+from tests.harness import definitions
+from tests.harness.definitions import workflow
 from weftwork.adapters.python.calls.invocation import NodeServices
 from weftwork.adapters.python.declaration.decorator import node_of
 from weftwork.adapters.python.node_runner import to_node_type
@@ -117,21 +119,8 @@ class FakeNodeHost:
 
 
 def single_node_workflow(
-    workflow_id: str,
-    type_id: str,
-    inputs: dict[str, Any] | None = None,
-    config: dict[str, Any] | None = None,
-    settings: dict[str, Any] | None = None,
+    workflow_id: str, type_id: str, inputs: dict[str, Any] | None = None, **more: Any
 ) -> dict[str, Any]:
     """A workflow whose one node, `n`, is of that type and has these inputs."""
-    node = {
-        "id": "n",
-        "typeId": type_id,
-        "name": "Node",
-        "position": {"x": 0, "y": 0},
-        "config": config or {},
-        "inputs": {name: {"type": "static", "value": value} for name, value in (inputs or {}).items()},
-        "settings": settings or {},
-    }
-    rest = {"triggers": [], "variables": [], "metadata": {}, "settings": {}}
-    return {"id": workflow_id, "name": workflow_id, "version": "1.0", "nodes": [node], "edges": [], **rest}
+    ports = {name: {"type": "static", "value": value} for name, value in (inputs or {}).items()}
+    return workflow([definitions.node("n", type_id, inputs=ports, **more)], id=workflow_id, name=workflow_id)

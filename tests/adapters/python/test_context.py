@@ -51,6 +51,8 @@ def test_what_the_context_tells() -> None:
         "key": "key:",
     }
     assert again.outputs == {**first.outputs, "ids": ["run-1", "n", 2, 0]}
+    stage.rejects_output = True
+    assert stage.run(tell) == Failed("node_output_too_large", "Too much.", retryable=False)
     assert stage.emitted[:5] == [
         AppendLog("debug", "one", {"a": 1}),
         AppendLog("info", "two", {"odd": "<class 'object'>"}),
@@ -77,16 +79,6 @@ def test_events_of_others_cannot_be_emitted(event_type: str, payload: Any, why: 
     stage = FakeNodeHost()
     assert stage.run(emit) == Completed({})
     assert stage.emitted == []
-
-
-def test_saying_too_much_fails_the_node() -> None:
-    @weftwork.node("acme.chatter")
-    async def chatter(ctx: weftwork.Context) -> None:
-        ctx.log.info("again")
-
-    stage = FakeNodeHost()
-    stage.rejects_output = True
-    assert stage.run(chatter) == Failed("node_output_too_large", "Too much.", retryable=False)
 
 
 @weftwork.node("acme.version")
@@ -259,13 +251,10 @@ def nodes_on(page: str) -> list[tuple[str, Any]]:
     return [(found.declaration.type_id, found.function) for found in made]
 
 
-def test_the_code_on_the_page_makes_nodes() -> None:
-    assert [type_id for type_id, _ in nodes_on(PAGE)] == ["acme.bill", "acme.charge"]
-
-
-def test_the_node_that_asks_can_be_run() -> None:
+def test_the_code_on_the_pages_makes_nodes_and_the_one_that_asks_can_be_run() -> None:
     ((type_id, order),) = nodes_on(QUESTIONS)
     assert type_id == "acme.order"
+    assert [each for each, _ in nodes_on(PAGE)] == ["acme.bill", "acme.charge"]
     votes = [{"action": "accept", "voter": voter} for voter in ("ann", "cyd")]
     answers: dict[str, Any] = {
         "details": {"answers": {"size": "large", "colour": "red"}},
@@ -279,7 +268,8 @@ def test_the_node_that_asks_can_be_run() -> None:
     assert run_node(order, inputs={"item": "door"}, answers={**answers, "buy": TIMEOUT}).outputs["bought"] is False
 
 
-def test_every_option_of_a_question_is_explained() -> None:
+def test_every_kind_and_every_option_of_a_question_is_explained() -> None:
+    assert [kind for kind in INTERRUPT_KINDS if f"`{kind}`" not in QUESTIONS] == []
     for name in ("interrupt", "approve", "clarify", "wait_for_event"):
         (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", QUESTIONS, re.MULTILINE)
         parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
@@ -288,13 +278,10 @@ def test_every_option_of_a_question_is_explained() -> None:
         assert [each for each in everywhere if f"`{each}`" not in QUESTIONS] == []
 
 
-def test_every_option_of_a_call_of_a_model_is_explained() -> None:
+def test_every_option_of_a_call_of_a_model_and_every_member_of_its_answer_is_explained() -> None:
     for name in ("call_ai", "generate_envelope"):
         options = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
         assert [each for each in options if not re.search(rf"`(.*\W)?{each}\W", MODELS)] == []
-
-
-def test_every_member_of_an_answer_is_explained() -> None:
     for kind in (AiAnswer, Envelope, AiUsage):
         names = [name for name in dir(kind) if not name.startswith("_")]
         assert [name for name in names if f"`{name}`" not in MODELS] == []
@@ -309,11 +296,7 @@ def test_everything_about_media_is_explained() -> None:
         assert [name for name in kind.__struct_fields__ if f"`{name}`" not in MEDIA] == []
 
 
-def test_every_kind_of_question_is_explained() -> None:
-    assert [kind for kind in INTERRUPT_KINDS if f"`{kind}`" not in QUESTIONS] == []
-
-
-def test_every_member_of_the_context_is_explained() -> None:
+def test_every_member_of_the_context_and_every_option_of_the_decorator_is_explained() -> None:
     table = PAGE.partition("## Use the context")[2].partition("\n## ")[0]
     rows = " ".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))
     # The first column of the table: names in code, with or without what they take.
@@ -321,9 +304,6 @@ def test_every_member_of_the_context_is_explained() -> None:
     members = {name for name in dir(weftwork.Context) if not name.startswith("_")}
     assert members <= explained | {"log"}
     assert "log.debug" in rows
-
-
-def test_every_option_of_the_decorator_is_shown() -> None:
     shown = next(block.code for block in blocks(PAGE) if block.language == "py")
     options = [name for name in inspect.signature(node).parameters if name != "type_id"]
     assert not [name for name in options if f"    {name}=" not in shown]

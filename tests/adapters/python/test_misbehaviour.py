@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import weftwork
 from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.live import start_host, write_workflows
 from weftwork.adapters.python import loopwatch, node_tasks
 from weftwork.adapters.python.calls.invocation import Invocation
@@ -35,55 +36,37 @@ RAISED = [Mine, SystemExit, KeyboardInterrupt, GeneratorExit]
 
 
 @weftwork.node("acme.raises")
-async def raises(ctx: weftwork.Context, which: int) -> None:
-    raise RAISED[which]
+async def raises(ctx: weftwork.Context, which: int, step: bool = False) -> None:
+    async def leave() -> None:
+        raise RAISED[which]
+
+    await (ctx.step("a", leave) if step else leave())
 
 
 @weftwork.node("acme.raises-plain")
-def raises_plain(ctx: weftwork.PlainContext, which: int) -> None:
-    raise RAISED[which]
-
-
-@weftwork.node("acme.steps")
-async def steps(ctx: weftwork.Context, which: int) -> None:
-    async def step() -> None:
+def raises_plain(ctx: weftwork.PlainContext, which: int, step: bool = False) -> None:
+    def leave() -> None:
         raise RAISED[which]
 
-    await ctx.step("a", step)
+    return ctx.step("a", leave) if step else leave()
 
 
-@weftwork.node("acme.steps-plain")
-def steps_plain(ctx: weftwork.PlainContext, which: int) -> None:
-    def step() -> None:
-        raise RAISED[which]
-
-    ctx.step("a", step)
-
-
-@pytest.mark.parametrize("which", range(len(RAISED)))
-@pytest.mark.parametrize("function", [raises, raises_plain], ids=["async", "plain"])
-def test_a_node_that_raises_it_fails(function: Any, which: int) -> None:
+@each_case("which", *range(len(RAISED)))
+@each_case("function", raises, raises_plain)
+def test_a_node_or_a_step_that_raises_it_fails(function: Any, which: int, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(NodeExited, match=f"raised {RAISED[which].__name__}"):
         FakeNodeHost().run(function, which=which)
     result = run_node(function, inputs={"which": which})
-    assert result.error is not None
-    assert result.error.code == "node_failed"
+    assert present(result.error).code == "node_failed"
     assert isinstance(result.raised, RAISED[which])
 
-
-@pytest.mark.parametrize("which", range(len(RAISED)))
-@pytest.mark.parametrize("function", [steps, steps_plain], ids=["async", "plain"])
-def test_a_step_that_raises_it_fails_and_is_recorded(
-    function: Any, which: int, caplog: pytest.LogCaptureFixture
-) -> None:
     stage = FakeNodeHost()
-    found = [stage.run(function, which=which) for _ in range(2)]
+    caplog.clear()
+    found = [stage.run(function, which=which, step=True) for _ in range(2)]
     message = "The step a raised an error; the host's log has the details."
     assert found == [Failed("step_failed", message, retryable=False)] * 2
-    assert [record.message for record in caplog.records] == ["step raised"]
-    result = run_node(function, inputs={"which": which})
-    assert result.error is not None
-    assert result.error.code == "step_failed"
+    assert [record.message for record in caplog.records] == ["step raised"], "it is recorded"
+    assert present(run_node(function, inputs={"which": which, "step": True}).error).code == "step_failed"
 
 
 @each_case("way", "itself", "a future")
@@ -91,16 +74,14 @@ def test_a_node_that_cancels_itself_has_failed(way: str) -> None:
     @weftwork.node("acme.gives-up")
     async def gives_up(ctx: weftwork.Context) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.current_task()
-        assert task is not None
+        task = present(asyncio.current_task())
         (task if way == "itself" else future).cancel()
         await future
 
     with pytest.raises(NodeExited, match="raised CancelledError"):
         FakeNodeHost().run(gives_up)
     result = run_node(gives_up)
-    assert result.error is not None
-    assert result.error.code == "node_failed"
+    assert present(result.error).code == "node_failed"
 
 
 def test_a_failure_of_a_test_in_a_fake_is_seen() -> None:
@@ -109,8 +90,7 @@ def test_a_failure_of_a_test_in_a_fake_is_seen() -> None:
         await ctx.step("a", lambda: pytest.fail("the card was not 17"))
 
     result = run_node(fake)
-    assert result.error is not None
-    assert result.error.code == "step_failed"
+    assert present(result.error).code == "step_failed"
     assert "the card was not 17" in str(result.raised)
 
 
@@ -152,14 +132,12 @@ async def spawns(ctx: weftwork.Context, way: str) -> str:
 
 
 @each_case("way", "node", "step", "cancelled")
-def test_a_task_of_a_node_does_not_end_the_process(way: str) -> None:
+def test_a_task_of_a_node_does_not_end_the_process(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_node(spawns, inputs={"way": way}).outputs == {"output": "survived"}
-
-
-def test_without_the_guard_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_tasks, "_GuardedCoroutine", lambda work: work)
     with pytest.raises((SystemExit, KeyboardInterrupt)):
         run_node(spawns, inputs={"way": "node"})
+    monkeypatch.undo()
 
 
 async def test_tasks_outside_of_nodes_are_as_they_were() -> None:
@@ -225,8 +203,7 @@ def block(caplog: pytest.LogCaptureFixture, count: int = 1) -> None:
 
 def watched(function: Any, stage: FakeNodeHost, **given: Any) -> None:
     async def story() -> None:
-        node = node_of(function)
-        assert node is not None
+        node = present(node_of(function))
         watch = LoopWatch([node])
         watch.start()
         try:
@@ -275,8 +252,7 @@ async def test_code_that_is_no_node_is_not_blamed(caplog: pytest.LogCaptureFixtu
     @weftwork.node("acme.idle")
     async def idle(ctx: weftwork.Context) -> None: ...
 
-    node = node_of(idle)
-    assert node is not None
+    node = present(node_of(idle))
     watch = LoopWatch([node])
     watch.start()
     time.sleep(loopwatch.MARK_SECONDS * 2 + loopwatch.BLOCKED_SECONDS + 0.3)
@@ -310,101 +286,61 @@ def test_without_the_watch_nobody_is_named(caplog: pytest.LogCaptureFixture, mon
 seen: list["weakref.ref[Invocation]"] = []
 
 
+def refuse() -> None:
+    raise weftwork.NodeError("no", "No.")
+
+
 def see(ctx: Any) -> None:
     seen.append(weakref.ref(ctx._invocation))
-
-
-def zero() -> float:
-    return 1 / 0
 
 
 def undone() -> None:
     raise weftwork.NotDone
 
 
-@weftwork.node("acme.fine")
-async def fine(ctx: weftwork.Context) -> Any:
-    see(ctx)
-    return await ctx.step("a", lambda: 1)
+WORK: dict[str, Callable[[Any], Any]] = {
+    "completes": lambda ctx: ctx.step("a", lambda: 1),
+    "fails": lambda ctx: refuse(),
+    "asks": lambda ctx: ctx.interrupt("why"),
+    "fails in a step": lambda ctx: ctx.step("zero", lambda: 1 / 0),
+    "does not do its step": lambda ctx: ctx.step("undone", undone),
+}
 
 
-@weftwork.node("acme.fine-plain")
-def fine_plain(ctx: weftwork.PlainContext) -> Any:
-    see(ctx)
-    return ctx.step("a", lambda: 1)
+def functions(work: Callable[[Any], Any]) -> list[Any]:
+    async def awaits(ctx: weftwork.Context) -> Any:
+        see(ctx)
+        return await work(ctx)
 
+    def plain(ctx: weftwork.PlainContext) -> Any:
+        see(ctx)
+        return work(ctx)
 
-@weftwork.node("acme.heard", heartbeat_timeout=60)
-async def heard(ctx: weftwork.Context) -> None:
-    see(ctx)
-    raise weftwork.NodeError("no", "No.")
+    async def heard(ctx: weftwork.Context) -> Any:
+        return await awaits(ctx)
 
-
-@weftwork.node("acme.fails")
-async def fails(ctx: weftwork.Context) -> None:
-    see(ctx)
-    raise weftwork.NodeError("no", "No.")
-
-
-@weftwork.node("acme.fails-plain")
-def fails_plain(ctx: weftwork.PlainContext) -> None:
-    see(ctx)
-    raise weftwork.NodeError("no", "No.")
-
-
-@weftwork.node("acme.asks")
-async def asks(ctx: weftwork.Context) -> None:
-    see(ctx)
-    await ctx.interrupt("why")
-
-
-@weftwork.node("acme.asks-plain")
-def asks_plain(ctx: weftwork.PlainContext) -> None:
-    see(ctx)
-    ctx.interrupt("why")
-
-
-@weftwork.node("acme.step-fails")
-async def step_fails(ctx: weftwork.Context) -> None:
-    see(ctx)
-    await ctx.step("zero", zero)
-
-
-@weftwork.node("acme.step-fails-plain")
-def step_fails_plain(ctx: weftwork.PlainContext) -> None:
-    see(ctx)
-    ctx.step("zero", zero)
-
-
-@weftwork.node("acme.undone")
-async def not_done(ctx: weftwork.Context) -> None:
-    see(ctx)
-    await ctx.step("undone", undone)
-
-
-CALLED = [
-    *(fine, fine_plain, heard, fails, fails_plain, asks, asks_plain),
-    *(step_fails, step_fails_plain, not_done),
-]
+    types = [weftwork.node(f"acme.{each.__name__}")(each) for each in (awaits, plain)]
+    return [*types, weftwork.node("acme.heard", heartbeat_timeout=60)(heard)]
 
 
 async def test_nothing_of_a_call_stays() -> None:
-    async def story(function: Any) -> None:
+    async def story(name: str, function: Any) -> None:
         await FakeNodeHost().enter(function)
         for _ in range(500):
             if seen[-1]() is None:
                 return
             # The thread may still be on its way back.
             await asyncio.sleep(0.01)
-        raise AssertionError(f"something holds on to the call of {function.__name__}")
+        raise AssertionError(f"something holds on to the call of {function.__name__}, which {name}")
 
     # Lines of the log are kept by whoever runs the tests, with what was raised.
     logging.disable()
     gc.collect()
     gc.disable()
     try:
-        for function in CALLED:
-            await story(function)
+        for name, work in WORK.items():
+            for function in functions(work):
+                await story(name, function)
     finally:
         gc.enable()
         logging.disable(logging.NOTSET)

@@ -11,7 +11,7 @@ import pytest
 import weftwork
 from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.child_workflows import start_run
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run
@@ -117,16 +117,14 @@ def one(ctx: weftwork.PlainContext) -> bool:
 RETRIES = {"maxRetries": 5, "retryDelayMs": 1}
 
 
-def map_flow() -> dict[str, Any]:
-    document = single_node_workflow("map", "core.flow.map", {"items": [1, 2, 3]})
-    document["nodes"][0]["config"] = {"body": {"typeId": "acme.square"}}
-    return document
-
-
-def flows() -> list[dict[str, Any]]:
-    return [
-        single_node_workflow("ask", "acme.ask", {"name": "ask"}),
-        single_node_workflow("ask-plain", "acme.ask-plain", {"name": "ask-plain"}),
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("story")
+    (folder / "story_nodes.py").write_text(NODES)
+    asks = [single_node_workflow(name, f"acme.{name}", {"name": name}) for name in ("ask", "ask-plain")]
+    write_workflows(
+        folder / "flows",
+        *asks,
         single_node_workflow("flaky", "acme.flaky", {"name": "flaky"}, settings=RETRIES),
         single_node_workflow("undone", "acme.flaky", {"name": "undone", "undone": True}, settings=RETRIES),
         single_node_workflow("final", "acme.final", settings=RETRIES),
@@ -134,14 +132,7 @@ def flows() -> list[dict[str, Any]]:
         single_node_workflow("newer", "acme.version", {"least": 3}),
         single_node_workflow("slow", "acme.slow-step", {"name": "slow"}),
         single_node_workflow("one", "acme.one"),
-    ]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("story")
-    (folder / "story_nodes.py").write_text(NODES)
-    write_workflows(folder / "flows", *flows())
+    )
     return folder
 
 
@@ -246,7 +237,8 @@ def test_no_more_of_a_type_run_at_once_than_it_says(host: Host) -> None:
 
 @pytest.mark.slow
 def test_items_of_a_map_can_be_python(host: Host) -> None:
-    document = map_flow()
+    body = {"body": {"typeId": "acme.square"}}
+    document = single_node_workflow("map", "core.flow.map", {"items": [1, 2, 3]}, config=body)
     registered = host.call("POST", "/v1/workflows", document)
     assert registered.status == 201, json.dumps(registered.document)
     events = host.log(host.create("map"))
@@ -255,6 +247,7 @@ def test_items_of_a_map_can_be_python(host: Host) -> None:
 
 
 URL = "https://api.example.com/x"
+NOWHERE = "https://api.example.com/nowhere"
 
 
 @weftwork.node("acme.asks")
@@ -283,67 +276,44 @@ async def asks_in_step(ctx: weftwork.Context) -> dict[str, Any]:
 async def asks_nobody(ctx: weftwork.Context) -> dict[str, Any]:
     ctx.log.info("before")
     try:
-        await ctx.fetch("https://api.example.com/nowhere")
+        await ctx.fetch(NOWHERE)
     except weftwork.FetchError:
         return {"output": 0}
     raise AssertionError("there is nobody there")
 
 
-def story(function: Any) -> list[tuple[str, str | None]]:
-    async def scenario() -> list[tuple[str, str | None]]:
-        answers = FakeOutbound(
-            {URL: {"said": 1}, "https://api.example.com/nowhere": weftwork.FetchError("gone", False)}
-        )
-        found = node_of(function)
-        assert found is not None
-        made = to_node_type(found, NodeServices(ThreadPool(4, 4), answers))
-        flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
-        bench, key = await start_run(flow, bench=EngineHarness(made))
-        events = await bench.run_to_end(key)
-        return [(each.type, each.content_trust) for each in events]
+async def believed(self: Invocation, request: Any) -> Any:
+    return FetchResponse(await present(self.services.outbound).fetch(request))
 
-    return run(scenario)
+
+async def trust_of_events(function: Any) -> list[tuple[str, str | None]]:
+    """The events of a run whose first node is this function, each with the trust in its content."""
+    answers = FakeOutbound({URL: {"said": 1}, NOWHERE: weftwork.FetchError("gone", False)})
+    made = to_node_type(present(node_of(function)), NodeServices(ThreadPool(4, 4), answers))
+    flow = workflow([node("f", made.declaration.type_id), node("after", "core.identity")], [edge("f", "after")])
+    bench, key = await start_run(flow, bench=EngineHarness(made))
+    return [(each.type, each.content_trust) for each in await bench.run_to_end(key)]
 
 
 @pytest.mark.rule("trust-04")
 @pytest.mark.parametrize("function", [asks, asks_plain, asks_in_step], ids=["async", "plain", "step"])
+@fails_without(Invocation, "fetch", believed)
 def test_what_a_node_fetches_is_untrusted(function: Any) -> None:
-    told = story(function)
+    told = run(lambda: trust_of_events(function))
     assert told[-1] == ("run.completed", "untrusted")
     assert [trust for kind, trust in told if kind == "node.completed"] == ["untrusted", "untrusted"]
     assert ("log.appended", None) in told
     assert (EXTERNAL_CONTENT, "untrusted") in told
-
-
-def test_a_request_that_nobody_answers_brings_nothing() -> None:
-    assert {trust for _, trust in story(asks_nobody)} == {None}
-
-
-def test_the_proof_goes_red_without_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def believed(self: Invocation, request: Any) -> Any:
-        assert self.services.outbound is not None
-        return FetchResponse(await self.services.outbound.fetch(request))
-
-    monkeypatch.setattr(Invocation, "fetch", believed)
-    assert story(asks)[-1] == ("run.completed", None)
+    assert {trust for _, trust in run(lambda: trust_of_events(asks_nobody))} == {None}, "nobody brings nothing"
 
 
 @pytest.mark.rule("ver-02")
 @each_case(
     "change_id, least, most, pinned, code",
-    ("c", 1, 2, None, None),
-    ("c", -1, -1, -1, None),
-    ("c", 1, 2, 1, None),
-    ("c", 1, 2, 0, "version_out_of_range"),
-    ("c", 1, 2, 3, "version_out_of_range"),
-    ("c", -2, 1, None, "validation_error"),
-    ("c", 2, 1, None, "validation_error"),
-    ("c", True, 2, None, "validation_error"),
-    ("c", 1, 2.0, None, "validation_error"),
-    ("c", "1", 2, None, "validation_error"),
-    ("c", 1, 2**53, None, "validation_error"),
-    ("", 1, 2, None, "validation_error"),
-    ("c" * 257, 1, 2, None, "validation_error"),
+    *(("c", *each, None) for each in ((1, 2, None), (-1, -1, -1), (1, 2, 1))),
+    *(("c", 1, 2, pinned, "version_out_of_range") for pinned in (0, 3)),
+    *(("c", *each, None, "validation_error") for each in ((-2, 1), (2, 1), (True, 2), (1, 2.0), ("1", 2), (1, 2**53))),
+    *((name, 1, 2, None, "validation_error") for name in ("", "c" * 257)),
 )
 def test_a_range_and_what_is_pinned(change_id: str, least: Any, most: Any, pinned: Any, code: str | None) -> None:
     found = version_error(change_id, least, most, pinned)
@@ -384,10 +354,8 @@ def test_a_once_node_is_not_tried_again_because_a_step_of_it_was_not_done(effect
     assert (paid, result.status) == (([1], "failed") if effect == "once" else ([1, 2], "completed"))
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-def test_a_step_does_not_outlive_its_entry(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
-    if not guarded:
-        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
+@fails_without(Steps, "cancel_all", lambda self: [])
+def test_a_step_does_not_outlive_its_entry() -> None:
     sent: list[int] = []
 
     @weftwork.node("acme.spawns")
@@ -407,4 +375,4 @@ def test_a_step_does_not_outlive_its_entry(monkeypatch: pytest.MonkeyPatch, guar
     document["nodes"][1] |= {"config": {"ms": 100_000}, "settings": {}}
     document["edges"][0]["triggerRule"] = "all_complete"
     run_workflow(document, nodes=[spawns], answers=answers)
-    assert sent == ([] if guarded else [1])
+    assert sent == []

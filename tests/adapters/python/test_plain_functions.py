@@ -28,6 +28,7 @@ class Out:
 def everything(ctx: weftwork.PlainContext, name: str = "x") -> dict[str, Any]:
     """Every call of the context."""
     assert threading.current_thread() is not threading.main_thread()
+    assert type(ctx) is weftwork.PlainContext
     ctx.log.info("hello", a=1)
     ctx.emit("acme.told", {"name": name})
     ctx.heartbeat(part=1)
@@ -59,33 +60,13 @@ def test_everything_that_the_context_has() -> None:
     ended = stage.run(everything)
     assert isinstance(ended, Completed)
     known = {name: ended.outputs[name] for name in ended.outputs if name not in ("random", "now")}
-    assert known == {
-        "ids": ["run-1", "n", 2, 0],
-        "key": "key:",
-        "here": True,
-        "keyed": "key:keyed",
-        "awaited": "key:awaited True",
-        "version": 2,
-        "status": 200,
-        "answer": "yes",
-    }
+    keys = {"key": "key:", "keyed": "key:keyed", "awaited": "key:awaited True"}
+    answers = {"here": True, "version": 2, "status": 200, "answer": "yes"}
+    assert known == {"ids": ["run-1", "n", 2, 0], **keys, **answers}
     assert stage.emitted == [AppendLog("info", "hello", {"a": 1}), EmitEvent("acme.told", {"name": "x"})] * 2
     assert stage.effects == {"plain": "once", "keyed": "once", "awaited": "idempotent"}
-
-
-def test_the_contexts_have_the_same_names() -> None:
-    def names(kind: type) -> set[str]:
-        return {name for name in dir(kind) if not name.startswith("_")}
-
-    assert names(weftwork.Context) == names(weftwork.PlainContext)
-
-
-def test_a_plain_function_gets_a_plain_context() -> None:
-    @weftwork.node("acme.kind")
-    def kind(ctx: Any) -> str:
-        return type(ctx).__name__
-
-    assert FakeNodeHost().run(kind) == Completed({"output": "PlainContext"})
+    stage.rejects_output = True
+    assert stage.run(everything) == Failed("node_output_too_large", "Too much.", retryable=False)
 
 
 async def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
@@ -98,10 +79,8 @@ async def test_a_full_pool_still_runs_the_steps_of_its_functions() -> None:
         return ctx.step(f"step-{number}", lambda: number)
 
     stage = FakeNodeHost(ThreadPool(2, 1))
-    assert tuple(await asyncio.gather(stage.enter(pair, number=1), stage.enter(pair, number=2))) == (
-        Completed({"output": 1}),
-        Completed({"output": 2}),
-    )
+    found = await asyncio.gather(*(stage.enter(pair, number=number) for number in (1, 2)))
+    assert found == [Completed({"output": 1}), Completed({"output": 2})]
 
 
 def test_threads_of_the_function_may_use_its_context() -> None:
@@ -160,21 +139,9 @@ def test_no_thread_ends_the_process(error: BaseException) -> None:
     assert isinstance(found, Failed)
     assert found.code == "step_failed"
 
-
-def test_an_odd_end_is_an_error_like_others() -> None:
     @weftwork.node("acme.stop")
     def stop(ctx: weftwork.PlainContext) -> None:
         raise StopIteration
 
     with pytest.raises(RuntimeError):
         FakeNodeHost().run(stop)
-
-
-def test_saying_too_much_fails_the_node() -> None:
-    @weftwork.node("acme.chatter")
-    def chatter(ctx: weftwork.PlainContext) -> None:
-        ctx.log.info("again")
-
-    stage = FakeNodeHost()
-    stage.rejects_output = True
-    assert stage.run(chatter) == Failed("node_output_too_large", "Too much.", retryable=False)

@@ -86,7 +86,7 @@ def broken(ctx: weftwork.PlainContext) -> None:
 
 def flows() -> list[dict[str, Any]]:
     return [
-        single_node_workflow("score", "acme.score", {"value": 4}, {"factor": 3}),
+        single_node_workflow("score", "acme.score", {"value": 4}, config={"factor": 3}),
         single_node_workflow("plain", "acme.plain", {"value": 4}),
         single_node_workflow("stuck", "acme.stuck"),
         single_node_workflow("limited", "acme.stuck", settings={"timeoutMs": 300}),

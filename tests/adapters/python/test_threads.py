@@ -14,6 +14,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
+from tests.harness.cases import fails_without
 from tests.live import until
 from weftwork.adapters.python import loop_bridge
 from weftwork.adapters.python import threads as module
@@ -50,6 +51,12 @@ class Gate:
 
 async def settled(look: Any, what: str) -> None:
     await asyncio.to_thread(until, look, what)
+
+
+async def cancel(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, BOUND)
 
 
 async def test_no_more_run_at_once_than_may() -> None:
@@ -100,9 +107,7 @@ async def test_a_job_that_was_not_begun_is_simply_gone() -> None:
     first = asyncio.ensure_future(threads.run(gate.enter, "a"))
     second = asyncio.ensure_future(threads.run(lambda: done.append(1), "a"))
     await settled(lambda: gate.inside == 1, "the first to be inside")
-    second.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await second
+    await cancel(second)
     assert threads.abandoned == 0
     gate.open.set()
     await first
@@ -131,10 +136,8 @@ async def test_an_abandoned_thread_frees_its_place_and_its_result_is_dropped() -
     assert second.most == 1
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr(ThreadPool, "check_capacity", lambda self: None)
+@fails_without(ThreadPool, "check_capacity", lambda self: None, match="refused")
+async def test_abandoned_threads_have_a_bound() -> None:
     threads, gate, refused = ThreadPool(2, 3), Gate(), 0
     for _ in range(6):
         inside = gate.inside
@@ -146,12 +149,11 @@ async def test_abandoned_threads_have_a_bound(guarded: bool, monkeypatch: pytest
             refused += 1
             continue
         await settled(lambda inside=inside: gate.inside == inside + 1, "it to be inside")
-        task.cancel()
-        await asyncio.wait((task,))
+        await cancel(task)
     gate.open.set()
     await settled(lambda: threads.abandoned == 0, "the threads to end")
     assert await threads.run(lambda: 1, "a") == 1
-    assert refused == (3 if guarded else 0)
+    assert refused == 3, "refused"
 
 
 async def test_a_job_that_ends_as_it_is_left_counts_nowhere() -> None:
@@ -195,8 +197,7 @@ def test_a_loop_that_has_ended_is_not_called() -> None:
     async def story() -> None:
         task = asyncio.ensure_future(ThreadPool(1, 1).run(work, "a"))
         await settled(lambda: gate.inside == 1, "it to be inside")
-        task.cancel()
-        await asyncio.wait((task,))
+        await cancel(task)
 
     asyncio.run(story())
     gate.open.set()
@@ -236,16 +237,13 @@ async def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
         except TimeoutError:
             return "left"
 
-    async def story() -> None:
-        threads = ThreadPool(4, 10_000)
-        crowd = [one(threads, chance.random() * 0.004, chance.random() * 0.2) for _ in range(jobs)]
-        ends = await asyncio.gather(*crowd)
-        assert set(ends) == {"done", "left"}
-        await settled(lambda: threads.abandoned == 0 and inside == 0, "every thread to come back")
-        assert await asyncio.gather(*(threads.run(lambda at=at: at, "a") for at in range(50))) == list(range(50))
-        assert threads._working <= 4
-
-    await story()
+    threads = ThreadPool(4, 10_000)
+    crowd = [one(threads, chance.random() * 0.004, chance.random() * 0.2) for _ in range(jobs)]
+    ends = await asyncio.gather(*crowd)
+    assert set(ends) == {"done", "left"}
+    await settled(lambda: threads.abandoned == 0 and inside == 0, "every thread to come back")
+    assert await asyncio.gather(*(threads.run(lambda at=at: at, "a") for at in range(50))) == list(range(50))
+    assert threads._working <= 4
 
 
 class Out:
@@ -296,9 +294,7 @@ async def leave(stage: FakeNodeHost, left: Left, function: Any) -> None:
     """Cancel the node while its thread is stuck; the run goes on at once."""
     task = asyncio.ensure_future(stage.enter(function))
     await asyncio.to_thread(left.stuck.wait, BOUND)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, BOUND)
+    await cancel(task)
     assert not left.over.is_set()
 
 
@@ -349,9 +345,7 @@ async def test_a_call_that_blocks_is_woken(guarded: bool, monkeypatch: pytest.Mo
 
     task = asyncio.ensure_future(FakeNodeHost().enter(wait))
     await asyncio.to_thread(waiting.wait, BOUND)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel(task)
     assert (await asyncio.to_thread(woken.wait, BOUND if guarded else 0.2)) is guarded
 
 
@@ -373,9 +367,7 @@ async def test_a_function_that_catches_exceptions_ends_too() -> None:
 
     task = asyncio.ensure_future(FakeNodeHost().enter(zombie))
     await asyncio.to_thread(stuck.wait, BOUND)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancel(task)
     assert await asyncio.to_thread(ended.wait, BOUND)
 
 

@@ -17,7 +17,7 @@ from tests.adapters.sqlite.test_model import Pair
 from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.sqlite import child_runs, event_log, run_queries, transactions
-from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_writer
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.sqlite.transactions import RunHead, RunHeadCache
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
@@ -97,9 +97,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def steps(path: Path, name: str) -> int:
-    if name not in WRITES:
-        return instructions_of(path, READS[name])
-    return instructions_of(path, READS[name], open_writer)
+    return instructions_of(path, READS[name], open_writer if name in WRITES else open_reader)
 
 
 @each_case("name", *READS)
@@ -163,6 +161,22 @@ def listening(tmp_path: Path) -> Iterator[Any]:
 def of_kin(listening: Any) -> list[str]:
     words = ("kinship", "news", "orders", "SET has_children")
     return [each for each in listening.heard if any(word in each for word in words)]
+
+
+def write_old_store(path: Path, migrations: int, last: int, *runs: tuple[str, int, int | None]) -> None:
+    """A store of an earlier release with runs of these statuses, parked or not, and ended or not."""
+    old: Any = apsw.Connection(str(path))
+    migrate(old, load_migrations()[:migrations])
+    for number, (status, parked, completed) in enumerate(runs, 1):
+        old.execute(
+            """INSERT INTO runs
+            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions, parked)
+            VALUES (?, ?, ?, 'greet', ?, ?, ?, 0, ?)""",
+            (number, ACME, f"run-{number}", status, last, completed, parked),
+        )
+        encoded = event_log._encode_header(header(f"run-{number}"))
+        old.execute("INSERT INTO run_headers VALUES (?, ?)", (number, encoded))
+    old.close()
 
 
 def lonely_life(listening: Any) -> None:
@@ -240,33 +254,15 @@ async def test_a_child_that_is_refused_late_is_seen(
 async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> None:
     """Its runs have no kin; they may start runs, and everything else goes on."""
     path = tmp_path / "store.db"
-    old: Any = apsw.Connection(str(path))
-    migrate(old, load_migrations()[:7])
-    for number, (status, parked, completed) in enumerate(
-        (("running", 0, None), ("waiting-approval", 1, None), ("completed", 0, NOW)), 1
-    ):
-        old.execute(
-            """INSERT INTO runs
-            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions, parked)
-            VALUES (?, ?, ?, 'greet', ?, 0, ?, 0, ?)""",
-            (number, ACME, f"run-{number}", status, completed, parked),
-        )
-        old.execute(
-            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
-        )
-    old.close()
+    write_old_store(path, 7, 0, ("running", 0, None), ("waiting-approval", 1, None), ("completed", 0, NOW))
     async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
         assert await store.queries.unfinished_runs(None, 10) == runs[:1]
         for run in runs:
-            assert (await store.child_runs.children(run, None, 10), await store.child_runs.count_descendants(run)) == (
-                [],
-                0,
-            )
-        assert (await store.child_runs.child_results(None, 10), await store.child_runs.cancel_requests(None, 10)) == (
-            [],
-            [],
-        )
+            assert await store.child_runs.children(run, None, 10) == []
+            assert await store.child_runs.count_descendants(run) == 0
+        assert await store.child_runs.child_results(None, 10) == []
+        assert await store.child_runs.cancel_requests(None, 10) == []
         assert await store.retention.delete(runs[2], NOW) is True
         for parent in runs[:2]:
             (born,) = await create_children(store, parent, 0, child(parent, f"child-of-{parent.run_id}"))
@@ -274,14 +270,11 @@ async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> N
             assert await store.child_runs.child_results(None, 10) == [told]
             last = replace(batch(parent, 1, status="cancelled"), cascade_cancel=CascadeCancel("why"))
             assert await store.log.append(parent, 1, last) is None
-            assert await store.child_runs.cancel_requests(None, 10) == [
-                PendingCancelRequest(born, parent.run_id, "why")
-            ]
+            request = PendingCancelRequest(born, parent.run_id, "why")
+            assert await store.child_runs.cancel_requests(None, 10) == [request]
             assert await store.log.append(born, 0, batch(born, 0, status="cancelled")) is None
-            assert (
-                await store.child_runs.child_results(None, 10),
-                await store.child_runs.cancel_requests(None, 10),
-            ) == ([], [])
+            assert await store.child_runs.child_results(None, 10) == []
+            assert await store.child_runs.cancel_requests(None, 10) == []
 
 
 STEPS: tuple[Status, ...] = ("running",) * 6 + ("waiting-input", "cancelling", "completed", "cancelled")
@@ -351,10 +344,8 @@ class Families(Pair):
         if kept:
             one = self.chance.choice(kept)
             told = replace(one.result, sequence=one.result.sequence - self.often())
-            self.both(
-                "acknowledge_results",
-                (PendingChildResult(replace(one.parent, partition=OTHER) if self.seldom() else one.parent, told),),
-            )
+            parent = replace(one.parent, partition=OTHER) if self.seldom() else one.parent
+            self.both("acknowledge_results", (PendingChildResult(parent, told),))
 
     def drop(self) -> None:
         self.both("delete", self.some(ended=True).key, NOW)
@@ -369,11 +360,8 @@ class Families(Pair):
         after = self.some().key.run_id if self.often() else after
         self.both("cancel_requests", None if after is None else RunKey(parent.partition, after), limit)
         self.both("children", parent, after, limit)
-        self.both(
-            "child_results",
-            None if after is None else PendingChildResult(parent, ChildResult(after, "n", "k", 0, "running")),
-            limit,
-        )
+        behind = None if after is None else PendingChildResult(parent, ChildResult(after, "n", "k", 0, "running"))
+        self.both("child_results", behind, limit)
         statuses = tuple(self.chance.sample(STATUSES, 2)) if self.often() else ()
         self.both("list_runs", parent.partition, RunQuery(statuses, parent=parent.run_id, before=after, limit=limit))
 
@@ -390,16 +378,8 @@ class Families(Pair):
         try:
             for partition in (ACME, OTHER):
                 self.both("create", header("run-0", partition))
-            chances = {
-                self.act: 12,
-                self.hear: 3,
-                self.drop: 3,
-                self.walk: 2,
-                self.make: 1,
-                self.sweep: 1,
-                self.restart: 1,
-            }
-            for step in self.chance.choices([*chances], [*chances.values()], k=steps):
+            calls = [self.act, self.hear, self.drop, self.walk, self.make, self.sweep, self.restart]
+            for step in self.chance.choices(calls, [12, 3, 3, 2, 1, 1, 1], k=steps):
                 if not all(run.has_ended for run in self.found()):
                     step()
                 else:

@@ -1,6 +1,7 @@
 """Deleting runs from SQLite, and the references of assets that go with them."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,12 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from msgspec.structs import replace
 
-from weftwork.adapters.sqlite import child_runs, event_log, retention, transactions
-from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader, open_writer
+from tests.adapters.sqlite.test_child_runs import write_old_store
+from tests.harness.cases import present
+from weftwork.adapters.sqlite import child_runs, retention, transactions
+from weftwork.adapters.sqlite.database.connection import open_reader, open_writer
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.assets import AssetEntry, AssetQuery, AssetUsage, QuotaReached
@@ -58,27 +60,31 @@ def tables(connection: Any) -> Iterator[tuple[str, set[str]]]:
             yield name, {row[1] for row in connection.execute(f"PRAGMA table_info({name})").fetchall()}
 
 
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    connection = open_reader(path, None)
+    try:
+        yield connection
+    finally:
+        connection.close(True)
+
+
 def left_of(path: Path, run_no: int) -> dict[str, int]:
     """How many rows of each table carry the number of a run."""
-    connection: Any = open_reader(path, None)
     found: dict[str, int] = {}
-    try:
+    with reading(path) as connection:
         for name, columns in tables(connection):
             where = "run_no = ?" if "run_no" in columns else "id >> 26 = ?" if name == "events" else None
             if where is not None:
                 ((count,),) = connection.execute(f"SELECT count(*) FROM {name} WHERE {where}", (run_no,)).fetchall()
                 found[name] = count
-    finally:
-        connection.close(True)
     return {name: count for name, count in found.items() if count}
 
 
 def test_every_table_with_rows_of_runs_is_known_to_the_deletion(tmp_path: Path) -> None:
-    connection = open_writer(tmp_path / "store.db", None)
-    try:
+    open_writer(tmp_path / "store.db", None).close(True)
+    with reading(tmp_path / "store.db") as connection:
         of_runs = {name for name, columns in tables(connection) if "run_no" in columns or name == "events"}
-    finally:
-        connection.close(True)
     assert of_runs == {*retention.RUN_TABLES, *AT_ONCE, *BEFORE, "deleted_runs"}
 
 
@@ -262,16 +268,9 @@ async def test_the_room_of_deleted_runs_is_used_again(tmp_path: Path) -> None:
             await store.retention.delete(run, NOW)
             while await store.retention.purge():
                 pass
-            sizes.append(pages(path))
+            with reading(path) as connection:
+                sizes.append(connection.execute("PRAGMA page_count").fetchall()[0][0])
         assert max(sizes[1:]) <= sizes[0] * 1.1, sizes
-
-
-def pages(path: Path) -> int:
-    connection: Any = open_reader(path, None)
-    try:
-        return connection.execute("PRAGMA page_count").fetchall()[0][0]
-    finally:
-        connection.close(True)
 
 
 COUNTED = """
@@ -288,12 +287,9 @@ UNUSED = "SELECT partition FROM assets WHERE partition NOT IN (SELECT partition 
 
 def check_counts(path: Path) -> None:
     """What is counted in the file is what a count gives."""
-    connection: Any = open_reader(path, None)
-    try:
+    with reading(path) as connection:
         for wrong in (COUNTED, LOST, USED, UNUSED):
             assert connection.execute(wrong).fetchall() == []
-    finally:
-        connection.close(True)
 
 
 def life_in_pieces(path: Path) -> None:
@@ -407,28 +403,14 @@ async def test_a_full_partition_harms_nobody_else(tmp_path: Path) -> None:
 async def test_a_store_of_the_release_before_takes_assets(tmp_path: Path) -> None:
     """Its runs refer to nothing; they may name assets, and everything else goes on."""
     path = tmp_path / "store.db"
-    old: Any = apsw.Connection(str(path))
-    migrate(old, load_migrations()[:9])
-    for number, status, completed in ((1, "running", None), (2, "completed", NOW)):
-        old.execute(
-            """INSERT INTO runs
-            (run_no, partition, run_id, workflow_id, status, last_sequence, completed_at, executions)
-            VALUES (?, ?, ?, 'greet', ?, -1, ?, 0)""",
-            (number, ACME, f"run-{number}", status, completed),
-        )
-        old.execute(
-            "INSERT INTO run_headers VALUES (?, ?)", (number, event_log._encode_header(header(f"run-{number}")))
-        )
-    old.close()
+    write_old_store(path, 9, -1, ("running", 0, None), ("completed", 0, NOW))
     async with opened(SqliteStore(path)) as store:
         going, ended = RunKey(ACME, "run-1"), RunKey(ACME, "run-2")
         assert (await assets.page_keys(store), await store.assets.usage(ACME)) == ([], assets.NO_USAGE)
         await assets.add_assets(store, "a", "b")
         for run in (going, ended):
             assert await assets.page_keys(store, run_id=run.run_id) == []
-            stored = await store.log.read_run(run)
-            assert stored is not None
-            assert stored.header.assets == ()
+            assert present(await store.log.read_run(run)).header.assets == ()
         await assets.reference_assets(store, going, -1, "a")
         assert await store.assets.tombstone_unreferenced(NOW, 10) == AssetUsage(1, 10)
         assert await assets.page_keys(store, run_id=going.run_id) == [assets.asset("a").key]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.adapters.sqlite.instruction_counts import instructions_of
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from weftwork.adapters.sqlite import interrupts, retention, run_queries
 from weftwork.adapters.sqlite.database.connection import load_migrations, migrate, open_reader
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -212,8 +212,7 @@ async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
             ("run-1", "greet", "i1")
         ]
         assert page.interrupts[0].listed == InterruptListing("custom", "gate", NOW + 7)
-        found = await store.log.projection(runs[0])
-        assert found is not None
+        found = present(await store.log.projection(runs[0]))
         assert (found.parked, found.wake_at) == (False, None)
         touched = batch(runs[0], 0, 1, "waiting-approval", (interrupt("i1"), resolved_interrupt("i2")))
         touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))

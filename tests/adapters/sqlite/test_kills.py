@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.sqlite.killed_store import RUNS, born, step_of_waiting
+from tests.harness.cases import present
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
 from weftwork.ports.storage.run_queries import OpenInterrupt
@@ -37,8 +38,7 @@ def check_waiting(path: Path, told: dict[str, int]) -> None:
         open_now: list[OpenInterrupt] = []
         waking_at: list[tuple[int, RunKey]] = []
         for run in RUNS:
-            found = await store.log.projection(run)
-            assert found is not None
+            found = present(await store.log.projection(run))
             last = found.last_sequence
             assert last >= told.get(run.run_id, -1)
             if last >= 0:
@@ -64,8 +64,7 @@ def check_families(path: Path, told: dict[str, int]) -> None:
         news: list[PendingChildResult] = []
         ordered: list[PendingCancelRequest] = []
         for parent in RUNS:
-            found = await store.log.projection(parent)
-            assert found is not None
+            found = present(await store.log.projection(parent))
             last = found.last_sequence
             assert last >= told.get(parent.run_id, -1)
             runs = [born(parent, number) for number in range(last + 1)]

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
+from tests.harness.cases import fails_without, present
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, fault_of, run_ready_tasks, until
 from tests.harness.retained_runs import GATE, NOOP, OTHER, TESTER, open_sqlite_store, retention_of, store_long_run
 from weftwork.engine.api import retention as module
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import DAY_MS, DELETE_BATCH, MAX_PER_CALL, PruneResult, Retention
+from weftwork.engine.host.executor import Executor
 from weftwork.engine.host.sweeper import SWEEP_INTERVAL_MS, Sweeper
+from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault
@@ -21,12 +24,11 @@ from weftwork.testing.storage.samples import NOW, batch, make_run
 
 
 async def refusal(retention: Retention, run_id: str, key: str | None = None, caller: Principal = CALLER) -> ClientFault:
-    with pytest.raises(ClientFault) as caught:
-        await retention.delete_run(caller, run_id, key)
-    return caught.value
+    return await fault_of(retention.delete_run(caller, run_id, key))
 
 
 @pytest.mark.rule("run-08")
+@fails_without(Executor, "forget", lambda executor, key: True)
 async def test_a_deleted_run_is_unknown_to_every_operation() -> None:
     bench, ended = await EngineHarness().with_run(NOOP)
     retention = retention_of(bench)
@@ -34,28 +36,13 @@ async def test_a_deleted_run_is_unknown_to_every_operation() -> None:
     assert await retention.delete_run(CALLER, ended.run_id) is False
     assert (await refusal(retention, ended.run_id)).code == "not_found"
     service = bench.service
-    for call in (
-        service.get_run(CALLER, ended.run_id),
-        service.projection(CALLER, ended.run_id),
-        service.get_event(CALLER, ended.run_id, 0),
-        bench.streams.join(CALLER, ended.run_id, -1),
-        bench.control.cancel_run(CALLER, ended.run_id, {}),
-    ):
-        with pytest.raises(ClientFault, match=r"^not_found: "):
-            await call
+    reads = (service.get_run,), (service.projection,), (service.get_event, 0)
+    calls: list[Any] = [*reads, (bench.streams.join, -1), (bench.control.cancel_run, {})]
+    for call, *rest in calls:
+        assert (await fault_of(call(CALLER, ended.run_id, *rest))).code == "not_found"
     assert await service.run_spans(CALLER, ended.run_id) == []
     assert (await service.list_runs(CALLER, RunQuery()))["runs"] == []
     assert bench.feeds.readers == 0
-
-
-@pytest.mark.rule("run-08")
-async def test_a_host_that_remembers_an_ended_run_would_go_on_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sabotage: what the executor keeps of runs that ended lately is not forgotten."""
-
-    bench, ended = await EngineHarness().with_run(NOOP)
-    monkeypatch.setattr(bench.executor, "forget", lambda _: True)
-    await retention_of(bench).delete_run(CALLER, ended.run_id)
-    assert (await bench.service.get_run(CALLER, ended.run_id))["status"] == "completed"
 
 
 @pytest.mark.rule("run-08")
@@ -139,16 +126,14 @@ async def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -
 
 
 @pytest.mark.rule("run-08")
-@pytest.mark.parametrize("guarded", [True, False], ids=["as it is", "without the end of its feed"])
-async def test_a_reader_of_a_deleted_run_comes_to_an_end(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
+@fails_without(Feeds, "end", lambda feeds, key: None)
+async def test_a_reader_of_a_deleted_run_comes_to_an_end() -> None:
     bench, ended = await EngineHarness().with_run(NOOP)
     reader, _ = await bench.streams.join(CALLER, ended.run_id, -1)
     assert [event.sequence for event in await reader.next(0, 1)] == [0]
-    if not guarded:
-        monkeypatch.setattr(bench.feeds, "end", lambda _: None)
     await retention_of(bench).delete_run(CALLER, ended.run_id)
     assert await reader.next(0) == []
-    assert reader.ended is guarded
+    assert reader.ended
     bench.streams.leave(CALLER, ended.run_id)
 
 
@@ -178,8 +163,7 @@ async def test_clearing_away_is_resumed_after_a_stop(tmp_path: Path) -> None:
 async def test_a_store_that_is_away_is_cleared_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store, retention = await open_sqlite_store(tmp_path)
     await retention.delete_run(CALLER, await store_long_run(store, "run-a"))
-    clearing = retention._purge_task
-    assert clearing is not None
+    clearing = present(retention._purge_task)
     await store.close()
     await asyncio.wait((clearing,))
     clearing.result()

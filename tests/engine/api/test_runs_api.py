@@ -6,9 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, fault_of, run_ready_tasks, until
 from weftwork.engine.api import run_control
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.run_control import RunControl
@@ -41,9 +40,7 @@ LADDER: list[tuple[dict[str, Any], str, str]] = [
 async def refusal(
     bench: EngineHarness, document: Any, key: str | None = None, caller: Principal = CALLER
 ) -> ClientFault:
-    with pytest.raises(ClientFault) as caught:
-        await bench.service.create_run(caller, document, key)
-    return caught.value
+    return await fault_of(bench.service.create_run(caller, document, key))
 
 
 @pytest.mark.rule("run-07")
@@ -124,10 +121,9 @@ async def test_runs_that_are_being_created_count_as_live() -> None:
 async def test_one_live_run_per_scope_when_that_is_asked_for() -> None:
     bench, key = await EngineHarness().with_run(GATE, scopeId="s")
     body = {"workflowId": "sample", "scopeId": "s"}
-    with pytest.raises(ClientFault) as caught:
-        await bench.service.create_run(CALLER, body, exclusive=True)
-    assert caught.value.code == "run_already_active"
-    assert caught.value.details == {"activeRunId": key.run_id, "activeHost": "cloud", "retryAfter": 5}
+    fault = await fault_of(bench.service.create_run(CALLER, body, exclusive=True))
+    assert fault.code == "run_already_active"
+    assert fault.details == {"activeRunId": key.run_id, "activeHost": "cloud", "retryAfter": 5}
     await bench.service.create_run(OTHER, body, exclusive=True)
     await bench.service.create_run(CALLER, body)
 
@@ -234,32 +230,17 @@ async def test_what_is_set_is_there_for_what_comes_after() -> None:
     assert (await bench.state(key)).nodes["after"].outputs["port"] == "blue"
 
 
-@each_case(
-    "variables, code",
-    ({"colour": 7}, "validation_error"),
-    ({"unknown": "x"}, "validation_error"),
-    ({"secret": "x"}, "validation_error"),
-    ({}, "validation_error"),
-)
-async def test_what_does_not_fit_changes_nothing(variables: dict[str, Any], code: str) -> None:
+async def test_what_does_not_fit_and_a_run_that_has_ended_or_is_not_there_change_nothing() -> None:
     bench, key = await EngineHarness().with_run(ASKS)
-    with pytest.raises(ClientFault) as caught:
-        await RunControl(bench.runtime, bench.executor).set_variables(CALLER, key.run_id, {"variables": variables})
-    assert caught.value.code == code
-    assert await bench.payloads(key, "variable.changed") == []
-
-
-async def test_a_run_that_has_ended_or_is_not_there_is_told() -> None:
-    bench, key = await EngineHarness().with_run(ASKS)
+    control = RunControl(bench.runtime, bench.executor)
+    for variables in ({"colour": 7}, {"unknown": "x"}, {"secret": "x"}, {}):
+        fault = await fault_of(control.set_variables(CALLER, key.run_id, {"variables": variables}))
+        assert fault.code == "validation_error"
     await bench.cancel(key)
-    codes: list[str] = []
-    for run_id in (key.run_id, "nobody"):
-        with pytest.raises(ClientFault) as caught:
-            await RunControl(bench.runtime, bench.executor).set_variables(
-                CALLER, run_id, {"variables": {"colour": "b"}}
-            )
-        codes.append(caught.value.code)
-    assert codes == ["conflict", "not_found"]
+    for run_id, code in ((key.run_id, "conflict"), ("nobody", "not_found")):
+        fault = await fault_of(control.set_variables(CALLER, run_id, {"variables": {"colour": "b"}}))
+        assert fault.code == code
+    assert await bench.payloads(key, "variable.changed") == []
 
 
 GATED = workflow([node("a", "test.gate")])
@@ -321,12 +302,9 @@ async def test_the_same_key_gives_the_whole_answer_again() -> None:
         await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")
     bench.clock.advance(RETENTION_SECONDS * 1000 + 1)
     assert codes((await bench.control.cancel_runs(CALLER, {"runIds": [run_id]}, "k")).results) == ["cancelled"]
-
-
-async def test_two_at_once_with_the_same_key_say_the_same() -> None:
-    bench = EngineHarness()
-    ids = await started(bench, 4)
-    outcomes = await asyncio.gather(*(bench.control.cancel_runs(CALLER, {"runIds": ids}, "k") for _ in range(5)))
+    # Also to many who ask at once.
+    ids = {"runIds": await started(bench, 4)}
+    outcomes = await asyncio.gather(*(bench.control.cancel_runs(CALLER, ids, "at-once") for _ in range(5)))
     assert all(outcome.results == outcomes[0].results for outcome in outcomes)
     assert sorted(outcome.replayed for outcome in outcomes) == [False, True, True, True, True]
 

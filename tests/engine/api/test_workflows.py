@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from tests.harness.cases import fails_without
+from tests.harness.cases import fails_without, present
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness
+from tests.harness.engine_harness import CALLER, EngineHarness, fault_of
 from weftwork.engine.api import workflows as workflows_module
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
@@ -29,9 +29,7 @@ V2 = workflow([node("two")], version="2")
 async def refused(
     bench: EngineHarness, document: Any, key: str | None = None, caller: Principal = CALLER
 ) -> ClientFault:
-    with pytest.raises(ClientFault) as caught:
-        await bench.workflows.register(caller, document, key)
-    fault = caught.value
+    fault = await fault_of(bench.workflows.register(caller, document, key))
     assert schema.check("error-envelope", error_document(fault.code, fault.message, fault.details)) == []
     return fault
 
@@ -45,8 +43,7 @@ async def read(bench: EngineHarness, version: str | None = None, caller: Princip
 
 async def nodes_run(bench: EngineHarness, caller: Principal = CALLER) -> list[str]:
     outcome = await bench.service.create_run(caller, {"workflowId": "sample"})
-    stored = await bench.executor.read_run(caller.run(outcome.run_id))
-    assert stored is not None
+    stored = present(await bench.executor.read_run(caller.run(outcome.run_id)))
     return list((await bench.catalog.pinned_plan("sample", stored.header.definition)).nodes)
 
 
@@ -99,9 +96,8 @@ async def test_a_workflow_belongs_to_the_tenant_with_all_of_its_keys() -> None:
     await bench.workflows.register(TESTER, V1)
     assert [await read(bench, None, caller) for caller in (CALLER, TESTER, OTHER)] == [V1, V1, "not_found"]
     assert await nodes_run(bench) == ["one"]
-    with pytest.raises(ClientFault) as missing:
-        await bench.service.create_run(OTHER, {"workflowId": "sample"})
-    assert missing.value.details == {"pointer": "/workflowId"}
+    missing = await fault_of(bench.service.create_run(OTHER, {"workflowId": "sample"}))
+    assert missing.details == {"pointer": "/workflowId"}
     await bench.workflows.register(OTHER, {**V1, "nodes": [node("theirs")]})
     assert await nodes_run(bench, OTHER) == ["theirs"]
     assert await nodes_run(bench) == ["one"]
@@ -160,15 +156,10 @@ async def test_a_run_of_what_was_registered_with_another_host_is_refused(type_id
     await bench.workflows.register(CALLER, document)
     later = bench.successor()
     without(later, type_id)
-    with pytest.raises(ClientFault) as caught:
-        await later.service.create_run(CALLER, {"workflowId": document["id"]})
-    assert (caught.value.code, caught.value.status) == ("capability_required", 422)
-    assert caught.value.details == {
-        "pointer": "/workflowId",
-        "requiredCapability": GATED_NODE_TYPES[type_id],
-        "offendingTypeId": type_id,
-        "nodeId": "b",
-    }
+    fault = await fault_of(later.service.create_run(CALLER, {"workflowId": document["id"]}))
+    assert (fault.code, fault.status) == ("capability_required", 422)
+    missing = {"requiredCapability": GATED_NODE_TYPES[type_id], "offendingTypeId": type_id, "nodeId": "b"}
+    assert fault.details == {"pointer": "/workflowId", **missing}
 
 
 @pytest.mark.rule("wf-09")
@@ -179,9 +170,7 @@ async def test_a_gated_type_is_refused_before_anything_else() -> None:
     fault = await refused(bench, {**workflow([node("a", "core.dispatch")]), "version": 7})
     assert (fault.code, fault.status) == ("capability_required", 422)
     body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
-    with pytest.raises(ClientFault) as caught:
-        await bench.workflows.register_sample(CALLER, body)
-    assert (caught.value.details or {})["nodeId"] == "n"
+    assert ((await fault_of(bench.workflows.register_sample(CALLER, body))).details or {})["nodeId"] == "n"
 
 
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:

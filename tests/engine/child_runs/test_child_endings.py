@@ -10,6 +10,7 @@ import pytest
 from tests.engine.child_runs.test_child_maps import DOUBLING, mapping
 from tests.engine.child_runs.test_sub_workflows import adding, number
 from tests.engine.run.test_pause import pause, resume
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import edge, node, variable
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
@@ -20,12 +21,14 @@ from tests.harness.run_tree import (
     approval_workflow,
     child_keys,
     completed_snapshot,
+    ended_run,
     only_child_key,
     restart,
     sequence,
     snapshot_of,
     start_run,
     sub_workflow_node,
+    waiting_parent,
 )
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import NOTHING
@@ -40,9 +43,8 @@ RETRIED = {"maxRetries": 2, "retryDelayMs": 10}
 
 
 async def test_a_child_that_fails_fails_the_parent_by_name() -> None:
-    bench = EngineHarness()
-    key = await start_run(bench, sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"})), FAILING)
-    found = await completed_snapshot(bench, key)
+    parent = sequence("parent", sub_workflow_node("fail", outputMapping={"v": "v"}))
+    bench, key, found = await ended_run(parent, FAILING)
     child = await only_child_key(bench, key)
     assert (found["status"], found["variables"]) == ("failed", {})
     assert found["error"] == {
@@ -57,25 +59,18 @@ async def test_a_child_that_fails_fails_the_parent_by_name() -> None:
 
 
 async def test_a_failure_that_is_absorbed_lets_the_parent_go_on() -> None:
-    bench = EngineHarness()
-    after = node(
-        "after",
-        "core.identity",
-        inputs={
-            "status": {"type": "connection", "nodeId": "call", "outputKey": "childStatus"},
-            "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
-        },
-    )
+    ports = {
+        "status": {"type": "connection", "nodeId": "call", "outputKey": "childStatus"},
+        "code": {"type": "expression", "expression": "nodes.call.outputs.error.code"},
+    }
+    after = node("after", "core.identity", inputs=ports)
     parent = sequence("parent", sub_workflow_node("fail", onChildFailure="absorb", outputMapping={"v": "v"}), after)
-    found = await completed_snapshot(bench, await start_run(bench, parent, FAILING))
+    _, _, found = await ended_run(parent, FAILING)
     assert (found["status"], found["variables"]) == ("completed", {})
     assert found["outputs"] == {"after": {"status": "failed", "code": "bolts_missing"}}
-
-
-async def test_a_failure_can_take_another_way() -> None:
-    bench = EngineHarness()
+    # It can take another way, too.
     parent = sequence("parent", sub_workflow_node("fail"), node("rescue"), edges=[edge("call", "rescue", "any_failed")])
-    assert (await completed_snapshot(bench, await start_run(bench, parent, FAILING)))["status"] == "completed"
+    assert (await ended_run(parent, FAILING))[2]["status"] == "completed"
 
 
 async def test_a_retry_starts_another_child() -> None:
@@ -96,13 +91,9 @@ async def test_a_retry_starts_another_child() -> None:
 
 @pytest.mark.parametrize("absorb", [False, True])
 async def test_a_child_that_somebody_cancels_is_not_tried_again(absorb: bool) -> None:
-    bench = EngineHarness()
     more = {"onChildFailure": "absorb"} if absorb else {}
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more)), approval_workflow()
-    )
-    child = await only_child_key(bench, key)
-    assert await all_waiting(bench, key, child)
+    parent = sequence("parent", sub_workflow_node("gate", settings=RETRIED, **more))
+    bench, key, child = await waiting_parent(parent, approval_workflow())
     await bench.cancel(child, "by hand")
     found = await completed_snapshot(bench, key)
     assert await child_keys(bench, key) == [child]
@@ -137,9 +128,8 @@ async def test_a_child_that_is_deleted_leaves_the_parent_as_it_is() -> None:
 @pytest.mark.parametrize("policy", ["immediate", "drain-current-node"])
 async def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     bench = EngineHarness()
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then")), HELD
-    )
+    parent = sequence("parent", sub_workflow_node("held", outputMapping={"v": "v"}), node("then"))
+    key = await start_run(bench, parent, HELD)
     await pause(bench, key, drainPolicy=policy)
     assert await bench.status(key) == "paused"
     await bench.release("hold")
@@ -152,32 +142,18 @@ async def test_a_child_may_end_while_its_parent_is_paused(policy: str) -> None:
     assert await child_keys(bench, key) == [child]
 
 
-async def out_of_time(bench: EngineHarness, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A node whose time is up while its child waits for a person: the parent and the child."""
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("gate", settings={"timeoutMs": 5_000}, **more)), approval_workflow()
-    )
-    child = await only_child_key(bench, key)
-    assert await all_waiting(bench, key, child)
+async def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
+    calls = sequence("parent", sub_workflow_node("gate", settings={"timeoutMs": 5_000}))
+    bench, key, child = await waiting_parent(calls, approval_workflow())
     bench.clock.advance(6_000)
     parent = await completed_snapshot(bench, key)
-    await run_ready_tasks()
-    return parent, await snapshot_of(bench, child)
-
-
-async def test_a_node_whose_time_is_up_lets_its_child_go() -> None:
-    parent, child = await out_of_time(EngineHarness())
     assert (parent["status"], parent["error"]["code"]) == ("failed", "node_timeout")
-    assert child["status"] == "cancelled"
+    assert await bench.settled_status(child) == "cancelled"
 
 
 @pytest.mark.rule("kin-08")
-@pytest.mark.parametrize("sabotaged", [False, True])
-async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes(
-    sabotaged: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if sabotaged:
-        monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
+@fails_without(transitions, "cancel_open_children", lambda state, draft, cause=None: draft, match="waiting-approval")
+async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one_goes() -> None:
     bench = EngineHarness()
     settings = {"timeoutMs": 5_000, "maxRetries": 1, "retryDelayMs": 10}
     key = await start_run(bench, sequence("parent", sub_workflow_node("gate", settings=settings)), approval_workflow())
@@ -185,7 +161,7 @@ async def test_a_retry_after_the_time_is_up_starts_another_child_and_the_old_one
     await bench.advance(1_000)
     first, second = await child_keys(bench, key)
     assert await all_waiting(bench, key, second)
-    assert await bench.status(first) == ("waiting-approval" if sabotaged else "cancelled")
+    assert await bench.status(first) == "cancelled"
     await bench.answer(second, ACCEPT)
     found = await completed_snapshot(bench, key)
     assert (found["status"], found["outputs"]["call"]["childRunId"]) == ("completed", second.run_id)
@@ -195,9 +171,8 @@ async def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None
     """As with nodes of any type: the run fails when all of them have ended."""
 
     bench = EngineHarness()
-    parent = sequence(
-        "parent", sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other"), edges=[]
-    )
+    calls = sub_workflow_node("gate", outputMapping={"v": "v"}), sub_workflow_node("fail", "other")
+    parent = sequence("parent", *calls, edges=[])
     key = await start_run(bench, parent, approval_workflow(variables=LATE), FAILING)
     child, _ = await child_keys(bench, key)
     assert await all_waiting(bench, key, child)
@@ -207,11 +182,8 @@ async def test_a_branch_that_fails_leaves_the_children_of_others_alone() -> None
 
 
 async def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
-    bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("gate", propagateCancellation=False), settings={"timeout": 5_000})
-    key = await start_run(bench, parent, approval_workflow())
-    child = await only_child_key(bench, key)
-    assert await all_waiting(bench, key, child)
+    bench, key, child = await waiting_parent(parent, approval_workflow())
     bench.clock.advance(6_000)
     assert (await completed_snapshot(bench, key))["error"]["code"] == "run_timeout"
     await bench.run_to_end(child)
@@ -221,14 +193,8 @@ async def test_a_run_whose_time_is_up_takes_its_children_along() -> None:
 
 @pytest.mark.parametrize("when", ["waiting", "answered", "ended"])
 async def test_a_host_that_starts_again_goes_on_with_the_same_child(when: str) -> None:
-    bench = EngineHarness()
-    key = await start_run(
-        bench,
-        sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"})),
-        approval_workflow(variables=LATE),
-    )
-    child = await only_child_key(bench, key)
-    assert await all_waiting(bench, key, child)
+    parent = sequence("parent", sub_workflow_node("gate", outputMapping={"v": "v"}))
+    bench, key, child = await waiting_parent(parent, approval_workflow(variables=LATE))
     if when != "waiting":
         await bench.answer(child, ACCEPT)
     if when == "ended":
@@ -257,26 +223,15 @@ async def test_a_child_that_nobody_waits_for_goes_its_own_way(cascade: bool) -> 
     assert await bench.settled_status(child) == ("cancelled" if cascade else "waiting-approval")
 
 
-async def test_a_child_that_nobody_waits_for_may_outlive_its_parent() -> None:
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_child_that_nobody_waits_for_or_cancels_along_outlives_its_parent(awaited: bool) -> None:
+    config: dict[str, Any] = {"propagateCancellation": False} if awaited else {"waitForCompletion": False}
     bench = EngineHarness()
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("gate", waitForCompletion=False)), approval_workflow()
-    )
-    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    key = await start_run(bench, sequence("parent", sub_workflow_node("gate", **config)), approval_workflow())
     child = await only_child_key(bench, key)
-    assert await all_waiting(bench, child)
-    await bench.answer(child, ACCEPT)
-    assert (await completed_snapshot(bench, child))["status"] == "completed"
-
-
-async def test_a_child_that_is_awaited_and_not_cancelled_along_lives_on() -> None:
-    bench = EngineHarness()
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("gate", propagateCancellation=False)), approval_workflow()
-    )
-    child = await only_child_key(bench, key)
-    await bench.cancel(key)
-    await bench.run_to_end(key)
+    if awaited:
+        await bench.cancel(key)
+    assert (await completed_snapshot(bench, key))["status"] == ("cancelled" if awaited else "completed")
     assert await all_waiting(bench, child)
     await bench.answer(child, ACCEPT)
     assert (await completed_snapshot(bench, child))["status"] == "completed"

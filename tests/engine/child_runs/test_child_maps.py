@@ -15,6 +15,7 @@ from tests.harness.run_tree import (
     approval_workflow,
     child_keys,
     completed_snapshot,
+    ended_run,
     restart,
     sequence,
     snapshot_of,
@@ -23,18 +24,14 @@ from tests.harness.run_tree import (
 from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import Failed
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 DECLARED = [variable("item", "number")]
 GATED = approval_workflow("child", variables=DECLARED)
+TWICE = {"value": {"type": "expression", "expression": "variables.item * 2.0"}}
 DOUBLING = sequence(
     "child",
-    node(
-        "twice",
-        "core.setVariable",
-        config={"name": "result"},
-        inputs={"value": {"type": "expression", "expression": "variables.item * 2.0"}},
-    ),
+    node("twice", "core.setVariable", config={"name": "result"}, inputs=TWICE),
     variables=[*DECLARED, variable("result", "number")],
 )
 
@@ -44,24 +41,15 @@ def mapping(items: list[Any], concurrency: int = 8, more: dict[str, Any] | None 
     return sequence("parent", node("map", "core.flow.map", config=config, **(more or {})))
 
 
-async def opened(bench: EngineHarness, key: RunKey) -> list[RunKey]:
-    return [each for each in await child_keys(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
-
-
 @pytest.mark.rule("kin-13")
 async def test_a_list_is_worked_through_by_children() -> None:
-    bench = EngineHarness()
-    found = await completed_snapshot(
-        bench, await start_run(bench, mapping(list(range(25)), 4, output="result"), DOUBLING)
-    )
+    _, _, found = await ended_run(mapping(list(range(25)), 4, output="result"), DOUBLING)
     assert found["outputs"] == {"map": {"results": [2 * each for each in range(25)], "count": 25}}
     assert len(found["childRuns"]) == 25
     assert {each["status"] for each in found["childRuns"]} == {"completed"}
-    bench = EngineHarness()
-    found = await completed_snapshot(bench, await start_run(bench, mapping([3]), DOUBLING))
+    _, _, found = await ended_run(mapping([3]), DOUBLING)
     assert found["outputs"]["map"]["results"] == [{"twice": {"output": 6}}]
-    bench = EngineHarness()
-    found = await completed_snapshot(bench, await start_run(bench, mapping([]), DOUBLING))
+    _, _, found = await ended_run(mapping([]), DOUBLING)
     assert (found["outputs"], "childRuns" in found) == ({"map": {"results": [], "count": 0}}, False)
 
 
@@ -75,10 +63,8 @@ async def test_a_child_that_fails_ends_the_map_and_those_that_are_open() -> None
     error = (await completed_snapshot(bench, key))["error"]
     line = await child_keys(bench, key)
     assert len(line) == 3
-    assert (error["code"], error["details"]) == (
-        "map_item_failed",
-        {"index": 2, "code": "down", "childRunId": line[2].run_id},
-    )
+    assert error["code"] == "map_item_failed"
+    assert error["details"] == {"index": 2, "code": "down", "childRunId": line[2].run_id}
 
 
 @pytest.mark.rule("kin-08")
@@ -133,10 +119,8 @@ async def test_a_map_that_is_tried_again_begins_with_the_first_item() -> None:
 async def test_an_item_for_which_no_child_can_be_started_ends_the_map(
     limits: Limits, document: Any, code: str, started: int
 ) -> None:
-    bench = EngineHarness(limits=limits)
-    key = await start_run(bench, mapping(list(range(9)), 2), document)
-    error = (await completed_snapshot(bench, key))["error"]
-    assert (error["code"], error["details"]["code"]) == ("map_item_failed", code)
+    bench, key, ended = await ended_run(mapping(list(range(9)), 2), document, bench=EngineHarness(limits=limits))
+    assert (ended["error"]["code"], ended["error"]["details"]["code"]) == ("map_item_failed", code)
     found = await child_keys(bench, key)
     assert started <= len(found) <= limits.max_descendants
     assert bool(found) == bool(started)
@@ -153,7 +137,7 @@ async def lived(seed: int, crashes: bool = True) -> None:
     for _ in range(200):
         if await bench.status(key) in TERMINAL_STATUSES:
             break
-        line = await opened(bench, key)
+        line = [each for each in await child_keys(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
         assert len(line) <= concurrency
         items = [(await bench.stored_run(each)).header.inputs["item"] for each in await child_keys(bench, key)]
         assert items == list(range(len(items))), "not the items, in their order"
@@ -189,9 +173,4 @@ def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("weftwork.adapters.nodes.flow.map.map_children", forgetting)
     with pytest.raises(AssertionError):
-        all_lived(30)
-
-
-def all_lived(count: int) -> None:
-    for seed in range(count):
-        run(lambda seed=seed: lived(seed, crashes=False))
+        [run(lambda seed=seed: lived(seed, crashes=False)) for seed in range(30)]

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import (
     GATE,
     GATED,
@@ -20,7 +21,7 @@ from tests.harness.child_workflows import (
     start_run,
 )
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, WrappedLog, run, settle
+from tests.harness.engine_harness import EngineHarness, WrappedLog, settle
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.inputs import (
     ChildrenRecheck,
@@ -31,6 +32,7 @@ from weftwork.engine.decide.inputs import (
 )
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.host.child_messages import ChildMessages
+from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.run.live_run import LiveRun, run_bounds
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
@@ -208,31 +210,14 @@ async def test_a_child_that_ends_while_its_parent_is_paused_is_seen_to_afterward
 
 
 @pytest.mark.rule("lim-15")
-async def test_a_workflow_that_calls_itself_comes_to_an_end() -> None:
-    endless = workflow([node("call", SUB_WORKFLOW, config={"workflowId": "endless"})], id="endless")
-    bench, key = await start_run(endless, bench=EngineHarness(limits=Limits(max_run_depth=3)))
-    assert await bench.settled_status(key) == "failed"
-    assert await bench.store.child_runs.count_descendants(key) == 3
-    low = key
-    for _ in range(3):
-        (low,) = await child_keys(bench, low)
-    assert (await bench.payload(low, "node.failed"))["error"]["code"] == "child_depth_exceeded"
-
-
-@pytest.mark.rule("lim-15")
-def test_a_tree_does_not_grow_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(ChildStarter, "_has_room", lambda *_: asyncio.sleep(0, True), match="126")
+async def test_a_tree_does_not_grow_beyond_its_limit() -> None:
     two = workflow([node(name, SUB_WORKFLOW, config={"workflowId": "two"}) for name in "ab"], id="two")
-
-    async def grown() -> int:
-        bench, key = await start_run(two, bench=EngineHarness(limits=Limits(max_run_depth=6, max_descendants=20)))
-        for _ in range(20):
-            await settle()
-        assert await bench.status(key) == "failed"
-        return await bench.store.child_runs.count_descendants(key)
-
-    assert run(grown) == 20
-    monkeypatch.setattr("weftwork.engine.host.child_start.ChildStarter._has_room", lambda *_: asyncio.sleep(0, True))
-    assert run(grown) == 126
+    bench, key = await start_run(two, bench=EngineHarness(limits=Limits(max_run_depth=6, max_descendants=20)))
+    for _ in range(20):
+        await settle()
+    assert await bench.status(key) == "failed"
+    assert await bench.store.child_runs.count_descendants(key) == 20
 
 
 @pytest.mark.rule("hide-05")
@@ -281,12 +266,6 @@ async def test_a_child_is_its_parents_in_all_but_the_options_of_one_run() -> Non
     assert header.traceparent is not None
 
 
-async def test_an_unknown_child_fails_the_node_that_wants_it() -> None:
-    bench, key = await start_run(calling_workflow("nobody"))
-    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "unknown_child_workflow"
-    assert await child_keys(bench, key) == []
-
-
 async def test_a_part_of_a_map_starts_no_children() -> None:
     async def tries(call: NodeCall, context: NodeContext) -> NodeOutcome:
         new = await context.prepare_child("x", "quick", {})
@@ -299,25 +278,26 @@ async def test_a_part_of_a_map_starts_no_children() -> None:
 
 
 @pytest.mark.rule("hide-05")
-def test_a_copy_of_what_a_run_hides_is_not_given_to_its_child(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.engine.host.child_start._redaction_of", lambda state: lambda value: value)
+async def test_a_copy_of_what_a_run_hides_is_not_given_to_its_child() -> None:
     child = workflow([node("q")], id="quick", variables=[variable("note")])
     parent = calling_workflow("quick", inputMapping={"note": "note"})
     parent["variables"] = [variable("secret", sensitive=True), variable("note")]
-
-    async def shown() -> bool:
-        bench, _ = await start_run(child)
-        inputs = {"secret": "hunter2-hunter2", "note": "use hunter2-hunter2 here"}
-        key = await bench.start(parent, inputs=inputs)
-        await settle()
-        logs = [event.payload for each in (key, *await child_keys(bench, key)) for event in await bench.events(each)]
-        return b"hunter2" in b"".join(logs)
-
-    assert not run(shown)
-    monkeypatch.setattr("weftwork.engine.host.child_start._redaction_of", lambda state: lambda value: value)
-    assert run(shown)
+    bench, _ = await start_run(child)
+    inputs = {"secret": "hunter2-hunter2", "note": "use hunter2-hunter2 here"}
+    key = await bench.start(parent, inputs=inputs)
+    await settle()
+    logs = [event.payload for each in (key, *await child_keys(bench, key)) for event in await bench.events(each)]
+    assert b"hunter2" not in b"".join(logs)
 
 
-async def _after_a_pause() -> str:
+def resumed_without_debts(state: Any, fact: Any) -> None:
+    state.paused_at = None
+
+
+@pytest.mark.rule("park-01")
+@fails_without(fold, "_CHANGES", {**fold._CHANGES, "run.resumed": resumed_without_debts}, match="running")
+async def test_a_run_that_went_on_after_a_pause_is_not_parked_before_it_has_looked() -> None:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("run.resumed"))
     assert await bench.executor.request(key, PauseRequested("immediate")) == "paused"
     await bench.release("h")
@@ -327,21 +307,7 @@ async def _after_a_pause() -> str:
     await settle()
     assert bench.log.reached
     asking.cancel()
-    return await (await restart(bench)).status(key)
-
-
-@pytest.mark.rule("park-01")
-def test_a_run_that_went_on_after_a_pause_is_not_parked_before_it_has_looked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(_after_a_pause) == "completed"
-    monkeypatch.setattr("weftwork.protocol.fold.fold._CHANGES", _without_debts())
-    assert run(_after_a_pause) == "running"
-
-
-def _without_debts() -> dict[str, Any]:
-    def resume(state: Any, fact: Any) -> None:
-        state.paused_at = None
-
-    return {**fold._CHANGES, "run.resumed": resume}
+    assert await (await restart(bench)).status(key) == "completed"
 
 
 async def test_a_look_after_a_pause_that_finds_nothing_lets_the_run_rest() -> None:
@@ -376,17 +342,13 @@ async def test_time_that_is_up_while_the_run_is_paused_counts_when_it_goes_on(mo
     await bench.close()
 
 
-def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def kinds() -> list[str]:
-        bench, key = await start_run(calling_workflow("held"), GATED)
-        state = await bench.state(key)
-        bounds = run_bounds(bench.runtime, state)
-        paused = decide(state, bounds, PauseRequested("immediate"))
-        fold.apply(state, Fact(9, "run.paused", dict(paused.events[0].payload), 1))
-        found = decide(state, bounds, NodeCompleted("call", {}, (), state.nodes["call"].entry_sequence))
-        await bench.close()
-        return [draft.type for draft in found.events]
-
-    assert run(kinds) == []
-    monkeypatch.setattr("weftwork.engine.decide.transitions.is_running", lambda state, node_id, entered: True)
-    assert run(kinds) == ["node.completed"]
+@fails_without(transitions, "is_running", lambda state, node_id, entered: True)
+async def test_what_a_look_finds_after_a_pause_counts_when_the_run_goes_on() -> None:
+    bench, key = await start_run(calling_workflow("held"), GATED)
+    state = await bench.state(key)
+    bounds = run_bounds(bench.runtime, state)
+    paused = decide(state, bounds, PauseRequested("immediate"))
+    fold.apply(state, Fact(9, "run.paused", dict(paused.events[0].payload), 1))
+    found = decide(state, bounds, NodeCompleted("call", {}, (), state.nodes["call"].entry_sequence))
+    await bench.close()
+    assert found.events == ()

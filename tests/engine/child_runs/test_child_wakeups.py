@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import (
     GATE,
     GATED,
@@ -18,7 +19,7 @@ from tests.harness.child_workflows import (
     start_run,
 )
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run, settle
+from tests.harness.engine_harness import EngineHarness, settle
 from weftwork.engine.decide import transitions
 from weftwork.engine.decide.decision import NOTHING
 from weftwork.engine.host.child_messages import ChildMessages
@@ -39,24 +40,15 @@ from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
-async def _after_the_end() -> str:
+@pytest.mark.rule("kin-05")
+@fails_without(transitions, "recheck_children", lambda *_: NOTHING, match="running")
+async def test_a_node_whose_child_has_ended_goes_on_after_a_crash() -> None:
     bench, key = await start_run(calling_workflow("held"), GATED, bench=harness_crashing_after("weftwork.child.ended"))
     await bench.release("h")
     assert bench.log.reached
-    assert await bench.event_types(key) == [
-        "run.started",
-        "node.started",
-        "weftwork.child.started",
-        "weftwork.child.ended",
-    ]
-    return await (await restart(bench)).status(key)
-
-
-@pytest.mark.rule("kin-05")
-def test_a_node_whose_child_has_ended_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(_after_the_end) == "completed"
-    monkeypatch.setattr("weftwork.engine.decide.transitions.recheck_children", lambda *_: NOTHING)
-    assert run(_after_the_end) == "running"
+    kinds = ["run.started", "node.started", "weftwork.child.started", "weftwork.child.ended"]
+    assert await bench.event_types(key) == kinds
+    assert await (await restart(bench)).status(key) == "completed"
 
 
 def scripted(script: Any) -> WaitingNode:
@@ -98,9 +90,8 @@ async def test_a_detached_child_that_was_stored_without_a_word_is_executed() -> 
     async def alone(call: NodeCall, context: NodeContext) -> NodeOutcome:
         return Completed({}, (await new(context, "a", "quick", awaited=False),))
 
-    bench, key = await start_run(
-        SCRIPT, QUICK, bench=harness_crashing_after("weftwork.child.started", scripted(alone), dies=False)
-    )
+    bench = harness_crashing_after("weftwork.child.started", scripted(alone), dies=False)
+    bench, key = await start_run(SCRIPT, QUICK, bench=bench)
     await pass_time(bench, 5000)
     (child,) = await child_keys(bench, key)
     assert await bench.status(child) == "completed"
@@ -179,7 +170,8 @@ async def test_a_node_that_was_answered_while_it_has_children_is_called_after_a_
     assert (await (await restart(bench)).status(key)) == "completed"
 
 
-def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.engine.run.activity.Activity._is_reexecuted", lambda *_: True, match="2 == 1")
+async def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash() -> None:
     async def script(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if not call.children:
             return AwaitsChildren((await new(context, "a", "quick"),))
@@ -192,21 +184,15 @@ def test_a_node_that_has_had_children_is_not_begun_anew_after_a_crash(monkeypatc
         "test.script", "As the test says.", effect="idempotent", instant=False, resumes_after_crash=False
     )
 
-    async def work() -> int:
-        bench, key = await start_run(
-            SCRIPT, QUICK, bench=harness_crashing_after("node.resumed", WaitingNode(declared, script))
-        )
-        await pass_time(bench, 1000)
-        asking = asyncio.create_task(bench.answer(key, "yes", "call"))
-        await settle()
-        asking.cancel()
-        after = await restart(bench)
-        assert len(await child_keys(after, key)) == 1
-        return (await after.event_types(key)).count("node.started")
-
-    assert run(work) == 1
-    monkeypatch.setattr("weftwork.engine.run.activity.Activity._is_reexecuted", lambda *_: True)
-    assert run(work) == 2
+    bench = harness_crashing_after("node.resumed", WaitingNode(declared, script))
+    bench, key = await start_run(SCRIPT, QUICK, bench=bench)
+    await pass_time(bench, 1000)
+    asking = asyncio.create_task(bench.answer(key, "yes", "call"))
+    await settle()
+    asking.cancel()
+    after = await restart(bench)
+    assert len(await child_keys(after, key)) == 1
+    assert (await after.event_types(key)).count("node.started") == 1
 
 
 async def _cancelled(**config: Any) -> tuple[list[str], list[dict[str, Any]]]:
@@ -304,7 +290,14 @@ async def test_those_that_are_not_needed_are_cancelled_and_waited_for() -> None:
     assert await bench.payload(first, "run.cancelled") == {"reason": "join-decided", "parentRunId": key.run_id}
 
 
-async def _out_of_time() -> str:
+# The run fails as well, and that is another reason to cancel the child.
+@pytest.mark.rule("kin-08")
+@fails_without(
+    [transitions, "cancel_open_children", lambda state, draft, cause=None: draft],
+    [BatchBuilder, "_cascade", lambda append: None],
+    match="waiting-approval",
+)
+async def test_a_node_that_ends_before_its_child_has_it_cancelled() -> None:
     document = calling_workflow("gate")
     document["nodes"][0]["settings"] = {"timeoutMs": 5000}
     bench, key = await start_run(document, GATE)
@@ -312,16 +305,7 @@ async def _out_of_time() -> str:
     await pass_time(bench, 5000)
     assert await bench.settled_status(key) == "failed"
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_timeout"
-    return await bench.status(child)
-
-
-@pytest.mark.rule("kin-08")
-def test_a_node_that_ends_before_its_child_has_it_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(_out_of_time) == "cancelled"
-    monkeypatch.setattr(transitions, "cancel_open_children", lambda state, draft, cause=None: draft)
-    # The run fails as well, and that is another reason.
-    monkeypatch.setattr(BatchBuilder, "_cascade", lambda append: None)
-    assert run(_out_of_time) == "waiting-approval"
+    assert await bench.status(child) == "cancelled"
 
 
 async def test_time_in_which_a_node_waited_for_a_person_does_not_count_for_its_children() -> None:

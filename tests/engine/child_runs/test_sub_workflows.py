@@ -6,15 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.privacy.test_sensitive_values import everything_shown
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, run
+from tests.harness.engine_harness import EngineHarness
 from tests.harness.run_tree import (
     ACCEPT,
     all_waiting,
     approval_workflow,
     child_keys,
     completed_snapshot,
+    ended_run,
     only_child_key,
     sequence,
     snapshot_of,
@@ -53,100 +54,85 @@ async def test_a_child_starts_with_its_defaults_and_what_is_mapped_above_them(
 ) -> None:
     """A variable that is not set is never null in the child; one that is null stays so, where nothing forbids it."""
 
-    bench = EngineHarness()
     declared = [variable("d", defaultValue="kept")]
     if expected["c"] is not None:
         declared.append(variable("c", defaultValue="default of the child"))
-    child = sequence("child", node("a"), variables=declared)
-    key = await start_run(
-        bench,
-        sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent),
-        child,
-        inputs=inputs,
-    )
-    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    calls = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=parent)
+    bench, key, found = await ended_run(calls, sequence("child", node("a"), variables=declared), inputs=inputs)
+    assert found["status"] == "completed"
     assert (await snapshot_of(bench, await only_child_key(bench, key)))["variables"] == expected
 
 
 async def test_a_variable_that_neither_has_is_absent() -> None:
-    bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}, outputMapping={"back": "c"}))
-    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-    found = await completed_snapshot(bench, key)
+    bench, key, found = await ended_run(parent, sequence("child", node("a"), variables=[variable("c")]))
     assert (found["status"], found["variables"]) == ("completed", {})
     child = await snapshot_of(bench, await only_child_key(bench, key))
     assert (child["variables"], child["inputs"]) == ({}, {})
 
 
 async def test_a_value_that_does_not_fit_the_child_fails_the_node() -> None:
-    bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("child", inputMapping={"c": "p"}), variables=[number("p", 7)])
-    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c")]))
-    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_inputs_invalid"
+    bench, key, found = await ended_run(parent, sequence("child", node("a"), variables=[variable("c")]))
+    assert found["error"]["code"] == "child_inputs_invalid"
     assert await child_keys(bench, key) == []
 
 
 async def test_what_comes_back_has_the_type_of_the_variable() -> None:
-    bench = EngineHarness()
     parent = sequence("parent", sub_workflow_node("child", outputMapping={"p": "c"}), variables=[number("p")])
-    key = await start_run(bench, parent, sequence("child", node("a"), variables=[variable("c", defaultValue="text")]))
-    found = await completed_snapshot(bench, key)
+    child = sequence("child", node("a"), variables=[variable("c", defaultValue="text")])
+    _, _, found = await ended_run(parent, child)
     assert (found["error"]["code"], found["variables"]) == ("variable_type_mismatch", {})
 
 
 @pytest.mark.rule("kin-14")
 async def test_three_deep_each_gives_back_what_it_got() -> None:
-    bench = EngineHarness()
     both: dict[str, Any] = {"inputMapping": {"n": "n"}, "outputMapping": {"n": "n"}}
     adds = node("add", "core.setVariable", config={"name": "n"}, inputs=ADD)
     middle = sequence("middle", sub_workflow_node("inner", **both), adds, variables=[number("n")])
     outer = sequence("outer", sub_workflow_node("middle", **both), adds, variables=[number("n")])
     root = sequence("root", sub_workflow_node("outer", **both), variables=[number("n", 5)])
-    key = await start_run(bench, root, outer, middle, adding("inner"))
-    found = await completed_snapshot(bench, key)
+    bench, key, found = await ended_run(root, outer, middle, adding("inner"))
     assert (found["status"], found["variables"]) == ("completed", {"n": 8})
     line, depth = key, 0
     while below := await child_keys(bench, line):
         (line,) = below
         depth += 1
-        parent = (await bench.stored_run(line)).header.parent
-        assert parent is not None
+        parent = present((await bench.stored_run(line)).header.parent)
         assert (parent.depth, parent.root, parent.node_id) == (depth, key.run_id, "call")
     assert depth == 3
 
 
-@pytest.mark.rule("kin-03")
-async def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
+async def four_runs() -> tuple[EngineHarness, list[RunKey]]:
+    """Runs that were started one by the other, from the top to the one that asks."""
     bench = EngineHarness()
-    middle, outer = (
-        sequence("middle", sub_workflow_node("gate", "in")),
-        sequence("outer", sub_workflow_node("middle", "on")),
-    )
-    key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
-    line = [key]
+    middle = sequence("middle", sub_workflow_node("gate", "in"))
+    outer = sequence("outer", sub_workflow_node("middle", "on"))
+    line = [await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())]
     while below := await child_keys(bench, line[-1]):
         line += below
+    return bench, line
+
+
+@pytest.mark.rule("kin-03")
+async def test_a_question_three_below_is_seen_at_the_top_and_its_answer_frees_all() -> None:
+    bench, line = await four_runs()
     assert len(line) == 4
     assert await all_waiting(bench, *line)
     assert [(await snapshot_of(bench, each))["currentNodeId"] for each in line] == ["call", "on", "in", "ask"]
     # Nothing of them is in memory while they wait.
     assert bench.executor._live == {}
     await bench.answer(line[-1], ACCEPT)
-    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    assert (await completed_snapshot(bench, line[0]))["status"] == "completed"
     for each in line:
         assert await bench.status(each) == "completed"
 
 
 @pytest.mark.rule("kin-06")
 async def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
-    bench = EngineHarness()
-    middle, outer = sequence("middle", sub_workflow_node("gate")), sequence("outer", sub_workflow_node("middle"))
-    key = await start_run(bench, sequence("root", sub_workflow_node("outer")), outer, middle, approval_workflow())
-    line = [key]
-    while below := await child_keys(bench, line[-1]):
-        line += below
+    bench, line = await four_runs()
     await all_waiting(bench, *line)
-    await bench.cancel(key, "enough")
+    await bench.cancel(line[0], "enough")
     for above, each in zip([None, *line], line, strict=False):
         await bench.run_to_end(each)
         (told,) = await bench.payloads(each, "run.cancelled")
@@ -155,21 +141,15 @@ async def test_who_is_cancelled_at_the_top_takes_all_below_along() -> None:
 
 
 async def test_each_round_of_a_loop_has_a_child_of_its_own() -> None:
-    bench = EngineHarness()
     loop = node("head", "core.loop", config={"times": 4})
     call = sub_workflow_node("add", inputMapping={"n": "n"}, outputMapping={"n": "n"})
     edges = [edge("head", "call", sourceOutput="body"), edge("call", "head")]
     parent = workflow([loop, call], edges, [number("n", 0)], id="parent")
-    key = await start_run(bench, parent, adding())
-    found = await completed_snapshot(bench, key)
+    bench, key, found = await ended_run(parent, adding())
     assert (found["status"], found["variables"]) == ("completed", {"n": 4})
     assert len({each.run_id for each in await child_keys(bench, key)}) == 4
-    runs = [each["outputs"]["childRunId"] for each in await bench.payloads(key, "node.completed") if _is_call(each)]
-    assert runs == [each.run_id for each in await child_keys(bench, key)]
-
-
-def _is_call(payload: dict[str, Any]) -> bool:
-    return payload["nodeId"] == "call"
+    done = [each["outputs"] for each in await bench.payloads(key, "node.completed") if each["nodeId"] == "call"]
+    assert [each["childRunId"] for each in done] == [each.run_id for each in await child_keys(bench, key)]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -205,37 +185,40 @@ async def test_a_parent_that_changes_its_variable_later_does_not_reach_its_child
 
 
 async def test_an_unknown_workflow_fails_the_parent() -> None:
-    bench = EngineHarness()
-    key = await start_run(bench, sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
-    error = (await completed_snapshot(bench, key))["error"]
+    bench, key, found = await ended_run(sequence("parent", sub_workflow_node("nowhere", onChildFailure="absorb")))
+    error = found["error"]
     assert (error["code"], error["message"]) == ("unknown_child_workflow", "There is no workflow nowhere.")
     assert await child_keys(bench, key) == []
 
 
-async def dug(bench: EngineHarness) -> list[str]:
-    """The errors of a workflow that calls itself, from the first run to the last."""
-    line = [await start_run(bench, sequence("self", sub_workflow_node("self")))]
-    await bench.run_to_end(line[0])
+def counted_as_first(*given: Any, honest: Any = child_start._parent_of_child) -> Any:
+    return replace(honest(*given), depth=1)
+
+
+@pytest.mark.rule("lim-15")
+@fails_without(child_start, "_parent_of_child", counted_as_first, match="child_limit_exceeded")
+async def test_a_workflow_that_calls_itself_ends_at_the_bound() -> None:
+    """Without the count of levels it goes on to the bound of the whole tree."""
+    bench = EngineHarness(limits=Limits(max_run_depth=5, max_descendants=30))
+    _, key, _ = await ended_run(sequence("self", sub_workflow_node("self")), bench=bench)
+    line = [key]
     while below := await child_keys(bench, line[-1]):
         line += below
-    return [(await snapshot_of(bench, each))["error"]["code"] for each in line]
-
-
-def test_a_workflow_that_calls_itself_ends_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the count of levels it goes on to the bound of the whole tree."""
-
-    async def work() -> list[str]:
-        return await dug(EngineHarness(limits=Limits(max_run_depth=5, max_descendants=30)))
-
-    assert run(work) == ["child_run_failed"] * 5 + ["child_depth_exceeded"]
-    counted = child_start._parent_of_child
-    monkeypatch.setattr(child_start, "_parent_of_child", lambda *given: replace(counted(*given), depth=1))
-    assert run(work) == ["child_run_failed"] * 30 + ["child_limit_exceeded"]
+    errors = [(await snapshot_of(bench, each))["error"]["code"] for each in line]
+    assert errors[-1] == "child_depth_exceeded"
+    assert errors[:-1] == ["child_run_failed"] * 5
 
 
 SECRET = "canary-7311"
 GIVEN: dict[str, Any] = {"inputs": {"secret": SECRET, "open": "in the open"}}
 DECLARED = [variable("secret", sensitive=True), variable("open")]
+READ = {"s": {"type": "variable", "variableName": "s"}}
+TELLS = sequence(
+    "child",
+    node("a", "core.identity", inputs=READ),
+    variables=[variable("s", sensitive=True, defaultValue="canary-7311")],
+)
+"""Has a secret of its own and gives it out."""
 
 
 def parent(**config: Any) -> dict[str, Any]:
@@ -253,31 +236,22 @@ async def all_shown(bench: EngineHarness, key: RunKey) -> str:
 
 @pytest.mark.rule("hide-03")
 async def test_a_secret_goes_down_into_a_variable_that_hides_it() -> None:
-    bench = EngineHarness()
     keeps = sequence("child", node("a", "core.identity", inputs=READ), variables=[variable("s", sensitive=True)])
-    key = await start_run(bench, parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
-    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    bench, key, found = await ended_run(parent(inputMapping={"s": "secret"}), keeps, **GIVEN)
+    assert found["status"] == "completed"
     assert SECRET not in await all_shown(bench, key)
     # The child has the value itself, and not its mask.
     assert (await bench.state(await only_child_key(bench, key))).nodes["a"].outputs == {"s": SECRET}
 
 
-READ = {"s": {"type": "variable", "variableName": "s"}}
-
-
 async def test_a_variable_of_the_child_that_would_show_a_secret_gets_none() -> None:
-    bench = EngineHarness()
-    key = await start_run(bench, parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
-    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_input_hidden"
+    bench, key, found = await ended_run(parent(inputMapping={"s": "secret"}), child("s"), **GIVEN)
+    assert found["error"]["code"] == "child_input_hidden"
     assert await child_keys(bench, key) == []
     assert SECRET not in await all_shown(bench, key)
-
-
-async def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
-    bench = EngineHarness()
-    mapping = {"s": "secret", "o": "open"}
-    key = await start_run(bench, parent(inputMapping=mapping), child("s", "o", hidden=("s",)), **GIVEN)
-    found = await completed_snapshot(bench, key)
+    # What is in the open may go down beside a secret.
+    both = {"s": "secret", "o": "open"}
+    bench, key, found = await ended_run(parent(inputMapping=both), child("s", "o", hidden=("s",)), **GIVEN)
     assert (found["status"], found.get("error")) == ("completed", None)
     assert SECRET not in await all_shown(bench, key)
 
@@ -286,36 +260,25 @@ async def test_what_is_in_the_open_may_go_down_beside_a_secret() -> None:
 async def test_a_secret_of_the_child_does_not_come_up(sensitive: bool) -> None:
     """Not even into a variable that would hide it."""
 
-    bench = EngineHarness()
-    has = sequence("child", node("a"), variables=[variable("s", sensitive=True, defaultValue=SECRET)])
     wants = [variable("v", sensitive=sensitive)]
-    key = await start_run(
-        bench, sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants), has
-    )
-    assert (await completed_snapshot(bench, key))["error"]["code"] == "child_output_hidden"
+    calls = sequence("parent", sub_workflow_node("child", outputMapping={"v": "s"}), variables=wants)
+    bench, key, found = await ended_run(calls, TELLS)
+    assert found["error"]["code"] == "child_output_hidden"
     assert SECRET not in await all_shown(bench, key)
 
 
 async def test_outputs_that_hold_a_secret_come_up_without_it() -> None:
-    bench = EngineHarness()
-    declared = [variable("s", sensitive=True, defaultValue=SECRET)]
-    tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
-    key = await start_run(bench, sequence("parent", sub_workflow_node("child")), tells)
-    assert (await completed_snapshot(bench, key))["status"] == "completed"
+    bench, key, found = await ended_run(sequence("parent", sub_workflow_node("child")), TELLS)
+    assert found["status"] == "completed"
     assert SECRET not in await all_shown(bench, key)
     assert SECRET not in str((await bench.state(key)).nodes["call"].outputs)
 
 
 @pytest.mark.parametrize("output", ["s", None])
 async def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -> None:
-    bench = EngineHarness()
-    declared = [variable("s", sensitive=True, defaultValue=SECRET)]
-    tells = sequence("child", node("a", "core.identity", inputs=READ), variables=declared)
     body: dict[str, Any] = {"workflowId": "child", "inputs": {}, **({"output": output} if output else {})}
-    key = await start_run(
-        bench, sequence("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body})), tells
-    )
-    found = await completed_snapshot(bench, key)
+    maps = sequence("parent", node("m", "core.flow.map", config={"items": [1, 2], "body": body}))
+    bench, key, found = await ended_run(maps, TELLS)
     if output:
         assert found["error"]["details"]["code"] == "child_output_hidden"
     assert SECRET not in await all_shown(bench, key)
@@ -324,12 +287,10 @@ async def test_a_map_does_not_get_a_secret_of_its_children(output: str | None) -
 
 async def test_items_that_hold_a_secret_go_to_children_that_hide_them() -> None:
     for hidden in (True, False):
-        bench = EngineHarness()
         body = {"workflowId": "child", "inputs": {"s": {"type": "expression", "expression": "variables.secret"}}}
         mapping = node("m", "core.flow.map", config={"items": [1], "body": body})
         document = sequence("parent", mapping, variables=DECLARED)
-        key = await start_run(bench, document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
-        found = await completed_snapshot(bench, key)
+        bench, key, found = await ended_run(document, child("s", hidden=("s",) if hidden else ()), **GIVEN)
         assert SECRET not in await all_shown(bench, key)
         if hidden:
             assert found["status"] == "completed"

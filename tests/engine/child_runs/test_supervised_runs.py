@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.child_workflows import (
     TERMINATE,
     WORKERS,
@@ -73,10 +73,9 @@ async def test_what_a_person_answers_comes_back_to_the_supervisor() -> None:
         "has(ports.answer) ? {'kind': 'next-worker', 'nextWorkerIds': [ports.answer]} : "
         "{'kind': 'ask-user', 'prompt': 'Who?'}"
     )
+    decides = {"decision": f"iteration > 1.0 ? {TERMINATE} : ({decision})"}
     nodes = [
-        node(
-            "lead", "core.orchestrator.supervisor", config={"decision": f"iteration > 1.0 ? {TERMINATE} : ({decision})"}
-        ),
+        node("lead", "core.orchestrator.supervisor", config=decides),
         node("send", "core.dispatch", config={"askUserRouting": "clarification"}),
     ]
     back = edge("send", "lead", sourceOutput="answer", targetInput="answer")
@@ -173,9 +172,8 @@ async def test_the_first_answer_wins_and_the_others_are_really_cancelled() -> No
     (told,) = await bench.payloads(children[0], "run.cancelled")
     assert (told["reason"], told["parentRunId"]) == ("join-decided", key.run_id)
     assert await found_variable(bench, key) == "b"
-    assert (await handover_steps(bench, key))[6:] == [
-        *("child.cancelled a", "child.completed b", "output.harvested b", "child.cancelled c")
-    ]
+    ends = ["child.cancelled a", "child.completed b", "output.harvested b", "child.cancelled c"]
+    assert (await handover_steps(bench, key))[6:] == ends
     assert not bench.executor._live
 
 
@@ -228,9 +226,8 @@ async def test_a_worker_that_cannot_be_started_ends_the_others_before_the_node_f
     assert await bench.status(key) == "failed"
     assert bench.gate_node.cancelled == ["b"]
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "unknown_child_workflow"
-    assert (await handover_steps(bench, key))[4:] == [
-        *("child.completed a", "child.cancelled b", "dispatch.began nowhere", "dispatch.failed nowhere")
-    ]
+    ends = ["child.completed a", "child.cancelled b", "dispatch.began nowhere", "dispatch.failed nowhere"]
+    assert (await handover_steps(bench, key))[4:] == ends
 
 
 async def after_crash(bench: EngineHarness) -> EngineHarness:
@@ -311,31 +308,26 @@ READS = (
 
 
 @pytest.mark.rule("hide-03")
-def test_a_decision_that_reads_a_secret_is_still_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def wrong() -> list[str]:
-        _, events, status = await logs(supervised(decision=READS))
-        assert status == "completed"
-        decided = [msgspec.json.decode(each.payload) for each in events if each.type == "runOrchestrator.decided"]
-        assert len(decided) == 3
-        assert SECRET.encode() not in b"".join(event.payload for event in events)
-        payloads = [(each.type, msgspec.json.decode(each.payload)) for each in events]
-        return [kind for kind, payload in payloads if schema.check_payload(kind, payload)]
-
-    assert run(wrong) == []
-    monkeypatch.setattr(Redactor, "_without_protocol_words", lambda redactor, node_id, value: value)
-    monkeypatch.setattr("weftwork.protocol.privacy.value_paths.FIXED_MEMBERS", frozenset())
-    assert "runOrchestrator.decided" in run(wrong)
+@fails_without(
+    [Redactor, "_without_protocol_words", lambda redactor, node_id, value: value],
+    ["weftwork.protocol.privacy.value_paths.FIXED_MEMBERS", frozenset()],
+    match="runOrchestrator.decided",
+)
+async def test_a_decision_that_reads_a_secret_is_still_a_decision() -> None:
+    _, events, status = await logs(supervised(decision=READS))
+    assert status == "completed"
+    payloads = [(each.type, msgspec.json.decode(each.payload)) for each in events]
+    assert [kind for kind, _ in payloads].count("runOrchestrator.decided") == 3
+    assert SECRET.encode() not in b"".join(event.payload for event in events)
+    assert [kind for kind, payload in payloads if schema.check_payload(kind, payload)] == []
 
 
 @pytest.mark.rule("hide-03")
-def test_a_worker_that_is_named_by_a_secret_is_not_named_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.privacy.value_paths.value_members", lambda kind, payload: (), match="named")
+async def test_a_worker_that_is_named_by_a_secret_is_not_named_in_the_log() -> None:
     named = "{'kind': 'next-worker', 'nextWorkerIds': [variables.shared]}"
-
-    async def shown() -> list[str]:
-        _, events, status = await logs(supervised(decision=named))
-        assert status == "failed"
-        return [event.type for event in events if SECRET.encode() in event.payload]
-
-    assert run(shown) == []
-    monkeypatch.setattr("weftwork.protocol.privacy.value_paths.value_members", lambda kind, payload: ())
-    assert "core.workflowChain.event" in run(shown)
+    _, events, status = await logs(supervised(decision=named))
+    assert status == "failed"
+    shown = [event.type for event in events if SECRET.encode() in event.payload]
+    assert "core.workflowChain.event" not in shown, "named"
+    assert shown == []

@@ -1,13 +1,12 @@
 """The catalogue: who sees which workflow in which version; and what is remembered is never out of date, and bounded."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.harness.cases import present
+from tests.harness.cases import fails_without, present
 from tests.harness.definitions import node, plan_of, workflow
 from tests.harness.engine_harness import run_ready_tasks, until
 from weftwork.adapters.memory.store import MemoryStore
@@ -188,8 +187,9 @@ async def slow_catalog() -> tuple[WorkflowCatalog, SlowDefinitions]:
     return WorkflowCatalog(slow, TYPES), slow
 
 
-async def read_while_registering() -> list[str] | None:
-    """What a run gets after a registration that happened during an earlier look."""
+@pytest.mark.rule("wf-11")
+@fails_without(WorkflowCatalog, "_writes", property(lambda _: 0, lambda *_: None), False, match="old")
+async def test_what_is_remembered_is_not_older_than_a_registration_during_an_earlier_look() -> None:
     catalog, slow = await slow_catalog()
     await register(catalog, workflow([node("old")], version="1"))
     slow.slow = {"find"}
@@ -199,11 +199,16 @@ async def read_while_registering() -> list[str] | None:
     slow.gates["find"].pop().set_result(None)
     await early
     slow.slow = set()
-    return await nodes_of(catalog)
+    assert await nodes_of(catalog) == ["new"]
 
 
-async def caller_goes_away() -> list[str] | None:
-    """What a run gets after a registration whose caller was cancelled before it was durable."""
+async def unshielded(writing: Any) -> Any:
+    return await writing
+
+
+@pytest.mark.rule("wf-11")
+@fails_without(catalog_module.asyncio, "shield", unshielded, match="None")
+async def test_what_is_remembered_is_not_older_than_a_registration_whose_caller_went_away() -> None:
     catalog, slow = await slow_catalog()
     slow.slow = {"register"}
     writing = asyncio.ensure_future(register(catalog, workflow([node("new")])))
@@ -215,26 +220,7 @@ async def caller_goes_away() -> list[str] | None:
     slow.gates["register"].pop().set_result(None)
     assert await slow.writing == VersionRegistered()
     await run_ready_tasks()
-    return await nodes_of(catalog)
-
-
-@pytest.mark.rule("wf-11")
-@pytest.mark.parametrize("scenario", [read_while_registering, caller_goes_away])
-async def test_what_is_remembered_is_never_older_than_what_was_registered(scenario: Callable[[], Any]) -> None:
-    assert (await scenario()) == ["new"]
-
-
-async def test_without_counting_writes_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkflowCatalog, "_writes", property(lambda _: 0, lambda *_: None), raising=False)
-    assert (await read_while_registering()) == ["old"]
-
-
-async def test_without_a_shield_an_old_answer_would_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def bare(writing: Any) -> Any:
-        return await writing
-
-    monkeypatch.setattr(catalog_module.asyncio, "shield", bare)
-    assert (await caller_goes_away()) is None
+    assert await nodes_of(catalog) == ["new"]
 
 
 async def test_a_write_whose_end_is_unknown_is_looked_up() -> None:
@@ -277,18 +263,12 @@ def made(kept: PlanCache, name: str, size: int) -> str:
     return plan.workflow.digest
 
 
-def test_a_plan_is_found_by_its_digest() -> None:
-    kept = PlanCache()
-    digest = made(kept, "one", 10)
-    assert present(kept.get(digest)).workflow.digest == digest
-    assert kept.get("0" * 64) is None
-
-
 def test_the_number_is_bounded_and_use_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "MAX_CACHED_PLANS", 3)
     kept = PlanCache()
     first, second, third = (made(kept, name, 1) for name in "abc")
-    kept.get(first)
+    assert present(kept.get(first)).workflow.digest == first
+    assert kept.get("0" * 64) is None
     fourth = made(kept, "d", 1)
     assert [kept.get(digest) is not None for digest in (first, second, third, fourth)] == [True, False, True, True]
 

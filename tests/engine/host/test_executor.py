@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without, present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import (
     CALLER,
@@ -65,41 +66,27 @@ async def finished(bench: EngineHarness, document: dict[str, Any], **request: An
     return key
 
 
-async def test_a_run_of_one_node() -> None:
+async def test_nodes_run_in_the_order_of_the_edges_and_give_what_they_are_given() -> None:
     bench = EngineHarness()
     key = await finished(bench, NOOP)
     assert await bench.event_types(key) == ["run.started", "node.started", "node.completed", "run.completed"]
     assert await bench.payloads(key, "run.completed") == [{"outputs": {"a": {}}}]
     assert bench.executor.live_count == 0
-
-
-async def test_identity_gives_back_what_it_is_given() -> None:
-    bench = EngineHarness()
+    key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
+    assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["c", "b", "a"]
     ports = {"x": {"type": "variable", "variableName": "v"}, "y": {"type": "static", "value": [1.0, None]}}
     document = workflow([node("a", "core.identity", inputs=ports)], None, [variable("v", defaultValue="d")])
     key = await finished(bench, document, inputs={"v": "given"})
     assert await bench.payloads(key, "node.completed") == [{"nodeId": "a", "outputs": {"x": "given", "y": [1.0, None]}}]
 
 
-async def test_a_failing_node_fails_the_run() -> None:
+async def test_a_failing_node_fails_the_run_unless_that_is_handled() -> None:
     bench = EngineHarness()
     key = await finished(bench, workflow([node("a", "core.fail", config={"code": "boom", "message": "It broke."})]))
     assert await bench.event_types(key) == ["run.started", "node.started", "node.failed", "run.failed"]
     failure = {"code": "boom", "message": "It broke."}
     assert await bench.payloads(key, "run.failed") == [{"error": failure, "failedNodeId": "a"}]
-    stored = await bench.stored_run(key)
-    assert stored.projection.error is not None
-    assert msgspec.json.decode(stored.projection.error) == failure
-
-
-async def test_nodes_run_in_the_order_of_the_edges() -> None:
-    bench = EngineHarness()
-    key = await finished(bench, workflow([node(n) for n in "cba"], [edge("b", "a"), edge("c", "b")]))
-    assert [each["nodeId"] for each in await bench.payloads(key, "node.started")] == ["c", "b", "a"]
-
-
-async def test_a_failure_can_be_handled() -> None:
-    bench = EngineHarness()
+    assert msgspec.json.decode(present((await bench.stored_run(key)).projection.error)) == failure
     nodes = [node("a", "core.fail"), node("b"), node("c")]
     key = await finished(bench, workflow(nodes, [edge("a", "b", "any_failed"), edge("b", "c")]))
     assert (await bench.event_types(key))[-1] == "run.completed"
@@ -136,22 +123,19 @@ async def test_inputs_that_are_missing_or_do_not_fit_fail_the_node(port: dict[st
     assert failed["error"]["code"] == expected
 
 
-async def test_a_chain_of_pure_nodes_is_one_commit_with_its_run() -> None:
+def chain(length: int) -> dict[str, Any]:
+    names = [f"n{index:02}" for index in range(length)]
+    return workflow([node(n) for n in names], [edge(a, b) for a, b in pairwise(names)])
+
+
+async def test_a_chain_of_pure_nodes_is_one_commit_and_a_very_long_one_is_some(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = EngineHarness(wrap=CountingLog)
-    names = [f"n{index:02}" for index in range(50)]
-    edges = [edge(a, b) for a, b in pairwise(names)]
-    await finished(bench, workflow([node(n) for n in names], edges))
+    await finished(bench, chain(50))
     assert bench.log.sizes == [102]
-
-
-async def test_a_very_long_chain_is_written_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_run, "MAX_BATCH_EVENTS", 5)
     bench = EngineHarness(wrap=CountingLog)
-    names = [f"n{index:02}" for index in range(20)]
-    edges = [edge(a, b) for a, b in pairwise(names)]
-    await finished(bench, workflow([node(n) for n in names], edges))
-    assert sum(bench.log.sizes) == 42
-    assert max(bench.log.sizes) == 5
+    await finished(bench, chain(20))
+    assert (sum(bench.log.sizes), max(bench.log.sizes)) == (42, 5)
 
 
 async def test_the_start_of_a_waiting_node_is_durable_before_it_runs() -> None:
@@ -188,9 +172,8 @@ async def test_what_memory_says_of_a_run_is_what_the_store_says() -> None:
         if step == "end":
             bench.gate_node.release("a", Failed("late", "Later."))
             await bench.run_to_end(key)
-        shown = await bench.executor.read_run(key)
+        shown = present(await bench.executor.read_run(key))
         stored = await bench.stored_run(key)
-        assert shown is not None
         assert (shown.header, shown.projection) == (stored.header, stored.projection)
         assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
         await run_ready_tasks()
@@ -231,35 +214,20 @@ async def only_run(bench: EngineHarness) -> RunKey:
     return key
 
 
-def woken_twice(monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the node of a run is called that a cancel and a doubt both wake."""
-
-    async def work() -> int:
-        bench = EngineHarness()
-        lose_one_answer(bench, monkeypatch, AWAY)
-        with pytest.raises(StoreUnavailable):
-            await bench.start(GATE)
-        key = await only_run(bench)
-        await bench.executor._wake(key)
-        await until(lambda: bench.gate_node.calls)
-        await bench.advance(1000)
-        calls = len(bench.gate_node.calls)
-        await bench.run_to_end(key, release="a")
-        return calls
-
-    return run(work)
-
-
-def test_a_run_that_is_woken_twice_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert woken_twice(monkeypatch) == 1
-
-
-def test_without_a_look_at_the_live_ones_it_would_be_executed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def wake(executor: Executor, key: RunKey) -> Any:
-        return await executor._load(key)
-
-    monkeypatch.setattr(Executor, "_wake", wake)
-    assert woken_twice(monkeypatch) == 2
+@fails_without(Executor, "_wake", lambda executor, key: executor._load(key), match="== 1")
+async def test_a_run_that_is_woken_twice_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a cancel and by a doubt."""
+    bench = EngineHarness()
+    lose_one_answer(bench, monkeypatch, AWAY)
+    with pytest.raises(StoreUnavailable):
+        await bench.start(GATE)
+    key = await only_run(bench)
+    await bench.executor._wake(key)
+    await until(lambda: bench.gate_node.calls)
+    await bench.advance(1000)
+    calls = len(bench.gate_node.calls)
+    await bench.run_to_end(key, release="a")
+    assert calls == 1
 
 
 async def test_a_creation_that_is_given_up_in_the_middle_goes_on_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

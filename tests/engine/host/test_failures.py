@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from weftwork.engine.run import live_run
@@ -45,14 +46,8 @@ class FlakyLog(WrappedLog):
         return await self._log.read(key, *rest)
 
 
-GATES = workflow(
-    [
-        node("a", "core.delay", config={"ms": 50}),
-        node("b", "core.delay", config={"ms": 90}),
-        node("c", "core.identity"),
-    ],
-    [edge("a", "c", "all_complete"), edge("b", "c")],
-)
+DELAYS = [node(name, "core.delay", config={"ms": ms}) for name, ms in (("a", 50), ("b", 90))]
+GATES = workflow([*DELAYS, node("c", "core.identity")], [edge("a", "c", "all_complete"), edge("b", "c")])
 WORKFLOWS = {
     "pure": workflow([node("a"), node("b")], [edge("a", "b")], [variable("v", defaultValue="d")]),
     "failing": workflow([node("a", "core.fail"), node("b", "core.delay", config={"ms": 5})], [edge("a", "b")]),
@@ -75,9 +70,8 @@ async def story(
         await run_ready_tasks()
         bench.clock.advance(1000)
         await until(lambda: not bench.executor.live_count)
-    shown = await bench.executor.read_run(key)
+    shown = present(await bench.executor.read_run(key))
     stored = await bench.stored_run(key)
-    assert shown is not None
     assert shown.projection == stored.projection
     assert sorted(shown.rows, key=repr) == sorted(stored.rows, key=repr)
     assert len({event.event_id for event in events}) == len(events)
@@ -230,6 +224,15 @@ def raising(when: Callable[[int], bool]) -> Any:
     return decide
 
 
+async def assert_failed_by_the_host(bench: EngineHarness, key: RunKey) -> None:
+    events = await bench.run_to_end(key)
+    assert [event.sequence for event in events] == list(range(len(events)))
+    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
+    assert all(b"canary-5d5d" not in event.document for event in events)
+    await run_ready_tasks()
+    assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
+
+
 @pytest.mark.parametrize("call", range(1, 9))
 async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
@@ -238,12 +241,7 @@ async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch:
     await run_ready_tasks()
     for node_id in list(bench.gate_node.waiting):
         bench.gate_node.release(node_id)
-    events = await bench.run_to_end(key)
-    assert [event.sequence for event in events] == list(range(len(events)))
-    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
-    assert all(b"canary-5d5d" not in event.document for event in events)
-    await run_ready_tasks()
-    assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
+    await assert_failed_by_the_host(bench, key)
 
 
 @pytest.mark.parametrize("call", range(1, 6))
@@ -258,11 +256,7 @@ async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
 
     monkeypatch.setattr(live_run, "decide", raising(broken))
     bench, key = await EngineHarness().with_run(workflow([node("a"), node("b", "test.gate")]))
-    events = await bench.run_to_end(key)
-    assert [event.sequence for event in events] == list(range(len(events)))
-    assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
-    await run_ready_tasks()
-    assert (bench.executor.live_count, bench.gate_node.waiting) == (0, {})
+    await assert_failed_by_the_host(bench, key)
 
 
 async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:

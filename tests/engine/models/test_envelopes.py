@@ -10,6 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, header_of, node, plan_of, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.engine.decide import envelopes
@@ -67,11 +68,6 @@ async def outcomes(bench: EngineHarness, key: RunKey) -> list[Any]:
     return (await bench.payloads(key, "node.completed"))[0]["outputs"]["outcomes"]
 
 
-async def caused(bench: EngineHarness, key: RunKey) -> list[tuple[str, Any]]:
-    """Events that follow from an envelope, with their trust."""
-    return [(event.type, event.content_trust) for event in await bench.events(key) if event.causation_id is not None]
-
-
 @pytest.mark.rule("env-23", "env-24")
 @pytest.mark.parametrize(
     ("document", "level"), [(GOOD, None), (ERROR, "error"), (WANTS, "debug")], ids=["vendor", "error", "schema"]
@@ -82,7 +78,8 @@ async def test_an_envelope_is_recorded_with_what_its_kind_does(document: dict[st
     logs = await bench.payloads(key, "log.appended")
     assert [each["level"] for each in logs] == ([level] if level else [])
     expected = ["weftwork.envelope.recorded", *(["log.appended"] if level else [])]
-    assert await caused(bench, key) == [(kind, "trusted") for kind in expected]
+    caused = [event for event in await bench.events(key) if event.causation_id is not None]
+    assert [(event.type, event.content_trust) for event in caused] == [(kind, "trusted") for kind in expected]
     assert await bench.status(key) == "completed"
 
 
@@ -165,27 +162,24 @@ async def test_an_id_that_a_model_likes_is_its_own_in_every_node_and_turn() -> N
     assert len({each["envelopeId"] for each in records}) == 2
 
 
+def without_known_envelopes(state: RunState, given: EnvelopeEmitted, real: Any = envelopes.record_envelope) -> Decision:
+    known, state.envelopes = state.envelopes, {}
+    try:
+        return real(state, given)
+    finally:
+        state.envelopes = known
+
+
 @pytest.mark.rule("env-26")
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_what_is_sent_twice_at_once_is_put_in_order(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = envelopes.record_envelope
-
-    def forgetful(state: RunState, given: EnvelopeEmitted) -> Decision:
-        known, state.envelopes = state.envelopes, {}
-        try:
-            return real(state, given)
-        finally:
-            state.envelopes = known
-
+@fails_without("weftwork.engine.decide.transitions.record_envelope", without_known_envelopes)
+async def test_what_is_sent_twice_at_once_is_put_in_order() -> None:
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         await asyncio.gather(*(context.emit_envelope(ERROR, Emission()) for _ in range(3)))
         return Completed({})
 
-    if not guarded:
-        monkeypatch.setattr("weftwork.engine.decide.transitions.record_envelope", forgetful)
     declared = NodeDeclaration("test.send", "For one test.", effect="idempotent", instant=False)
     bench, key = await EngineHarness(WaitingNode(declared, body)).with_ended_run(ONE)
-    assert (len(await bench.payloads(key, "log.appended")) == 1) is guarded
+    assert len(await bench.payloads(key, "log.appended")) == 1
 
 
 @pytest.mark.rule("env-26")
@@ -229,8 +223,9 @@ SECRET = "swordfish-9000"
 
 @pytest.mark.rule("env-23")
 async def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> None:
+    sent_outcomes = {"type": "connection", "nodeId": "a", "outputKey": "outcomes"}
     document = workflow(
-        [node("a", "test.send"), node("b", "core.identity", inputs={"in": connected("a", "outcomes")})],
+        [node("a", "test.send"), node("b", "core.identity", inputs={"in": sent_outcomes})],
         [edge("a", "b")],
         variables=[{"name": "word", "type": "string", "sensitive": True}],
     )
@@ -245,10 +240,6 @@ async def test_secrets_of_the_run_are_gone_from_the_payload_for_everyone() -> No
     assert SECRET not in msgspec.json.encode(state.nodes["b"].outputs).decode()
 
 
-def connected(node_id: str, port: str) -> dict[str, str]:
-    return {"type": "connection", "nodeId": node_id, "outputKey": port}
-
-
 async def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope_gate, "is_too_large", lambda value: len(str(value)) > 600)
     document = workflow([node("a", "test.send")], variables=[{"name": "w", "type": "string", "sensitive": True}])
@@ -259,13 +250,11 @@ async def test_markers_count_for_the_size_of_a_payload(monkeypatch: pytest.Monke
 
 
 @pytest.mark.rule("env-16")
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_a_piece_alone_is_refused(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr("weftwork.engine.models.envelope_gate.is_partial", lambda document: False)
+@fails_without(envelope_gate, "is_partial", lambda document: False)
+async def test_a_piece_alone_is_refused() -> None:
     piece = {**GOOD, "correlationId": "c", "partial": {"isPartial": True, "index": 0, "total": 2}}
     bench, key = await EngineHarness(sending(piece)).with_ended_run(ONE)
-    assert ((await outcomes(bench, key))[0]["status"] == "invalid") is guarded
+    assert (await outcomes(bench, key))[0]["status"] == "invalid"
 
 
 def test_nothing_is_decided_twice_or_for_a_run_that_is_to_end() -> None:

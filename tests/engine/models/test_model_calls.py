@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import node, workflow
-from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, until
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
 from tests.harness.scripted_model import AnswerPiece, ScriptedModel
 from weftwork.engine.models import answer_stream, model_calls
 from weftwork.engine.sdk import generation
 from weftwork.ports.models import AnswerEnd, Message, ModelRequest, ProviderFault
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
+from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.models.answers import ModelAnswer, TokenUsage
+from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.privacy.secret_matcher import HoldBack
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -26,16 +26,12 @@ ONE = workflow([node("a", "test.talk")])
 REQUEST = ModelRequest("test", "", (Message("user", "Well?"),))
 
 
-def nothing(answer: ModelAnswer) -> tuple[EmitEvent | AppendLog, ...]:
-    return ()
-
-
 def talking(times: int = 1, **wishes: Any) -> Any:
     """A node that asks its model so often, and gives what it was told."""
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         request = msgspec.structs.replace(REQUEST, **wishes)
-        said = [(await context.generate(request, nothing)).text for _ in range(times)]
+        said = [(await context.generate(request, lambda answer: ())).text for _ in range(times)]
         return Completed({"said": said})
 
     return WaitingNode(NodeDeclaration("test.talk", "For one test.", effect="idempotent", instant=False), body)
@@ -47,22 +43,15 @@ async def chunks(bench: EngineHarness, key: RunKey) -> list[tuple[str, bool]]:
 
 @pytest.mark.rule("evt-07", "evt-08")
 async def test_each_piece_is_a_chunk_and_the_last_one_says_why_it_ended() -> None:
-    bench, key = await EngineHarness(
-        talking(), models=ScriptedModel(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
-    ).with_ended_run(ONE)
+    model = ScriptedModel(["to ", "be ", "or", AnswerEnd("length", TokenUsage(4, 3), "t-9")])
+    bench, key = await EngineHarness(talking(), models=model).with_ended_run(ONE)
     assert await chunks(bench, key) == [("to ", False), ("be ", False), ("or", True)]
     said = await bench.payloads(key, "output.chunk")
     assert said[0]["meta"] == {"provider": "test", "model": "test-1"}
     usage = {"promptTokens": 4, "completionTokens": 3, "totalTokens": 7}
     assert said[2]["meta"] == {"provider": "test", "model": "t-9", "finishReason": "length", "usage": usage}
-    kinds = await bench.event_types(key)
-    assert kinds[2:] == [
-        *["output.chunk"] * 3,
-        "weftwork.model.answered",
-        "provider.usage",
-        "node.completed",
-        "run.completed",
-    ]
+    ends = ["weftwork.model.answered", "provider.usage", "node.completed", "run.completed"]
+    assert (await bench.event_types(key))[2:] == [*["output.chunk"] * 3, *ends]
 
 
 @pytest.mark.rule("env-27")
@@ -147,18 +136,11 @@ HIDES = workflow([node("a", "test.talk")], variables=[{"name": "word", "type": "
 
 
 @pytest.mark.rule("hide-06")
-@pytest.mark.parametrize("leaky", [False, True])
-def test_a_secret_in_two_pieces_is_found(leaky: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> list[str]:
-        bench = EngineHarness(talking(), models=ScriptedModel(["It is sword", "fish-", "9000", ", I hear"]))
-        key = await bench.execute(HIDES, inputs={"word": SECRET})
-        return [chunk for chunk, _ in await chunks(bench, key)]
-
-    if leaky:
-        monkeypatch.setattr(HoldBack, "release", lambda self, piece, last=False: piece)
-        assert run(work) == ["It is sword", "fish-", "9000", ", I hear"]
-    else:
-        assert run(work) == ["It is ", "", "[REDACTED:word]", ", I hear"]
+@fails_without(HoldBack, "release", lambda self, piece, last=False: piece, match="It is sword")
+async def test_a_secret_in_two_pieces_is_found() -> None:
+    bench = EngineHarness(talking(), models=ScriptedModel(["It is sword", "fish-", "9000", ", I hear"]))
+    key = await bench.execute(HIDES, inputs={"word": SECRET})
+    assert [chunk for chunk, _ in await chunks(bench, key)] == ["It is ", "", "[REDACTED:word]", ", I hear"]
 
 
 HIDDEN_WORD = [{"name": "word", "type": "string", "sensitive": True}]
@@ -166,15 +148,9 @@ PLAN, NOTE = "vendor.acme.plan", "vendor.acme.note"
 KINDS = {name: {"version": 1, "schema": {"type": "object"}} for name in (PLAN, NOTE)}
 ASKS = {"type": "clarification.request", "payload": {"questions": [{"id": "who", "question": "Who?"}]}}
 TEXT = workflow([node("a", "core.ai.callPrompt", config={"prompt": "Well?"})])
+WANTED = {"envelopeType": PLAN, "userMessage": "Plan."}
 TYPED = workflow(
-    [
-        node(
-            "a",
-            "core.ai.generateEnvelope",
-            config={"envelopeType": PLAN, "userMessage": "Plan."},
-            envelopeContract={"accepts": [PLAN, NOTE]},
-        )
-    ],
+    [node("a", "core.ai.generateEnvelope", config=WANTED, envelopeContract={"accepts": [PLAN, NOTE]})],
     metadata={"envelopeKinds": KINDS},
 )
 
@@ -223,12 +199,8 @@ async def test_a_kind_that_was_not_wanted_comes_to_an_end_that_is_told() -> None
     assert len(model.requests) == bench.runtime.limits.schema_rounds + 1
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_calls_of_tools_and_names_of_models_hold_no_secret(
-    guarded: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not guarded:
-        monkeypatch.setattr(model_calls.EntryModelCalls, "redact_tool_calls", lambda self, calls: calls)
+@fails_without(model_calls.EntryModelCalls, "redact_tool_calls", lambda self, calls: calls, match="in the log")
+async def test_calls_of_tools_and_names_of_models_hold_no_secret() -> None:
     tools = ({"id": "1", "name": "send", "arguments": {"to": SECRET}},)
     said: list[AnswerPiece] = ["a ", "b", AnswerEnd("stop", TokenUsage(1, 1), f"m-{SECRET}", tool_calls=tools)]
     bench = EngineHarness(models=ScriptedModel(said))
@@ -236,7 +208,7 @@ async def test_calls_of_tools_and_names_of_models_hold_no_secret(
     key = await bench.start(document, inputs={"word": SECRET})
     await ended(bench, key)
     assert (await bench.payloads(key, "output.chunk"))[-1]["meta"]["toolCalls"][0]["name"] == "send"
-    assert any(SECRET.encode() in event.payload for event in await bench.events(key)) is not guarded
+    assert not any(SECRET.encode() in event.payload for event in await bench.events(key)), "in the log"
 
 
 async def test_what_a_provider_raises_is_not_repeated_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -262,17 +234,13 @@ async def test_the_end_of_all_attempts_is_told_of_an_item_too() -> None:
     assert len(await bench.payloads(key, "envelope.retry.exhausted")) == 1
 
 
-def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> int:
+async def test_turns_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bound, asked in ((generation.MAX_TURNS, 4), (2, 2)):
+        monkeypatch.setattr(generation, "MAX_TURNS", bound)
         model = ScriptedModel(*[json.dumps([ASKS])] * 9)
         bench, key = await EngineHarness(models=model).with_run(TYPED)
         await ended(bench, key)
-        assert await bench.status(key) == "failed"
-        return len(model.requests)
-
-    assert run(work) == 4
-    monkeypatch.setattr(generation, "MAX_TURNS", 2)
-    assert run(work) == 2
+        assert (await bench.status(key), len(model.requests)) == ("failed", asked)
 
 
 @pytest.mark.rule("evt-07")
@@ -297,13 +265,11 @@ async def test_pieces_without_a_word_come_to_an_end() -> None:
 
 
 async def test_what_else_a_provider_says_breaks_nothing_either() -> None:
+    tool = {"id": "1", "name": "x\ud800", "arguments": "{}"}
     for told in (
         ["a", AnswerEnd("stop", TokenUsage(1, 1), "m\ud800", "d\ud800")],
         [AnswerEnd("content-filter", TokenUsage(1, 1), refusal="no\ud800", safety_category="c\ud800")],
-        [
-            "a",
-            AnswerEnd("tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "x\ud800", "arguments": "{}"},)),
-        ],
+        ["a", AnswerEnd("tool-call", TokenUsage(1, 1), tool_calls=(tool,))],
         [ProviderFault("provider_unavailable", "gone\ud800")],
     ):
         bench, key = await EngineHarness(talking(), models=ScriptedModel(told)).with_ended_run(ONE)
@@ -312,12 +278,8 @@ async def test_what_else_a_provider_says_breaks_nothing_either() -> None:
 
 
 @pytest.mark.rule("hide-06")
-@pytest.mark.parametrize("learns", [True, False])
-async def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
-    learns: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not learns:
-        monkeypatch.setattr(HoldBack, "update_texts", lambda self, texts: None)
+@fails_without(HoldBack, "update_texts", lambda self, texts: None, match="swordfish-9000")
+async def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two() -> None:
     minted = asyncio.Event()
 
     async def mint(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -334,6 +296,4 @@ async def test_a_secret_that_comes_up_while_a_stream_runs_is_not_cut_in_two(
         await run_ready_tasks()
     minted.set()
     await bench.run_to_end(key)
-    assert "".join(text for text, _ in await chunks(bench, key)) == (
-        "It is [REDACTED:mint.out]." if learns else "It is swordfish-9000."
-    )
+    assert "".join(text for text, _ in await chunks(bench, key)) == "It is [REDACTED:mint.out]."

@@ -1,11 +1,14 @@
 """The effect ledger: claimed before, recorded after, never twice, also where processes die or race."""
 
 import asyncio
+import base64
+import hashlib
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import CrashingLog
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, WrappedLog, run, run_ready_tasks, until
@@ -19,7 +22,7 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import NodeState
-from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, EffectRef
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND, EffectRef, effect_key
 from weftwork.protocol.run.header import RunKey
 
 PAY = workflow([node("a", "test.pay")])
@@ -48,17 +51,13 @@ async def test_a_step_is_claimed_before_and_recorded_after() -> None:
 async def test_a_once_node_is_claimed_as_a_whole() -> None:
     world = ExternalSystem()
     bench, key = await EngineHarness(world.effect_node()).with_ended_run(PAY)
-    assert await bench.event_types(key) == [
-        *("run.started", "node.started", CLAIMED, "node.completed", "run.completed")
-    ]
+    kinds = ["run.started", "node.started", CLAIMED, "node.completed", "run.completed"]
+    assert await bench.event_types(key) == kinds
     assert world.received_keys == [await key_of(bench, key)]
 
 
 async def key_of(bench: EngineHarness, key: Any, provider: str = "node", ordinal: int = 0) -> str:
     """The recipe, written out once more."""
-    import base64
-    import hashlib
-
     text = f"openwop:activity:v2\0acme\0{key.run_id}\0a\0{ordinal}\0{provider}"
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
 
@@ -220,8 +219,6 @@ async def _looked(world: ExternalSystem, bench: EngineHarness, key: RunKey) -> d
     state = await bench.state(key)
     (open_one,) = [place for place, known in state.nodes["a"].effects.items() if known.status == "open"]
     assert next(iter(state.interrupts.values())).data["payload"].get("step", "") == open_one.step
-    from weftwork.protocol.run.effects import effect_key
-
     provider = f"step:{open_one.step}" if open_one.step else "node"
     mine = effect_key("acme", state.header.run_id, "a", 0, provider)
     return {"outcome": "done", "output": {"receipt": "seen"}} if mine in world.received_keys else {"outcome": "again"}
@@ -250,14 +247,12 @@ def test_the_proof_sees_an_effect_that_is_not_guarded(monkeypatch: pytest.Monkey
 
 @pytest.mark.rule("eff-05")
 @pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatch, whole: bool, guarded: bool) -> None:
+@fails_without(
+    "weftwork.engine.run.pending_commit.holds_claim",
+    lambda state, given, real=effect_claims.holds_claim: real(state, given) is not None,
+)
+async def test_two_executors_of_one_run_fire_once(whole: bool) -> None:
     """Both have the run in memory and want to do the same thing; the log lets one of them."""
-    if not guarded:
-        real = effect_claims.holds_claim
-        monkeypatch.setattr(
-            "weftwork.engine.run.pending_commit.holds_claim", lambda state, given: real(state, given) is not None
-        )
     world = ExternalSystem()
     gate = asyncio.Event()
     node_type = world.effect_node() if whole else world.step_node("x")
@@ -280,10 +275,9 @@ async def test_two_executors_of_one_run_fire_once(monkeypatch: pytest.MonkeyPatc
     second.gate_node.release("g")
     for _ in range(40):
         await run_ready_tasks()
-    assert (len(world.received_keys) == 1) == guarded
-    if guarded:
-        assert await first.status(key) == "completed"
-        assert [b.executor.live_count for b in (first, second)] == [0, 0]
+    assert len(world.received_keys) == 1
+    assert await first.status(key) == "completed"
+    assert [b.executor.live_count for b in (first, second)] == [0, 0]
 
 
 def test_a_commit_that_was_thought_lost_is_still_ours(monkeypatch: pytest.MonkeyPatch) -> None:

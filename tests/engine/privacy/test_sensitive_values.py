@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.engine.host.test_failures import FlakyLog
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run, run_ready_tasks, until
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
@@ -198,7 +199,7 @@ WORDS = ["completed", "running", "failed", "core", "core.identity", "sample", "f
 
 
 @pytest.mark.rule("hide-03")
-@pytest.mark.parametrize("word", [*WORDS, "REDACTED", "[REDACTED:secret]", "status", "node.failed", "2024", "error"])
+@each_case("word", *WORDS, "REDACTED", "[REDACTED:secret]", "status", "node.failed", "2024", "error")
 def test_nothing_but_values_depends_on_the_secret(word: str) -> None:
     assert run(lambda: shown_of(word)) == run(lambda: shown_of("harmless"))
 

@@ -1,11 +1,12 @@
 """Trust: where content from outside comes in, what is stamped with it, in templates and between runs."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.child_workflows import SUB_WORKFLOW, TERMINATE, child_keys, next_worker
 from tests.harness.definitions import edge, header_of, node, plan_of, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, run_ready_tasks, settle, waiting_node_type
@@ -65,7 +66,7 @@ async def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_
         context.mark_untrusted()
         assert context.untrusted
         context.emit_event(AppendLog("info", "after"))
-        done = await context.step("read", "idempotent", lambda: _soon(UNTRUSTED_WORD))
+        done = await context.step("read", "idempotent", lambda: asyncio.sleep(0, UNTRUSTED_WORD))
         return Completed({"output": [done]})
 
     bench = EngineHarness(*MIXING_TYPES, waiting_node_type("test.fetches", body))
@@ -77,10 +78,6 @@ async def test_content_that_a_node_gets_by_itself_makes_it_untrusted_from_there_
     assert said[:3] == [("node.started", None), ("log.appended", None), (EXTERNAL_CONTENT, "untrusted")]
     assert {trust for kind, trust in said[3:] if kind != "weftwork.effect.claimed"} == {"untrusted"}
     assert untrusted_nodes(events) == {"f": True, "after": True}
-
-
-async def _soon(value: Any) -> Any:
-    return value
 
 
 @pytest.mark.rule("trust-02")
@@ -132,9 +129,8 @@ async def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
     folded = await bench.state(key)
     assert live.untrusted is not None
     assert live.untrusted == folded.untrusted
-    assert {name: each.untrusted for name, each in live.nodes.items()} == {
-        name: each.untrusted for name, each in folded.nodes.items()
-    }
+    both = [{name: each.untrusted for name, each in state.nodes.items()} for state in (live, folded)]
+    assert both[0] == both[1]
     bench = await bench.restart()
     await run_ready_tasks()
     events = await bench.run_to_end(key, release="hold")
@@ -142,13 +138,10 @@ async def test_a_run_that_is_taken_up_again_knows_the_same() -> None:
 
 
 @pytest.mark.rule("trust-06")
-def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
-    async def scenario(source: str) -> bool:
+async def test_a_run_that_fails_by_an_untrusted_node_says_so() -> None:
+    for source, trust in (("a", "untrusted"), ("b", None)):
         bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), mixing_node("bad", source, fails=True)))
-        return (await bench.run_to_end(key))[-1].content_trust == "untrusted"
-
-    assert run(lambda: scenario("a"))
-    assert not run(lambda: scenario("b"))
+        assert (await bench.run_to_end(key))[-1].content_trust == trust
 
 
 @pytest.mark.rule("trust-06")
@@ -189,15 +182,8 @@ def _prompt(call: NodeCall) -> NodeOutcome:
     return Completed({"shown": shown, "plain": plain, "asked": asked, "ports": sorted(call.untrusted), "more": more})
 
 
-PROMPT = InstantNode(
-    NodeDeclaration(
-        "test.prompt",
-        "Renders.",
-        config={"type": "object", "properties": {"prompt": {"type": "string"}}},
-        templates={"/prompt": ()},
-    ),
-    _prompt,
-)
+TEXT = {"type": "object", "properties": {"prompt": {"type": "string"}}}
+PROMPT = InstantNode(NodeDeclaration("test.prompt", "Renders.", config=TEXT, templates={"/prompt": ()}), _prompt)
 
 
 @pytest.mark.rule("trust-08")
@@ -232,6 +218,7 @@ CHILD = workflow(
 
 
 @pytest.mark.rule("trust-05")
+@fails_without(child_start, "_untrusted_inputs", lambda *given: ())
 async def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
     async def scenario(x: str, y: str) -> tuple[dict[str, bool], dict[str, bool], Any]:
         config = {"workflowId": "child", "inputMapping": {"x": x, "y": y}, "outputMapping": {"c": "given"}}
@@ -255,6 +242,7 @@ async def test_a_child_gets_values_as_they_are_and_gives_them_back_so() -> None:
 
 @pytest.mark.rule("trust-05")
 @pytest.mark.parametrize("apart", [False, True])
+@fails_without("weftwork.engine.run.append.is_child_result_untrusted", lambda *given: False)
 async def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) -> None:
     child = workflow(
         [untrusted_node("o", "given")], variables=[variable("given", "array", defaultValue=[])], id="child"
@@ -274,65 +262,31 @@ async def test_what_a_child_gets_from_outside_reaches_its_parent(apart: bool) ->
 
 
 @pytest.mark.rule("trust-05")
-def test_items_of_a_map_over_child_runs_are_followed() -> None:
+async def test_items_of_a_map_over_child_runs_are_followed() -> None:
     child = workflow([mixing_node("m", "item")], variables=[variable("item", "array", defaultValue=[])], id="child")
-
-    async def scenario(source: str) -> tuple[bool, bool]:
-        config = {"body": {"workflowId": "child"}}
+    for source, wanted in (("b", False), ("a", True)):
         items = {"type": "expression", "expression": f"[variables.{source}]"}
-        mapped = node("map", "core.flow.map", config=config, inputs={"items": items})
+        mapped = node("map", "core.flow.map", config={"body": {"workflowId": "child"}}, inputs={"items": items})
         bench, key = await run_untrusted(sequence(untrusted_node("o", "a"), mapped), child)
-        events = await bench.run_to_end(key)
+        assert untrusted_nodes(await bench.run_to_end(key))["map"] is wanted
         (inner,) = await child_keys(bench, key)
-        return untrusted_nodes(events)["map"], untrusted_nodes(await bench.events(inner))["m"]
-
-    assert run(lambda: scenario("b")) == (False, False)
-    assert run(lambda: scenario("a")) == (True, True)
+        assert untrusted_nodes(await bench.events(inner))["m"] is wanted
 
 
 @pytest.mark.rule("trust-02")
-def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
+async def test_a_dispatch_is_untrusted_if_the_decision_is() -> None:
     """Though it is in the state of the run and not in any port."""
-
-    async def scenario(source: str) -> dict[str, bool]:
-        decision = {
-            "type": "expression",
-            "expression": f"size(variables.{source}) > 5 ? {{}} : {_cel(next_worker('w'))}",
-        }
-        lead = node(
-            "lead",
-            "core.orchestrator.supervisor",
-            inputs={"decision": decision, "unused": STATIC},
-            config={"plan": [TERMINATE]},
-        )
-        worker = workflow([node("w")], id="w")
+    decided = msgspec.json.encode(next_worker("w")).decode()
+    for source, wanted in (("a", True), ("b", False)):
+        decision = {"type": "expression", "expression": f"size(variables.{source}) > 5 ? {{}} : {decided}"}
+        inputs = {"decision": decision, "unused": STATIC}
+        lead = node("lead", "core.orchestrator.supervisor", inputs=inputs, config={"plan": [TERMINATE]})
         document = workflow(
             [untrusted_node("o", "a"), lead, node("send", "core.dispatch", inputs={"unused": STATIC})],
             [edge("o", "lead", targetInput="unused"), edge("lead", "send", targetInput="unused")],
             VARIABLES,
         )
-        bench, key = await run_untrusted(document, worker)
+        bench, key = await run_untrusted(document, workflow([node("w")], id="w"))
         events = await bench.run_to_end(key)
         assert "runOrchestrator.decided" in [each.type for each in events]
-        return untrusted_nodes(events)
-
-    assert run(lambda: scenario("a")) == {"o": True, "lead": True, "send": True}
-    assert run(lambda: scenario("b")) == {"o": True, "lead": False, "send": False}
-
-
-def _cel(decision: dict[str, Any]) -> str:
-    return msgspec.json.encode(decision).decode()
-
-
-@pytest.mark.parametrize("guard", ["given", "heard"])
-async def test_the_proof_of_children_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if guard == "given":
-        monkeypatch.setattr(child_start, "_untrusted_inputs", lambda *given: ())
-    else:
-        monkeypatch.setattr("weftwork.engine.run.append.is_child_result_untrusted", lambda *given: False)
-    proofs = {
-        "given": test_a_child_gets_values_as_they_are_and_gives_them_back_so,
-        "heard": lambda: test_what_a_child_gets_from_outside_reaches_its_parent(False),
-    }
-    with pytest.raises(AssertionError):
-        await proofs[guard]()
+        assert untrusted_nodes(events) == {"o": True, "lead": wanted, "send": wanted}

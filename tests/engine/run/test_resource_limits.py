@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import TYPES, edge, node, variable, workflow
 from tests.harness.engine_harness import (
     CALLER,
@@ -75,7 +75,8 @@ async def test_a_loop_of_nodes_that_never_start_ends_too() -> None:
 
 
 @pytest.mark.rule("hide-03")
-def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without("weftwork.protocol.workflow.definition.Node.interrupt_key", None, match="424242")
+async def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key() -> None:
     asked = {"kind": "custom", "key": "k", "data": {"customKind": "pin"}}
     document = workflow(
         [
@@ -86,28 +87,20 @@ def test_an_answer_that_one_asker_hides_is_hidden_by_all_who_ask_under_its_key(m
         [edge("gate", "b")],
     )
 
-    async def work() -> bytes:
-        bench, key = await EngineHarness().with_gated_run(document)
-        await bench.answer(key, 424242, "a")
-        await bench.run_to_end(key, release="gate")
-        return b"".join(event.document for event in await bench.events(key))
-
-    assert b"424242" not in run(work)
-    monkeypatch.setattr("weftwork.protocol.workflow.definition.Node.interrupt_key", None)
-    assert b"424242" in run(work)
+    bench, key = await EngineHarness().with_gated_run(document)
+    await bench.answer(key, 424242, "a")
+    await bench.run_to_end(key, release="gate")
+    assert b"424242" not in b"".join(event.document for event in await bench.events(key))
 
 
 @pytest.mark.rule("hide-03")
-def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> None:
+@pytest.mark.parametrize("restart", [False, True])
+async def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart(restart: bool) -> None:
     again = {"type": "expression", "expression": 'nodes.s.outputs.output == "secret-of-round-one"'}
+    template = "secret-of-{{ variables.k }}"
     document = workflow(
         [
-            node(
-                "s",
-                "core.template",
-                config={"template": "secret-of-{{ variables.k }}"},
-                outputSensitivity={"output": True},
-            ),
+            node("s", "core.template", config={"template": template}, outputSensitivity={"output": True}),
             node("k", "core.setVariable", config={"name": "k", "value": "round-two"}, inputs={}),
             node("gate", "test.gate"),
         ],
@@ -115,17 +108,13 @@ def test_what_was_hidden_in_an_earlier_round_stays_hidden_after_a_restart() -> N
         [variable("k", defaultValue="round-one")],
     )
 
-    async def work(restart: bool) -> None:
-        bench, key = await EngineHarness().with_gated_run(document)
-        if restart:
-            bench = await bench.restart()
-            await until(lambda: bench.gate_node.waiting)
-        await bench.control.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
-        await bench.run_to_end(key)
-        assert b"secret-of" not in b"".join(event.document for event in await bench.events(key))
-
-    run(lambda: work(False))
-    run(lambda: work(True))
+    bench, key = await EngineHarness().with_gated_run(document)
+    if restart:
+        bench = await bench.restart()
+        await until(lambda: bench.gate_node.waiting)
+    await bench.control.cancel_run(CALLER, key.run_id, {"reason": "saw secret-of-round-one"})
+    await bench.run_to_end(key)
+    assert b"secret-of" not in b"".join(event.document for event in await bench.events(key))
 
 
 async def test_an_item_is_recorded_once_although_its_commit_seemed_to_fail() -> None:
@@ -189,8 +178,7 @@ async def test_a_long_turn_gives_way_to_others() -> None:
     moved = iter(range(0, 10**9, live_run.MAX_BATCH_MS + 1))
     bench.clock.now = lambda: honest() + next(moved)  # type: ignore[method-assign]
     names = [f"n{i}" for i in range(9)]
-    edges = [edge(a, b) for a, b in zip(names, names[1:], strict=False)]  # noqa: RUF007
-    key = await bench.start(workflow([node(name) for name in names], edges))
+    key = await bench.start(workflow([node(name) for name in names], [edge(*pair) for pair in pairwise(names)]))
     assert (await bench.stored_run(key)).projection.last_sequence < 10
     for _ in range(60):
         await run_ready_tasks()
@@ -224,10 +212,8 @@ def test_a_run_goes_on_whose_definition_would_no_longer_be_registered() -> None:
         [node("a", "test.gate", settings={"timeoutMs": -1})], triggers=[{"id": "t", "type": "manual", "nodeId": "gone"}]
     )
     types = {**TYPES, "test.gate": EngineHarness().gate_node.type.declaration}
-    assert [each.pointer for each in parse_workflow(document, types)[1]] == [
-        "/nodes/0/settings/timeoutMs",
-        "/triggers/0/nodeId",
-    ]
+    pointers = [each.pointer for each in parse_workflow(document, types)[1]]
+    assert pointers == ["/nodes/0/settings/timeoutMs", "/triggers/0/nodeId"]
     found, violations = parse_workflow(document, types, pinned=True)
     assert (violations, found is not None) == ([], True)
 

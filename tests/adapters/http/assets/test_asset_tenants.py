@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without, present
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, InProcessHost, delays, open_in_process
 from tests.live.assets import NO_TOKEN, UPLOADS, fetch, list_assets, path_of, upload_asset
 from tests.live.tokens import comparable
@@ -16,7 +16,7 @@ from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.signer import Signer
 from weftwork.protocol.json import schema
-from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.media.asset_references import AssetToken, media_ref
 
 STRANGERS = pytest.mark.parametrize("key", [OTHER_KEY, TEST_KEY], ids=["another tenant", "a test key"])
 NOBODYS = hashlib.sha256(b"nobody has these").hexdigest()
@@ -49,34 +49,25 @@ def test_a_tenant_sees_its_own_newest_first(host: Host) -> None:
     assert refs(host, f"?limit=1&cursor={document['nextCursor']}") == made[:1]
     seen: list[str] = []
     query = "?limit=3"
-    while True:
+    while query:
         page = list_assets(host, query)
         seen += [each["mediaRef"] for each in page["assets"]]
-        if "nextCursor" not in page:
-            break
-        query = f"?limit=3&cursor={page['nextCursor']}"
-    assert len(seen) == len(set(seen)) == page["usage"]["assets"]
-    assert page["usage"]["quota"] == 10_737_418_240
+        query = f"?limit=3&cursor={page['nextCursor']}" if "nextCursor" in page else ""
+    usage = list_assets(host)["usage"]
+    assert len(seen) == len(set(seen)) == usage["assets"]
+    assert usage["quota"] == 10_737_418_240
 
 
 @pytest.mark.rule("media-36")
 @each_case(
-    "query, parameter",
-    ("limit=0", "limit"),
-    ("limit=201", "limit"),
-    ("cursor=", "cursor"),
-    ("cursor=" + "a" * 64, "cursor"),
-    ("cursor=1." + "A" * 64, "cursor"),
-    ("cursor=1." + "a" * 65, "cursor"),
-    ("cursor=-1." + "a" * 64, "cursor"),
-    ("cursor=" + "1" * 16 + "." + "a" * 64, "cursor"),
-    ("runId=a%2Fb", "runId"),
-    ("runId=", "runId"),
+    "query",
+    *("limit=0", "limit=201", "runId=a%2Fb", "runId=", "cursor=", "cursor=" + "a" * 64),
+    *("cursor=1." + "A" * 64, "cursor=1." + "a" * 65, "cursor=-1." + "a" * 64, f"cursor={'1' * 16}.{'a' * 64}"),
 )
-def test_a_parameter_that_is_none_is_named(host: Host, query: str, parameter: str) -> None:
+def test_a_parameter_that_is_none_is_named(host: Host, query: str) -> None:
     answer = host.call("GET", f"{UPLOADS}?{query}")
     assert (answer.status, answer.document["error"]) == (400, "validation_error")
-    assert answer.document["details"]["parameter"] == parameter
+    assert answer.document["details"]["parameter"] == query.partition("=")[0]
 
 
 @pytest.mark.rule("media-36")
@@ -109,14 +100,11 @@ def test_no_question_finds_what_belongs_to_others(host: Host, key: str) -> None:
         theirs, nobodys = (host.call("GET", UPLOADS + query, key=key) for query in (known, unknown))
         assert seen or comparable(theirs) == comparable(nobodys)
     assert made["mediaRef"] not in refs(host, key=key)
-    before = list_assets(host, key=key)["usage"]
+    usage = list_assets(host, key=key)["usage"]
     # Whoever sends the same bytes has an asset of their own, as if it were the first.
     again = upload_asset(host, data, key=key)
-    assert list_assets(host, key=key)["usage"] == {
-        **before,
-        "assets": before["assets"] + 1,
-        "bytes": before["bytes"] + 500,
-    }
+    usage |= {"assets": usage["assets"] + 1, "bytes": usage["bytes"] + 500}
+    assert list_assets(host, key=key)["usage"] == usage
     assert again["url"] != made["url"]
 
 
@@ -131,29 +119,22 @@ def test_a_run_of_others_keeps_nothing_of_mine(host: Host, key: str) -> None:
     assert {each["mediaRef"]: each["runs"] for each in list_assets(host)["assets"]} == mine
 
 
-async def pages_while_it_goes() -> list[str]:
-    """What the pages show, one after the other, while each asset that one of them ended with is swept."""
+@pytest.mark.rule("media-36")
+@fails_without(memory_assets, "_page_start", lambda own, after: 0)
+async def test_a_list_goes_on_though_its_cursor_was_swept() -> None:
+    """Each asset that a page ended with is swept before the next page is read."""
     async with open_in_process() as inside:
         made = [(await made_in(inside, text, query=f"?days={9 - at}"))["mediaRef"] for at, text in enumerate("abcd")]
         seen: list[str] = []
         query = "?limit=1"
-        while True:
+        while query:
             page = (await inside.call("GET", UPLOADS + query)).document
-            seen += [each["mediaRef"] for each in page["assets"]]
-            if "nextCursor" not in page:
-                return ["abcd"[made.index(ref)] for ref in seen]
             assert schema.check("asset-list", page) == []
-            query = f"?limit=1&cursor={page['nextCursor']}"
+            seen += [each["mediaRef"] for each in page["assets"]]
+            query = f"?limit=1&cursor={page['nextCursor']}" if "nextCursor" in page else ""
             # The newest has the least time.
-            assert (await inside.host._store.assets.tombstone_unreferenced(10**15, 1)).count == 1
-
-
-@pytest.mark.rule("media-36")
-def test_a_list_goes_on_though_its_cursor_was_swept(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(pages_while_it_goes()) == list("dcba")
-    # The sabotage: behind what is not there, there is nothing.
-    monkeypatch.setattr(memory_assets, "_page_start", lambda own, after: 0)
-    assert asyncio.run(pages_while_it_goes()) == ["d"]
+            assert not query or (await inside.host._store.assets.tombstone_unreferenced(10**15, 1)).count == 1
+    assert seen == made[::-1]
 
 
 FLOW = delays("asset-flow", 0)
@@ -182,8 +163,7 @@ async def test_a_url_of_a_run_works_while_a_run_refers_to_the_asset() -> None:
     async with open_in_process(FLOW) as inside:
         assets = inside.host.assets
         ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await assets.find("live:acme", ref)
-        assert asset is not None
+        asset = present(await assets.find("live:acme", ref))
         url = assets.url(asset, "application/json", run_id="any")
         nobody = await told(inside, NO_TOKEN)
         assert nobody[0] == 404
@@ -201,8 +181,7 @@ async def test_every_token_that_opens_nothing_is_told_the_same() -> None:
     async with open_in_process(FLOW) as inside:
         assets = inside.host.assets
         ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await assets.find("live:acme", ref)
-        assert asset is not None
+        asset = present(await assets.find("live:acme", ref))
         now = asset.created_at
         other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
         gone = type(asset)("live:acme", NOBODYS, *[getattr(asset, name) for name in asset.__struct_fields__[2:]])
@@ -220,68 +199,44 @@ async def test_every_token_that_opens_nothing_is_told_the_same() -> None:
         assert as_question.document["error"] == "interrupt_not_found"
 
 
-# The guards one by one: without each of them, a proof above goes red.
-
-
-async def forged() -> int:
-    """The status for a token whose signature is that of nobody."""
+async def nothing_opens_it(kind: str) -> None:
+    """A URL whose signature is that of nobody, whose time is over, or of a tenant that does not have the bytes."""
     async with open_in_process() as inside:
-        url = (await made_in(inside, "one"))["url"]
-        return (await told(inside, url[:-4] + ("AAAA" if not url.endswith("AAAA") else "BBBB")))[0]
-
-
-def test_without_the_signature_anybody_makes_urls(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(forged()) == 404
-    monkeypatch.setattr(Signer, "verify", lambda *given: True)
-    assert asyncio.run(forged()) == 200
-
-
-async def expired() -> int:
-    async with open_in_process() as inside:
-        ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await inside.host.assets.find("live:acme", ref)
-        assert asset is not None
-        url = inside.host.assets.url(asset, "text/plain", expires_at=asset.created_at - 60_000)
-        return (await told(inside, url))[0]
-
-
-def test_without_the_clock_urls_work_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(expired()) == 404
-    monkeypatch.setattr("weftwork.protocol.media.asset_references.AssetToken.is_expired", lambda *given: False)
-    assert asyncio.run(expired()) == 200
-
-
-async def strange(monkeypatch: pytest.MonkeyPatch, broken: str = "") -> list[Any]:
-    """What another tenant sees of an asset by its list, and whether its run keeps it."""
-    async with open_in_process(FLOW) as inside:
-        ref = (await made_in(inside, "one"))["mediaRef"]
-        if broken:
-            honest: Any = getattr(Assets, broken)
-            monkeypatch.setattr(Assets, broken, lambda self, partition, *more: honest(self, "live:acme", *more))
-        answer = await inside.call("GET", UPLOADS, key=OTHER_KEY)
-        return [ref in [each["mediaRef"] for each in answer.document["assets"]], answer.document["usage"]["assets"]]
-
-
-def test_without_the_tenant_the_list_shows_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(strange(monkeypatch)) == [False, 0]
-    assert asyncio.run(strange(monkeypatch, "page")) == [True, 0]
-    monkeypatch.undo()
-    assert asyncio.run(strange(monkeypatch, "usage")) == [False, 1]
-
-
-async def foreign_token(monkeypatch: pytest.MonkeyPatch, broken: bool) -> int:
-    """The status for a token that the host has signed for a tenant without these bytes."""
-    async with open_in_process() as inside:
-        ref = (await made_in(inside, "one"))["mediaRef"]
-        asset = await inside.host.assets.find("live:acme", ref)
-        assert asset is not None
+        made = await made_in(inside, "one")
+        asset = present(await inside.host.assets.find("live:acme", made["mediaRef"]))
         other = type(asset)("live:other", *[getattr(asset, name) for name in asset.__struct_fields__[1:]])
-        if broken:
-            honest: Any = MemoryAssets.find
-            monkeypatch.setattr(MemoryAssets, "find", lambda self, _, digest: honest(self, "live:acme", digest))
-        return (await told(inside, inside.host.assets.url(other, "text/plain", expires_at=asset.held_until)))[0]
+        url = {
+            "forged": made["url"][:-4] + ("AAAA" if not made["url"].endswith("AAAA") else "BBBB"),
+            "expired": inside.host.assets.url(asset, "text/plain", expires_at=asset.created_at - 60_000),
+            "foreign": inside.host.assets.url(other, "text/plain", expires_at=asset.held_until),
+        }[kind]
+        status = (await told(inside, url))[0]
+        assert status in (200, 404)
+        assert status == 404, "opened"
 
 
-def test_without_the_tenant_a_token_opens_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(foreign_token(monkeypatch, False)) == 404
-    assert asyncio.run(foreign_token(monkeypatch, True)) == 200
+async def a_list_shows_nothing_of_others() -> None:
+    async with open_in_process(FLOW) as inside:
+        await made_in(inside, "one")
+        shown = (await inside.call("GET", UPLOADS, key=OTHER_KEY)).document
+        assert (shown["assets"], shown["usage"]["assets"]) == ([], 0)
+
+
+def of_acme(owner: Any, name: str) -> Any:
+    honest = getattr(owner, name)
+    return owner, name, lambda self, _, *more: honest(self, "live:acme", *more)
+
+
+@pytest.mark.parametrize(
+    ("check", "given", "guard"),
+    [
+        (nothing_opens_it, ("forged",), (Signer, "verify", lambda *given: True)),
+        (nothing_opens_it, ("expired",), (AssetToken, "is_expired", lambda *given: False)),
+        (nothing_opens_it, ("foreign",), of_acme(MemoryAssets, "find")),
+        (a_list_shows_nothing_of_others, (), of_acme(Assets, "page")),
+        (a_list_shows_nothing_of_others, (), of_acme(Assets, "usage")),
+    ],
+    ids=["the signature", "the clock", "the tenant of a token", "the tenant of a list", "the tenant of a count"],
+)
+async def test_each_guard_is_needed(check: Any, given: tuple[str, ...], guard: Any) -> None:
+    await fails_without(*guard)(check)(*given)

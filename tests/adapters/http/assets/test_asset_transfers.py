@@ -1,6 +1,7 @@
 """Assets on their way: whole or broken off, checked or not kept, and nothing of them in the log of the host."""
 
 import asyncio
+import contextlib
 import hashlib
 import http.client
 import logging
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.live import KEY, Host, ListeningHost, in_thread, open_in_process, open_listening
 from tests.live.assets import NO_TOKEN, PNG, UPLOADS, fetch, path_of, post_asset, upload_asset
 from tests.live.listening_host import until
@@ -73,12 +75,9 @@ async def large(served: ListeningHost) -> str:
 
 
 def read(port: int, path: str) -> bytes:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    try:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as client:
         client.request("GET", path)
         return client.getresponse().read()
-    finally:
-        client.close()
 
 
 @pytest.mark.rule("media-31")
@@ -153,16 +152,12 @@ async def test_the_path_of_a_request_that_fails_is_logged_without_its_token(
     async def fail(*given: Any) -> Any:
         raise RuntimeError("a bug")
 
-    async def work() -> str:
-        async with open_in_process() as inside:
-            url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
-            monkeypatch.setattr(Assets, "open", fail)
-            answer = await inside.call("GET", path_of(url))
-            assert answer.status == 500
-            assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
-            return url
-
-    url = await work()
+    async with open_in_process() as inside:
+        url = (await inside.call("POST", UPLOADS, {"a": 1})).document["url"]
+        monkeypatch.setattr(Assets, "open", fail)
+        answer = await inside.call("GET", path_of(url))
+    assert answer.status == 500
+    assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
     (record,) = [each for each in caplog.records if each.getMessage() == "request failed"]
     assert vars(record)["path"] == f"{UPLOADS}/(token)"
     assert not [part for part in url.split(".")[-3:] if part in repr(vars(record))]
@@ -176,12 +171,10 @@ def steady(port: int, pause: float, count: int) -> bytes:
     with socket.create_connection(("127.0.0.1", port), 120) as client:
         lines = [f"POST {UPLOADS} HTTP/1.1", "Host: x", f"Authorization: Bearer {KEY}"]
         client.sendall("\r\n".join([*lines, f"Content-Length: {count * 50_000}", "", ""]).encode())
-        try:
+        with contextlib.suppress(ConnectionError):
             for _ in range(count):
                 client.sendall(b"x" * 50_000)
                 time.sleep(pause)
-        except ConnectionError:
-            pass
         return client.recv(65_536).split(b"\r\n")[0]
 
 
@@ -209,90 +202,66 @@ def test_an_upload_may_take_long_and_may_not_rest_for_long(monkeypatch: pytest.M
     assert asyncio.run(work(5 * SHORT, 2)) == b"HTTP/1.1 201 Created"
 
 
-# The guards one by one: without each of them, a proof goes red.
-
-
-async def kept(data: bytes, query: str = "", **settings: Any) -> tuple[int, int]:
-    """The status of an upload, and how many assets there are then."""
+async def not_kept(status: int, data: bytes, query: str = "", **settings: Any) -> None:
+    """An upload is refused with this status, and there is no asset then."""
     async with open_listening(**settings) as served:
 
         def post() -> int:
-            client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
-            try:
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)) as client:
                 pieces = iter([data[at : at + 50_000] for at in range(0, len(data), 50_000)])
                 headers = {"Authorization": f"Bearer {KEY}"}
                 client.request("POST", UPLOADS + query, pieces, headers, encode_chunked=True)
                 return client.getresponse().status
-            finally:
-                client.close()
 
-        status = await in_thread(post)
-        return status, (await served.in_process.call("GET", UPLOADS)).document["usage"]["assets"]
-
-
-def test_without_the_cap_anything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = b"x" * 300_000
-    assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (413, 0)
-    honest: Any = Assets.put
-
-    async def take(self: Any, partition: str, pieces: Any, held_ms: int, cap: int | None) -> Any:
-        return await honest(self, partition, pieces, held_ms, None)
-
-    monkeypatch.setattr(Assets, "put", take)
-    assert asyncio.run(kept(data, max_upload_bytes=200_000)) == (201, 1)
+        told = await in_thread(post)
+        usage = (await served.in_process.call("GET", UPLOADS)).document["usage"]
+        assert (told, usage["assets"]) == (status, 0)
 
 
-def test_without_the_check_other_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = f"?sha256={hashlib.sha256(b'').hexdigest()}"
-    assert asyncio.run(kept(b"other", query)) == (400, 0)
-    monkeypatch.setattr(asset_upload, "_expected_digests", lambda request: set())
-    assert asyncio.run(kept(b"other", query)) == (201, 1)
+async def uncapped(self: Any, partition: str, pieces: Any, held_ms: int, cap: int | None, put: Any = Assets.put) -> Any:
+    return await put(self, partition, pieces, held_ms, None)
 
 
-async def heads() -> list[bool]:
-    """Whether an asset and an answer about none have the sandbox."""
+@fails_without(Assets, "put", uncapped, match="201, 1")
+async def test_an_upload_over_the_cap_is_not_kept() -> None:
+    await not_kept(413, b"x" * 300_000, max_upload_bytes=200_000)
+
+
+@fails_without(asset_upload, "_expected_digests", lambda request: set(), match="201, 1")
+async def test_other_bytes_than_promised_are_not_kept() -> None:
+    await not_kept(400, b"other", f"?sha256={hashlib.sha256(b'').hexdigest()}")
+
+
+@fails_without(asset_headers, "SECURITY_HEADERS", ())
+@fails_without(app, "ASSET_PREFIXES", ("/nowhere",))
+async def test_an_asset_and_an_answer_about_none_are_sandboxed() -> None:
     async with open_in_process() as inside:
         url = path_of((await inside.call("POST", UPLOADS, {"a": 1})).document["url"])
-        return ["content-security-policy" in (await inside.call("GET", path)).headers for path in (url, NO_TOKEN)]
+        for path in (url, NO_TOKEN):
+            assert "content-security-policy" in (await inside.call("GET", path)).headers
 
 
-def test_without_the_headers_a_browser_may_do_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asyncio.run(heads()) == [True, True]
-    with monkeypatch.context() as patch:
-        patch.setattr(app, "ASSET_PREFIXES", ("/nowhere",))
-        assert asyncio.run(heads()) == [True, False]
-    monkeypatch.setattr(asset_headers, "SECURITY_HEADERS", ())
-    assert asyncio.run(heads()) == [False, True]
+async def left_open(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
+    source = await self._assets.open(asset)
+    await request.writer.start(status, [*headers, (b"content-length", b"%d" % source.size)])
+    await assets._stream_bytes(request, source, 0, source.size)
+    await request.writer.write(b"")
 
 
-def test_without_the_close_sources_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> list[str]:
-        async with open_listening() as served:
-            path = await large(served)
-            closed = watch(served)
-            assert await in_thread(read, served.port, path) == LARGE
-            return closed
-
-    assert asyncio.run(work()) == ["closed"]
-
-    async def leave(self: Any, request: Request, asset: Any, headers: Any, status: int, part: Any, bare: bool) -> None:
-        source = await self._assets.open(asset)
-        await request.writer.start(status, [*headers, (b"content-length", b"%d" % source.size)])
-        await assets._stream_bytes(request, source, 0, source.size)
-        await request.writer.write(b"")
-
-    monkeypatch.setattr(assets.AssetRoutes, "_send", leave)
-    assert asyncio.run(work()) == []
+@fails_without(assets.AssetRoutes, "_send", left_open, match="closed")
+async def test_a_source_is_closed_after_its_last_byte() -> None:
+    async with open_listening() as served:
+        path = await large(served)
+        closed = watch(served)
+        assert await in_thread(read, served.port, path) == LARGE
+        assert closed == ["closed"]
 
 
 def test_a_body_behind_an_upload_is_the_next_request(host: Host) -> None:
     """On the same connection."""
     assert post_asset(host, PNG).status == 201
-    client = http.client.HTTPConnection("127.0.0.1", host.port, timeout=120)
-    try:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", host.port, timeout=120)) as client:
         for data in (PNG, b"", PNG + b"1", PNG + b"2"):
             client.request("POST", UPLOADS, data, {"Authorization": f"Bearer {KEY}"})
             answer = client.getresponse()
             assert (answer.status, bool(answer.read())) == (201 if data else 400, True)
-    finally:
-        client.close()

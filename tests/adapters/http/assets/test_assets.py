@@ -37,9 +37,7 @@ def described(answer: Answer) -> None:
     assert answer.headers["accept-ranges"] == "bytes"
     assert answer.headers["content-type"] == "image/png"
     assert answer.headers["content-disposition"] == 'inline; filename="photo.png"'
-    private, age, immutable = answer.headers["cache-control"].split(", ")
-    assert (private, immutable) == ("private", "immutable")
-    assert age == "max-age=86400"
+    assert answer.headers["cache-control"] == "private, max-age=86400, immutable"
 
 
 @pytest.mark.rule("media-30", "media-32")
@@ -78,18 +76,7 @@ WANTED: dict[str, tuple[int, int]] = {
     "BYTES=2-3": (2, 4),
 }
 BEYOND = (f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 1}", f"bytes={'9' * 50}-", "bytes=-0")
-UNREAD = (
-    "bytes=",
-    "bytes=-",
-    "bytes=1-0",
-    "bytes=a-b",
-    "bytes=0-1,3-4",
-    "items=0-1",
-    "0-1",
-    "bytes=0x1-2",
-    "bytes=1--2",
-    "",
-)
+UNREAD = ("", *"bytes= bytes=- bytes=1-0 bytes=a-b bytes=0-1,3-4 items=0-1 0-1 bytes=0x1-2 bytes=1--2".split())
 
 
 @pytest.mark.rule("media-30", "media-32")
@@ -124,17 +111,14 @@ def test_what_is_no_single_range_gets_all(host: Host, url: str, asked: str) -> N
 
 @pytest.mark.rule("media-30", "media-32")
 @each_case("tags", TAG, "*", f"W/{TAG}", f'"other", {TAG}', f'{TAG}, "other"')
-def test_who_has_it_already_is_told_so(host: Host, url: str, tags: str) -> None:
+def test_who_has_it_already_is_told_so_and_who_has_something_else_gets_it(host: Host, url: str, tags: str) -> None:
+    for other in ('"other"', "", TAG.strip('"'), f'"x{TAG[1:]}', TAG.upper()):
+        assert fetch(host, url, If_None_Match=other).body == DATA
     for more in ({}, {"Range": "bytes=0-1"}, {"Range": f"bytes={SIZE}-"}):
         answer = fetch(host, url, If_None_Match=tags, **more)
         assert (answer.status, answer.body) == (304, b"")
         assert "content-length" not in answer.headers
         described(answer)
-
-
-@each_case("tags", '"other"', "", TAG.strip('"'), f'"x{TAG[1:]}', TAG.upper())
-def test_who_has_something_else_gets_it(host: Host, url: str, tags: str) -> None:
-    assert fetch(host, url, If_None_Match=tags).body == DATA
 
 
 @pytest.mark.rule("media-30")
@@ -187,24 +171,11 @@ def test_only_what_cannot_run_is_shown_in_place(host: Host, data: bytes, said: s
 def test_a_copy_is_kept_no_longer_than_its_url_works(host: Host) -> None:
     body = {"contentBase64": "YWJj" + "ZGVm" * 3, "contentType": "text/plain", "ttlSeconds": 100}
     made = host.call("POST", "/v1/host/sample/media/put", body).document
-    found = re.search("max-age=([0-9]+)", fetch(host, made["url"]).headers["cache-control"])
-    assert found is not None
-    assert 0 < int(found[1]) <= 100
-    shown = list_assets(host, "?limit=1")["assets"][0]["url"]
-    found = re.search("max-age=([0-9]+)", fetch(host, shown).headers["cache-control"])
-    assert found is not None
-    assert 1_700 < int(found[1]) <= 1_800
-
-
-def flipped(token: str) -> list[str]:
-    """Every text that is one bit away from the token and can stand in one segment of a path."""
-    found: list[str] = []
-    for at, letter in enumerate(token.encode()):
-        for bit in range(7):
-            other = chr(letter ^ (1 << bit))
-            if other.isprintable() and other not in "/?# %":
-                found.append(token[:at] + other + token[at + 1 :])
-    return found
+    shown = list_assets(host, "?limit=1")["assets"][0]
+    ages = [re.findall("max-age=([0-9]+)", fetch(host, it["url"]).headers["cache-control"]) for it in (made, shown)]
+    ((short,), (read,)) = ages
+    assert 0 < int(short) <= 100
+    assert 1_700 < int(read) <= 1_800
 
 
 @pytest.mark.rule("media-30", "media-32")
@@ -213,15 +184,13 @@ def test_all_that_is_no_url_of_ours_is_told_the_same(host: Host, url: str) -> No
     token = url.rsplit("/", 1)[1]
     other = upload_asset(host, b"something else")["url"].rsplit("/", 1)[1]
     version, kid, payload, mark = token.split(".")
-    wrong = [
-        *flipped(token)[:: 1 if len(token) < 400 else 2],
-        token[:-1],
-        token[1:],
-        token + "A",
-        token * 2,
-        "x",
-        "a:b:",
+    changed = [
+        token[:at] + chr(letter ^ (1 << bit)) + token[at + 1 :]
+        for at, letter in enumerate(token.encode())
+        for bit in range(7)
+        if chr(letter ^ (1 << bit)).isprintable() and chr(letter ^ (1 << bit)) not in "/?# %"
     ]
+    wrong = [*changed[:: 1 if len(token) < 400 else 2], token[:-1], token[1:], token + "A", token * 2, "x", "a:b:"]
     wrong += [f"{version}.{kid}.{payload}.{other.split('.')[3]}", f"{version}.nobody.{payload}.{mark}"]
     wrong += [f"v2.{kid}.{payload}.{mark}", f"{version}.{kid}.{payload}.{mark[:-1]}%41", "A" * 5_000, token.swapcase()]
     expected = comparable(fetch(host, NO_TOKEN))

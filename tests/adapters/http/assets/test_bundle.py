@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import contextlib
 import http.client
+import itertools
 import json
 import logging
 import os
@@ -39,18 +41,16 @@ from weftwork.wiring.data_folder import DATABASE_FILE
 
 NOBODY = "01zzzzzzzzzzzzzzzzzzzzzzzz"
 SECRET = "canary of the night 5e0f/+"
-ECHO: dict[str, Any] = {
-    **workflow(
-        [
-            node("echo", "core.identity", inputs={"x": {"type": "variable", "variableName": "text"}}),
-            node("tell", "core.log", config={"message": "it goes on"}),
-            node("hide", "core.identity", inputs={"x": {"type": "variable", "variableName": "secret"}}),
-        ],
-        [edge("echo", "tell"), edge("tell", "hide")],
-        [variable("text"), variable("secret", sensitive=True)],
-    ),
-    "id": "bundle-echo",
-}
+ECHO = workflow(
+    [
+        node("echo", "core.identity", inputs={"x": {"type": "variable", "variableName": "text"}}),
+        node("tell", "core.log", config={"message": "it goes on"}),
+        node("hide", "core.identity", inputs={"x": {"type": "variable", "variableName": "secret"}}),
+    ],
+    [edge("echo", "tell"), edge("tell", "hide")],
+    [variable("text"), variable("secret", sensitive=True)],
+    id="bundle-echo",
+)
 plain = host_fixture(workflows=[ECHO], store="memory")
 """A host without seams."""
 
@@ -135,7 +135,7 @@ def forms(secret: str) -> dict[str, bytes]:
 
 
 @pytest.mark.rule("bundle-02")
-def test_no_credential_and_no_sensitive_value_comes_out(plain: live.Host) -> None:
+def test_no_credential_no_sensitive_value_and_nothing_of_the_machine_comes_out(plain: live.Host) -> None:
     planted = dict(CREDENTIALS.items())
     inputs = {"text": "\n".join(planted.values()), "secret": SECRET, "deep": {"list": [SECRET, *planted.values()]}}
     run_id = finished(plain, "bundle-echo", inputs=inputs, metadata={"k": planted["model key"]}, tags=[SECRET])
@@ -147,27 +147,20 @@ def test_no_credential_and_no_sensitive_value_comes_out(plain: live.Host) -> Non
     for name, form in forms(SECRET).items():
         assert form not in body.replace(json.dumps([SECRET]).encode(), b""), name
     assert body.count(b"[REDACTED:") > len(planted)
-
-
-def test_nothing_of_the_machine_comes_out(plain: live.Host) -> None:
     run_id = finished(plain, "bundle-echo", inputs={"text": "hello"})
-    body = plain.call("GET", f"/v1/runs/{run_id}/debug-bundle").body.decode()
+    text = plain.call("GET", f"/v1/runs/{run_id}/debug-bundle").body.decode()
     for name in (socket.gethostname(), str(plain.data), str(Path.cwd()), str(Path.home()), "127.0.0.1", "sqlite"):
-        assert name not in body or len(name) < 4
+        assert name not in text or len(name) < 4
 
 
 async def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
-
-    async def work() -> bytes:
-        async with live.open_listening(ECHO) as served:
-            run_id = await served.create("bundle-echo", inputs={"text": "x", "secret": SECRET})
-            path = f"/v1/runs/{run_id}"
-            while (await served.in_process.call("GET", path)).document["status"] != "completed":
-                await asyncio.sleep(0)
-            return (await served.in_process.call("GET", f"{path}/debug-bundle")).body
-
-    assert forms(SECRET)["json"] in (await work())
+    async with live.open_listening(ECHO) as served:
+        run_id = await served.create("bundle-echo", inputs={"text": "x", "secret": SECRET})
+        path = f"/v1/runs/{run_id}"
+        while (await served.in_process.call("GET", path)).document["status"] != "completed":
+            await asyncio.sleep(0)
+        assert forms(SECRET)["json"] in (await served.in_process.call("GET", f"{path}/debug-bundle")).body
 
 
 LONG = "long-run-0000000000"
@@ -185,46 +178,34 @@ async def long_run(served: live.ListeningHost, count: int, size: int) -> str:
 
 def fetch(port: int, path: str) -> tuple[int, bytes]:
     """Status and body; raises IncompleteRead for an answer that is broken off."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    try:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
         connection.request("GET", path, headers={"Authorization": f"Bearer {live.KEY}"})
         answer = connection.getresponse()
         return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 @pytest.mark.rule("bundle-04", "bundle-05")
 async def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
-    async def work() -> tuple[int, bytes]:
-        async with live.open_listening() as served:
-            return await live.in_thread(fetch, served.port, await long_run(served, 10_000, 1_000))
-
-    status, body = await work()
+    async with live.open_listening() as served:
+        status, body = await live.in_thread(fetch, served.port, await long_run(served, 10_000, 1_000))
     document = json.loads(body)
     assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_TRUNCATED)
     assert MAX_BYTES - 3_000 < len(body) <= MAX_BYTES
     assert [event["sequence"] for event in document["events"]] == list(range(document["metrics"]["eventCount"]))
 
 
-def broken_store(served: live.ListeningHost, good: int) -> None:
-    """From its page `good` on, the log cannot be read."""
-    honest, count = served.log.read, 0
-
-    async def read(*arguments: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count > good:
-            raise StoreUnavailable("away")
-        return await honest(*arguments)
-
-    served.log.read = read
-
-
 async def cut(good: int) -> tuple[int, bytes]:
+    """A bundle whose log cannot be read from its page `good` on."""
     async with live.open_listening() as served:
         path = await long_run(served, 2_000, 1_000)
-        broken_store(served, good)
+        honest, pages = served.log.read, itertools.count(1)
+
+        async def read(*arguments: Any) -> Any:
+            if next(pages) > good:
+                raise StoreUnavailable("away")
+            return await honest(*arguments)
+
+        served.log.read = read
         return await live.in_thread(fetch, served.port, path)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests import live
+from tests.harness.cases import fails_without, present
 from tests.live.steering import cancel, error_code, flow, interrupt_node
 from tests.live.tokens import (
     ACCEPT,
@@ -153,8 +154,7 @@ async def poorly(host: Timed) -> str:
 async def cross_purpose(host: Timed) -> int:
     """A token that is signed as something else."""
     token = await host.token(await host.waiting())
-    found = interrupt_tokens.decode_token(token)
-    assert found is not None
+    found = present(interrupt_tokens.decode_token(token))
     return (await host.send(interrupt_tokens.encode_token(found[1], host.host._signer.sign("asset", found[1])))).status
 
 
@@ -172,8 +172,7 @@ def nameless(*given: Any, **named: Any) -> Answerer:
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
-    found = interrupt_tokens.decode_token(text)
-    assert found is not None
+    found = present(interrupt_tokens.decode_token(text))
     return found[0]
 
 
@@ -347,40 +346,28 @@ def test_what_streams_say_would_be_seen(tmp_path: Path) -> None:
         assert b'"interrupts"' in said
 
 
-async def mishaps(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[str]]:
-    """The token, and what the log says of requests that end in a fault of the host."""
+@pytest.mark.rule("tok-07")
+@fails_without(app, "mask_tokens", lambda text: text)
+async def test_a_request_that_fails_is_logged_without_its_token(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.clear()
+
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    async def away(*_: Any) -> Any:
+        raise StoreUnavailable("away")
+
     async with live.open_in_process(QUIET) as inside:
         made = await inside.call("POST", "/v1/runs", {"workflowId": "hush-asks"})
         shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
         token = shown.document["interrupt"]["interruptToken"]
-
-        async def broken(*_: Any) -> Any:
-            raise RuntimeError("broken")
-
-        async def away(*_: Any) -> Any:
-            raise StoreUnavailable("away")
-
         for fault, status in ((broken, 500), (away, 503)):
-            monkeypatch.setattr(Interrupts, "inspect", fault)
-            answer = await inside.call("GET", f"/v1/interrupts/{token}")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Interrupts, "inspect", fault)
+                answer = await inside.call("GET", f"/v1/interrupts/{token}")
             assert (answer.status, token in answer.body.decode()) == (status, False)
             assert answer.document["error"] in ("internal_error", "service_unavailable")
-        paths = [str(getattr(record, "path", "")) for record in log.records]
-        return token, [*paths, log.text]
-
-
-@pytest.mark.rule("tok-07")
-async def test_a_request_that_fails_is_logged_without_its_token(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    token, said = await mishaps(caplog, monkeypatch)
-    assert said.count("/v1/interrupts/(token)") == 2
+    said = [*(str(getattr(record, "path", "")) for record in caplog.records), caplog.text]
     assert not [each for each in said if token[:30] in each or token[-43:] in each]
-
-
-@pytest.mark.rule("tok-07")
-async def test_unmasked_it_would_stand_there(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "mask_tokens", lambda text: text)
-    token, said = await mishaps(caplog, monkeypatch)
-    assert [each for each in said if token[:30] in each]
+    assert said.count("/v1/interrupts/(token)") == 2

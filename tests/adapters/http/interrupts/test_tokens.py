@@ -9,7 +9,16 @@ import pytest
 from tests.harness.cases import each_case
 from tests.harness.definitions import edge
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, until
-from tests.live.steering import answer_over_http, await_status, cancel, error_code, flow, interrupt_node, register
+from tests.live.steering import (
+    answer_over_http,
+    assert_replayed,
+    await_status,
+    cancel,
+    error_code,
+    flow,
+    interrupt_node,
+    register,
+)
 from tests.live.tokens import (
     ACCEPT,
     answer_by_token,
@@ -106,15 +115,13 @@ def test_a_token_is_for_one_interrupt_and_no_later_one(host: Host) -> None:
     assert told(answer_by_token(host, first, "again")) == (409, "interrupt_already_resolved")
     assert told(get_interrupt(host, first)) == (409, "interrupt_already_resolved")
     path = f"/v1/runs/{run_id}/interrupts/ask"
-    assert error_code(host.call("POST", f"{path}?interruptId=ask.1", {"resumeValue": 1})) == (
-        409,
-        "interrupt_already_resolved",
-    )
-    assert error_code(host.call("POST", f"{path}?interruptId=ask.9", {"resumeValue": 1})) == (
-        404,
-        "interrupt_not_found",
-    )
-    assert error_code(host.call("POST", f"{path}?interruptId=", {"resumeValue": 1})) == (400, "validation_error")
+    refusals = {
+        "ask.1": (409, "interrupt_already_resolved"),
+        "ask.9": (404, "interrupt_not_found"),
+        "": (400, "validation_error"),
+    }
+    for wrong, code in refusals.items():
+        assert error_code(host.call("POST", f"{path}?interruptId={wrong}", {"resumeValue": 1})) == code
     assert get_interrupt(host, token_of(host, run_id)).document["interruptId"] == "ask.2"
     assert host.call("POST", f"{path}?interruptId=ask.2", {"resumeValue": "done"}).document["status"] == "completed"
 
@@ -156,29 +163,20 @@ def test_all_that_leads_nowhere_is_refused_in_the_same_words(host: Host) -> None
     until(lambda: host.call("DELETE", f"/v1/runs/{deleted}").status == 204, "the run to be deleted")
     payload, signature = one.split(".")
     raised = payload_of(token_of(host, first, key_with(host, "runs:read"))) | {"intent": "resolve"}
-    forged = base64.urlsafe_b64encode(json.dumps(raised, separators=(",", ":")).encode()).decode().rstrip("=")
     moved = payload_of(one) | {"tenant": "live:other"}
-    foreign = base64.urlsafe_b64encode(json.dumps(moved, separators=(",", ":")).encode()).decode().rstrip("=")
+    forged, foreign = (
+        base64.urlsafe_b64encode(json.dumps(each, separators=(",", ":")).encode()).decode().rstrip("=")
+        for each in (raised, moved)
+    )
     bad = [
         lost,
         f"{payload}.{two.split('.')[1]}",
-        f"{forged}.{signature}",
-        f"{foreign}.{signature}",
-        f"{payload}.{'A' * 43}",
+        *(f"{start}.{signature}" for start in (forged, foreign, "", one)),
+        *(f"{payload}{end}" for end in ("", ".", "." + "A" * 43)),
         *(one[:at] + other(one[at]) + one[at + 1 :] for at in (0, 7, 40, len(payload) - 1)),
         *(one[:at] + other(one[at]) + one[at + 1 :] for at in range(len(payload) + 1, len(one))),
-        one[:-1],
-        one + "A",
-        payload,
-        f"{payload}.",
-        f".{signature}",
-        f"{one}.{signature}",
-        one.replace(".", "%2E") + "x",
-        "x",
-        "%FF%FE",
-        "%00",
-        "A" * 3000,
-        "..%2F..",
+        *(one[:-1], one + "A", one.replace(".", "%2E") + "x"),
+        *("x", "%FF%FE", "%00", "A" * 3000, "..%2F.."),
     ]
     seen = {comparable(get_interrupt(host, token))[0::2] for token in bad}
     answered = {comparable(answer_by_token(host, token, 1))[0::2] for token in bad}
@@ -194,40 +192,32 @@ def test_all_that_leads_nowhere_is_refused_in_the_same_words(host: Host) -> None
     assert answer_by_token(host, two, 1).status == 200
 
 
-@pytest.mark.rule("tok-04")
-def test_with_a_key_it_is_no_different(host: Host) -> None:
-    run_id = host.create(register(host, ASKS))
-    token = token_of(host, run_id)
-    for key in (OTHER_KEY, TEST_KEY, "wrong", KEY):
-        assert host.call("GET", f"/v1/interrupts/{token}", key=key).status == 200
-    assert host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": 1}, key=OTHER_KEY).status == 200
-    assert host.call("PUT", f"/v1/interrupts/{token}", key=None).status == 401
-    refused = host.call("DELETE", f"/v1/interrupts/{token}")
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, POST")
-
-
 @pytest.mark.rule("idem-03", "tok-04")
 def test_an_answer_may_be_sent_again_under_its_key(host: Host) -> None:
     run_id = host.create(register(host, ASKS))
     token, second = token_of(host, run_id), token_of(host, run_id)
-    first = answer_by_token(host, token, 1, **{"Idempotency-Key": "k"})
-    again = answer_by_token(host, token, 1, **{"Idempotency-Key": "k"})
-    assert (again.status, again.document) == (200, first.document)
-    assert again.headers["openwop-idempotent-replay"] == "true"
+    first, again = (answer_by_token(host, token, 1, **{"Idempotency-Key": "k"}) for _ in "ab")
+    assert first.status == 200
+    assert_replayed(first, again)
     assert told(answer_by_token(host, token, 2, **{"Idempotency-Key": "k"})) == (409, "idempotency_key_mismatch")
     assert told(answer_by_token(host, second, 1, **{"Idempotency-Key": "k"})) == (409, "interrupt_already_resolved")
     assert told(answer_by_token(host, token, 1, **{"Idempotency-Key": "other"})) == (409, "interrupt_already_resolved")
 
 
-@pytest.mark.rule("int-06")
+@pytest.mark.rule("int-06", "tok-04")
 @each_case("body", b"", b"{}", b"[]", b'{"resumeValue":1,"x":2}', b'{"resumeValue":NaN}')
-def test_an_answer_that_is_none_leaves_the_question_open(host: Host, body: bytes) -> None:
+def test_an_answer_that_is_none_leaves_the_question_open_and_a_key_makes_no_difference(host: Host, body: bytes) -> None:
     run_id = host.create(register(host, ASKS))
     token = token_of(host, run_id)
+    for key in (OTHER_KEY, TEST_KEY, "wrong", KEY):
+        assert host.call("GET", f"/v1/interrupts/{token}", key=key).status == 200
+    assert host.call("PUT", f"/v1/interrupts/{token}", key=None).status == 401
+    other = host.call("DELETE", f"/v1/interrupts/{token}")
+    assert (other.status, other.headers["allow"]) == (405, "GET, HEAD, POST")
     for kind, expected in (("application/json", 400), ("text/plain", 415), ("multipart/form-data; boundary=x", 415)):
         refused = host.call("POST", f"/v1/interrupts/{token}", body=body, key=None, headers={"Content-Type": kind})
         assert refused.status == expected, refused.body
-    assert answer_by_token(host, token, 1).status == 200
+    assert host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": 1}, key=OTHER_KEY).status == 200
 
 
 @pytest.mark.rule("appr-06", "tok-05")
@@ -265,16 +255,13 @@ def test_an_approval_can_be_answered_under_its_older_path(host: Host) -> None:
         run_id = host.create("token-older")
         path = f"/v1/runs/{run_id}/approvals/gate"
         assert host.call("POST", path, body, key=None).status == 401
-        assert error_code(host.call("POST", path, body, key=key_without(host, "approvals:respond"))) == (
-            403,
-            "forbidden",
-        )
+        poor = key_without(host, "approvals:respond")
+        assert error_code(host.call("POST", path, body, key=poor)) == (403, "forbidden")
         for wrong in ({}, [], "accept", {"resumeValue": ACCEPT, "more": 1}, {"action": "maybe"}, {"decision": "maybe"}):
             assert error_code(host.call("POST", path, wrong)) == (400, "validation_error")
-        done = host.call("POST", path, body, headers={"Idempotency-Key": "k"})
+        done, again = (host.call("POST", path, body, headers={"Idempotency-Key": "k"}) for _ in "ab")
         assert (done.status, done.document["status"]) == (200, "completed")
-        again = host.call("POST", path, body, headers={"Idempotency-Key": "k"})
-        assert again.headers["openwop-idempotent-replay"] == "true"
+        assert_replayed(done, again)
         assert error_code(host.call("POST", path, body)) == (409, "interrupt_already_resolved")
     assert error_code(host.call("POST", f"/v1/runs/{run_id}/approvals/none", ACCEPT)) == (404, "interrupt_not_found")
     unknown = host.call("POST", "/v1/runs/01zzzzzzzzzzzzzzzzzzzzzzzz/approvals/gate", ACCEPT, key=OTHER_KEY)

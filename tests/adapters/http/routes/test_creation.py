@@ -12,7 +12,7 @@ import pytest
 from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node, variable
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_in_process, start_host
-from tests.live.steering import error_code, flow, payloads, register
+from tests.live.steering import assert_replayed, error_code, flow, payloads, register
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.protocol.json import schema
 
@@ -38,8 +38,11 @@ def test_many_creates_at_once_with_one_key_make_one_run(host: Host) -> None:
 
 @pytest.mark.rule("idem-02")
 def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = resources.files("weftwork.conformance").joinpath("fixtures")
+    document = json.loads(folder.joinpath("conformance-idempotent.json").read_bytes())
+
     async def at_once() -> list[Answer]:
-        async with open_in_process(json.loads(_fixture())) as inside:
+        async with open_in_process(document) as inside:
             headers = {"idempotency-key": "parallel"}
             return await asyncio.gather(*(inside.call("POST", "/v1/runs", BODY, headers=headers) for _ in range(8)))
 
@@ -56,11 +59,6 @@ def test_the_proof_sees_a_missing_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = asyncio.run(at_once())
     assert len({answer.body for answer in answers}) == 8
     assert all(REPLAY not in answer.headers for answer in answers)
-
-
-def _fixture() -> str:
-    folder = resources.files("weftwork.conformance").joinpath("fixtures")
-    return folder.joinpath("conformance-idempotent.json").read_text("utf-8")
 
 
 @pytest.mark.rule("idem-03")
@@ -96,25 +94,18 @@ def test_a_key_belongs_to_its_tenant_mode_and_operation(host: Host) -> None:
         assert REPLAY not in answer.headers
 
 
-def test_a_refused_request_leaves_its_key_free(host: Host) -> None:
-    assert create(host, "second-try", {"workflowId": "gone"}).status == 400
-    answer = create(host, "second-try")
-    assert answer.status == 201
-    assert REPLAY not in answer.headers
-
-
 @pytest.mark.rule("idem-02", "run-03")
 def test_a_repeated_cancel_is_answered_word_for_word(host: Host) -> None:
     run_id = host.create("conformance-cancellable")
     path = f"/v1/runs/{run_id}/cancel"
-    first = host.call("POST", path, {"reason": "enough"}, headers={"Idempotency-Key": "stop-it"})
+    key = {"Idempotency-Key": "stop-it"}
+    first = host.call("POST", path, {"reason": "enough"}, headers=key)
     assert (first.status, first.document["status"]) == (200, "cancelling")
     log = host.log(run_id)
     assert log[-1]["type"] == "run.cancelled"
-    again = host.call("POST", path, {"reason": "enough"}, headers={"Idempotency-Key": "stop-it"})
-    assert (again.status, again.body, again.headers[REPLAY]) == (200, first.body, "true")
-    other = host.call("POST", path, {"reason": "other"}, headers={"Idempotency-Key": "stop-it"})
-    assert (other.status, other.document["error"]) == (409, "idempotency_key_mismatch")
+    assert_replayed(first, host.call("POST", path, {"reason": "enough"}, headers=key))
+    other = host.call("POST", path, {"reason": "other"}, headers=key)
+    assert error_code(other) == (409, "idempotency_key_mismatch")
     plain = host.call("POST", path)
     assert (plain.status, plain.document) == (200, {"runId": run_id, "status": "cancelled"})
     assert host.log(run_id) == log
@@ -130,14 +121,12 @@ def test_a_key_outside_the_grammar_is_refused(host: Host, key: str) -> None:
 
 @pytest.mark.rule("idem-04")
 @each_case("key", "!", "~" * 255, '"quoted"', "a:b/c%00")
-def test_a_key_inside_the_grammar_is_taken(host: Host, key: str) -> None:
+def test_a_key_is_taken_when_a_run_is_made_and_not_for_a_refusal_or_a_read(host: Host, key: str) -> None:
+    assert create(host, key, {"workflowId": "gone"}).status == 400
     first, again = create(host, key), create(host, key)
-    assert (first.status, again.body, again.headers[REPLAY]) == (201, first.body, "true")
-
-
-def test_a_read_does_not_look_at_the_key(host: Host) -> None:
-    run_id = create(host, "for-reading").document["runId"]
-    assert host.call("GET", f"/v1/runs/{run_id}", headers={"Idempotency-Key": "for-reading"}).status == 200
+    assert_replayed(first, again)
+    path = f"/v1/runs/{first.document['runId']}"
+    assert host.call("GET", path, headers={"Idempotency-Key": key}).status == 200
 
 
 @pytest.mark.rule("idem-01")
@@ -198,13 +187,7 @@ def test_any_other_value_of_the_header_is_refused(host: Host, value: str) -> Non
     assert (answer.status, answer.document["details"]["parameter"]) == (400, "X-Dedup")
 
 
-VALUES: dict[str, Any] = {
-    "string": "text",
-    "number": 1.5,
-    "boolean": True,
-    "object": {"a": 1},
-    "array": [1],
-}
+VALUES: dict[str, Any] = {"string": "text", "number": 1.5, "boolean": True, "object": {"a": 1}, "array": [1]}
 TYPED = flow("opt-typed", [node("n")], None, [variable(f"a/{kind}", kind) for kind in VALUES])
 
 
@@ -254,22 +237,18 @@ CHOOSY = flow(
     ({"tone": "warm", "recursionLimit": 6}, "/configurable/recursionLimit"),
     ({"tone": "warm", "recursionLimit": 0}, "/configurable/recursionLimit"),
 )
-def test_an_option_that_the_workflow_does_not_allow_is_refused(
+def test_options_are_those_that_the_workflow_allows(
     host: Host, configurable: dict[str, Any] | None, pointer: str
 ) -> None:
+    given = {"tone": "cold", "deep": {"a/b": [1], "c": None}, "recursionLimit": 1}
+    allowed = create_with(host, register(host, CHOOSY), configurable=given)
+    assert host.snapshot(allowed.document["runId"])["configurable"] == given
     members = {} if configurable is None else {"configurable": configurable}
-    refused = create_with(host, register(host, CHOOSY), **members, tags=["choosy"])
+    refused = create_with(host, CHOOSY["id"], **members, tags=["choosy"])
     assert error_code(refused) == (400, "validation_error")
     assert refused.document["details"]["pointer"].startswith(pointer)
     assert "loud" not in refused.body.decode()
     assert host.call("GET", "/v1/runs?tag=choosy").document["runs"] == []
-
-
-def test_options_that_the_workflow_allows_are_kept(host: Host) -> None:
-    given = {"tone": "cold", "deep": {"a/b": [1], "c": None}, "recursionLimit": 1}
-    answer = create_with(host, register(host, CHOOSY), configurable=given)
-    assert answer.status == 201
-    assert host.snapshot(answer.document["runId"])["configurable"] == given
 
 
 ADDED = {"value": {"type": "expression", "expression": "variables.n + 1.0"}}
@@ -285,29 +264,20 @@ def looping(workflow_id: str, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.rule("lim-03", "lim-04")
-@each_case("limit", 1, 2, 7)
+@each_case("limit", 1, 2, 7, 8)
 def test_each_round_counts_for_the_recursion_limit(host: Host, limit: int) -> None:
-    answer = create_with(
-        host, register(host, looping("opt-loops", maxLoopbackIterations=500)), configurable={"recursionLimit": limit}
-    )
-    run_id = answer.document["runId"]
-    log = host.log(run_id)
+    workflow_id = register(host, looping("opt-loops", maxLoopbackIterations=500))
+    for most, status in ((4, "failed" if limit < 8 else "completed"), (1000, "failed")):
+        run_id = host.create(workflow_id, inputs={"most": most}, configurable={"recursionLimit": limit})
+        log = host.log(run_id)
+        assert host.snapshot(run_id)["status"] == status
+        assert host.snapshot(run_id)["variables"]["n"] == min(most, limit // 2)
     assert [event["type"] for event in log].count("node.started") == limit
     assert [event["type"] for event in log[-2:]] == ["cap.breached", "run.failed"]
     (breach,) = payloads(host, run_id, "cap.breached")
     assert (breach["kind"], breach["limit"], breach["observed"]) == ("node-executions", limit, limit + 1)
     assert breach["nodeId"] == ("work" if limit % 2 == 0 else "count")
     assert host.snapshot(run_id)["error"]["code"] == "recursion_limit_exceeded"
-
-
-@pytest.mark.rule("lim-03", "lim-04")
-def test_a_loop_within_the_limit_completes(host: Host) -> None:
-    workflow_id = register(host, looping("opt-loops", maxLoopbackIterations=500))
-    run_id = host.create(workflow_id, inputs={"most": 4}, configurable={"recursionLimit": 8})
-    assert host.log(run_id)[-1]["type"] == "run.completed"
-    assert host.snapshot(run_id)["variables"]["n"] == 4
-    run_id = host.create(workflow_id, inputs={"most": 4}, configurable={"recursionLimit": 7})
-    assert host.log(run_id)[-1]["type"] == "run.failed"
 
 
 @pytest.mark.rule("lim-09")

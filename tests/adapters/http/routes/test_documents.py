@@ -35,7 +35,7 @@ def fixtures() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.rule("disc-01", "disc-02")
-def test_discovery_says_what_is_wired(host: Host) -> None:
+def test_discovery_says_what_is_wired_and_definitions_are_served_word_for_word(host: Host) -> None:
     answer = host.call("GET", DISCOVERY, key=None)
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     found = answer.document
@@ -48,8 +48,10 @@ def test_discovery_says_what_is_wired(host: Host) -> None:
     mirror = found["capabilities"]
     assert mirror == {name: found[name] for name in mirror}
     assert {"supportedEnvelopes", "schemaVersions", "limits"} <= mirror.keys()
-    for fixture in found["fixtures"]:
-        assert host.call("GET", f"/v1/workflows/{fixture}").status == 200
+    for workflow_id, document in fixtures().items():
+        served = host.call("GET", f"/v1/workflows/{workflow_id}").document
+        assert served == document
+        assert schema.check("workflow-definition", served) == []
 
 
 @pytest.mark.rule("disc-03")
@@ -84,13 +86,6 @@ def test_openapi_describes_the_routes_that_are_mounted(host: Host) -> None:
             place = place[token.replace("~1", "/").replace("~0", "~")]
 
 
-def test_definitions_are_served_word_for_word(host: Host) -> None:
-    for workflow_id, document in fixtures().items():
-        served = host.call("GET", f"/v1/workflows/{workflow_id}").document
-        assert served == document
-        assert schema.check("workflow-definition", served) == []
-
-
 @each_case("path, status", ("/health", "ok"), ("/readiness", "ready"))
 def test_health_and_readiness_answer_without_a_key(host: Host, path: str, status: str) -> None:
     answer = host.call("GET", path, key=None)
@@ -112,12 +107,8 @@ def test_a_run_is_told_in_the_shapes_we_publish(host: Host) -> None:
     assert schema.check("create-run-response", created.document) == []
     run_id = created.document["runId"]
     base = f"/v1/runs/{run_id}"
-    assert created.document == {
-        "runId": run_id,
-        "status": "pending",
-        "eventsUrl": f"{base}/events",
-        "statusUrl": base,
-    }
+    urls = {"eventsUrl": f"{base}/events", "statusUrl": base}
+    assert created.document == {"runId": run_id, "status": "pending", **urls}
     assert created.headers["location"] == base
     assert re.fullmatch(r"[A-Za-z0-9._~-]{16,128}", run_id)
     live = host.snapshot(run_id)
@@ -179,18 +170,6 @@ def test_every_error_is_the_closed_envelope_with_its_headers(host: Host) -> None
     assert [answer.status for answer in answers] == [401, 404, 405, 400, 400, 415, 501, 501, 400, 404]
 
 
-@pytest.mark.rule("trace-02")
-def test_an_answer_belongs_to_the_trace_of_its_caller(host: Host) -> None:
-    sent = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
-    for method, path in (("GET", "/v1/runs"), ("GET", "/v1/runs/nowhere"), ("GET", DISCOVERY), ("POST", "/v1/runs")):
-        back = host.call(method, path, headers=sent).headers["traceparent"]
-        assert re.fullmatch(rf"00-{TRACE}-[0-9a-f]{{16}}-01", back)
-        assert back != sent["traceparent"]
-    run_id = host.create("conformance-noop")
-    stream = host.call("GET", f"/v1/runs/{run_id}/events", headers={**sent, "Accept": "text/event-stream"})
-    assert stream.headers["traceparent"].startswith(f"00-{TRACE}-")
-
-
 @pytest.mark.rule("trace-01", "trace-02")
 @each_case(
     "header",
@@ -206,10 +185,16 @@ def test_without_a_usable_trace_the_answer_starts_one(host: Host, header: str) -
     assert all(re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", back) and TRACE not in back for back in seen)
 
 
-@pytest.mark.rule("trace-03", "trace-04")
-def test_a_run_belongs_to_the_trace_that_created_it(host: Host) -> None:
+@pytest.mark.rule("trace-02", "trace-03", "trace-04")
+def test_an_answer_belongs_to_the_trace_of_its_caller_and_a_run_to_that_of_its_creator(host: Host) -> None:
     sent = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}
+    for method, path in (("GET", "/v1/runs"), ("GET", "/v1/runs/nowhere"), ("GET", DISCOVERY), ("POST", "/v1/runs")):
+        back = host.call(method, path, headers=sent).headers["traceparent"]
+        assert re.fullmatch(rf"00-{TRACE}-[0-9a-f]{{16}}-01", back)
+        assert back != sent["traceparent"]
     run_id = host.call("POST", "/v1/runs", {"workflowId": "conformance-multi-node"}, headers=sent).document["runId"]
+    stream = host.call("GET", f"/v1/runs/{run_id}/events", headers={**sent, "Accept": "text/event-stream"})
+    assert stream.headers["traceparent"].startswith(f"00-{TRACE}-")
     host.log(run_id)
     spans = host.call("GET", f"/v1/host/sample/test/otel/spans?runId={run_id}").document["spans"]
     assert len(spans) == 4
@@ -299,30 +284,24 @@ def test_every_type_is_listed_by_id(host: Host) -> None:
     assert host.call("GET", f"{PATH}/core.delay").document == delay
 
 
-def test_what_is_not_there_is_not_found(host: Host) -> None:
-    for name in ("core.nothing", "a%2Fb", "%00", "x" * 200):
-        answer = host.call("GET", f"{PATH}/{name}")
-        assert (answer.status, answer.document["error"]) == (404, "not_found")
-    assert host.call("GET", f"{PATH}/core.nothing", key=None).status == 401
-    assert host.call("POST", PATH, {}).status == 405
-
-
-def test_a_key_needs_the_scope(tmp_path: Path) -> None:
+def test_a_node_type_is_found_by_a_key_with_the_scope_and_only_if_there_is_one(tmp_path: Path) -> None:
     keys = ("--api-key", "reader=acme:manifest:read", "--api-key", "runner=acme:runs:read")
     with start_host(tmp_path, *keys, store="memory") as host:
         assert host.call("GET", PATH, key="reader").status == 200
         for path in (PATH, f"{PATH}/core.noop", f"{PATH}/core.nothing"):
             assert host.call("GET", path, key="runner").status == 403
+        for name in ("core.nothing", "a%2Fb", "%00", "x" * 200):
+            answer = host.call("GET", f"{PATH}/{name}", key="reader")
+            assert (answer.status, answer.document["error"]) == (404, "not_found")
+        assert host.call("GET", f"{PATH}/core.nothing", key=None).status == 401
+        assert host.call("POST", PATH, {}, key="reader").status == 405
 
 
 STEPS = {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]}
 GOOD, BAD = {"steps": ["sow", "reap"]}, {"step": "sow"}
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> str:
-    (tmp_path / "vendor.acme.plan.schema.json").write_text(json.dumps({**STEPS, "x-version": 2}))
-    return str(tmp_path)
+PLAN = "vendor.acme.plan"
 
 
 def wanting(kind: str, workflow_id: str = "sample", own: Any = None) -> dict[str, Any]:
@@ -363,44 +342,36 @@ async def told(**settings: Any) -> AsyncIterator[InProcessHost]:
         yield inside
 
 
-@pytest.mark.rule("env-41", "env-44")
-async def test_a_kind_of_a_file(files: str) -> None:
-    async with told(envelope_kinds=(files,)) as inside:
-        discovery = (await inside.call("GET", "/.well-known/openwop")).document
-        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
-        assert discovery["schemaVersions"]["vendor.acme.plan"] == 2
-        served = await inside.call("GET", "/schemas/envelopes/vendor.acme.plan.schema.json")
-        assert served.status == 200
-        assert served.document["required"] == ["steps"]
-        document = wanting("vendor.acme.plan")
+@pytest.mark.rule("env-41", "env-43", "env-44")
+async def test_a_kind_of_a_file_is_the_hosts_and_one_of_a_workflow_is_known_to_that_alone(tmp_path: Path) -> None:
+    (tmp_path / f"{PLAN}.schema.json").write_text(json.dumps({**STEPS, "x-version": 2}))
+    async with told(envelope_kinds=(str(tmp_path),)) as inside:
+
+        async def outcome(document: dict[str, Any], kind: str, payload: Any, version: int = 1) -> Any:
+            return result(await ran(inside, document, kind, payload, version))
+
         for version in (1, 2):
-            assert result(await ran(inside, document, "vendor.acme.plan", GOOD, version)) == GOOD
-        assert result(await ran(inside, document, "vendor.acme.plan", GOOD, 3)) == "envelope_invalid"
-        assert result(await ran(inside, document, "vendor.acme.plan", BAD)) == "envelope_invalid"
-        assert result(await ran(inside, document, "vendor.acme.plans", GOOD)) == "envelope_contract_violation"
-
-
-@pytest.mark.rule("env-43")
-async def test_a_kind_of_a_workflow_is_known_to_that_alone(files: str) -> None:
-    own = {"local.plan": {"schema": STEPS}}
-    async with told(envelope_kinds=(files,)) as inside:
-        assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", GOOD)) == GOOD
-        assert result(await ran(inside, wanting("local.plan", own=own), "local.plan", BAD)) == "envelope_invalid"
-        elsewhere = wanting("local.plan", "other")
-        assert result(await ran(inside, elsewhere, "local.plan", GOOD)) == "unknown_envelope_kind"
+            assert await outcome(wanting(PLAN), PLAN, GOOD, version) == GOOD
+        assert await outcome(wanting(PLAN), PLAN, GOOD, 3) == "envelope_invalid"
+        assert await outcome(wanting(PLAN), PLAN, BAD) == "envelope_invalid"
+        assert await outcome(wanting(PLAN), "vendor.acme.plans", GOOD) == "envelope_contract_violation"
+        local = wanting("local.plan", "local", {"local.plan": {"schema": STEPS}})
+        assert await outcome(local, "local.plan", GOOD) == GOOD
+        assert await outcome(local, "local.plan", BAD) == "envelope_invalid"
+        assert await outcome(wanting("local.plan", "other"), "local.plan", GOOD) == "unknown_envelope_kind"
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
-        assert "local.plan" not in discovery["supportedEnvelopes"]
-        served = await inside.call("GET", "/schemas/envelopes/local.plan.schema.json")
-        assert served.status == 404
+        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, PLAN]
+        assert discovery["schemaVersions"][PLAN] == 2
+        served = await inside.call("GET", f"/schemas/envelopes/{PLAN}.schema.json")
+        assert (served.status, served.document["required"]) == (200, ["steps"])
+        assert (await inside.call("GET", "/schemas/envelopes/local.plan.schema.json")).status == 404
         # One of the host stays what it is in every workflow.
-        mine = {"vendor.acme.plan": {"version": 1, "schema": {"required": ["step"]}}}
-        refused = await inside.call("POST", "/v1/workflows", wanting("vendor.acme.plan", "mine", mine))
+        mine = {PLAN: {"version": 1, "schema": {"required": ["step"]}}}
+        refused = await inside.call("POST", "/v1/workflows", wanting(PLAN, "mine", mine))
         (why,) = refused.document["details"]["violations"]
-        assert (why["pointer"], why["keyword"]) == ("/metadata/envelopeKinds/vendor.acme.plan", "taken")
-        same = {"vendor.acme.plan": {"version": 2, "schema": STEPS}}
-        assert result(await ran(inside, wanting("vendor.acme.plan", "same", same), "vendor.acme.plan", GOOD)) == GOOD
-        theirs = wanting("vendor.acme.plan", "theirs")
-        assert result(await ran(inside, theirs, "vendor.acme.plan", BAD)) == "envelope_invalid"
+        assert (why["pointer"], why["keyword"]) == (f"/metadata/envelopeKinds/{PLAN}", "taken")
+        assert await outcome(wanting(PLAN, "same", {PLAN: {"version": 2, "schema": STEPS}}), PLAN, GOOD) == GOOD
+        assert await outcome(wanting(PLAN, "theirs"), PLAN, BAD) == "envelope_invalid"
 
 
 @pytest.mark.rule("env-42")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, plan_of, variable, workflow
 from tests.live import InProcessHost, open_in_process
 from weftwork.conformance.nodes import mock_ai
@@ -89,33 +90,22 @@ async def test_defaults_of_the_workflow_and_texts_of_the_run(prompts: str) -> No
         assert composed["payload"]["composed"] == "Skip hello"
 
 
-def hiding() -> dict[str, Any]:
-    return workflow(
-        [node("ask", MOCK_AI, config={"userPromptRef": "prompt:acme.variable"})],
-        variables=[variable("letter", sensitive=True)],
-    )
-
-
 @pytest.mark.rule("prompt-06", "prompt-07")
 async def test_a_sensitive_variable_that_a_template_reads_is_shown_nowhere(prompts: str) -> None:
     async with open_in_process(conformance=True, prompts=(prompts,)) as inside:
-        _, events = await started(inside, hiding(), inputs={"letter": SECRET})
+        _, events = await started(inside, HIDING, inputs={"letter": SECRET})
         assert events[-1]["type"] == "run.completed"
         assert SECRET not in json.dumps(events)
         (composed,) = told(events, "prompt.composed")
         assert composed["payload"]["composed"] == "Read [REDACTED:letter]"
-        _, other = await started(inside, hiding(), inputs={"letter": "another secret"})
+        _, other = await started(inside, HIDING, inputs={"letter": "another secret"})
         assert told(other, "prompt.composed")[0]["payload"] == composed["payload"]
 
 
-def test_a_node_that_may_read_a_sensitive_variable_hides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the sabotage: a look at formulas that leaves templates out."""
-    assert plan_of(hiding()).nodes["ask"].hides_outputs
-    without = hiding()
-    without["variables"][0]["sensitive"] = False
-    assert not plan_of(without).nodes["ask"].hides_outputs
-    monkeypatch.setattr(node_config, "References", lambda **_: References())
-    assert not plan_of(hiding()).nodes["ask"].hides_outputs
+@fails_without(node_config, "References", lambda **_: References())
+def test_a_node_that_may_read_a_sensitive_variable_hides() -> None:
+    assert plan_of(HIDING).nodes["ask"].hides_outputs
+    assert not plan_of({**HIDING, "variables": [variable("letter")]}).nodes["ask"].hides_outputs
 
 
 @pytest.mark.rule("prompt-08")
@@ -146,46 +136,41 @@ async def test_an_answer_from_outside_stands_between_marks(prompts: str, templat
         assert text.count("</UNTRUSTED>") == 1
 
 
+HIDING = workflow(
+    [node("ask", MOCK_AI, config={"userPromptRef": "prompt:acme.variable"})],
+    variables=[variable("letter", sensitive=True)],
+)
 QUESTION = {"type": "clarification.request", "payload": {"questions": [{"id": "q", "question": "Which letter?"}]}}
 
 
-def entered_twice(prompts: str, type_id: str) -> list[dict[str, Any]]:
-    """The events of a run whose model asks something first, so that its node is entered again with the answer."""
-    letter = {"letter": {"type": "static", "value": "hello"}}
-    document = workflow([node("ask", type_id, config={"userPromptRef": "prompt:acme.port"}, inputs=letter)])
-
-    async def story() -> list[dict[str, Any]]:
-        async with open_in_process(conformance=True, test_seams=True, prompts=(prompts,)) as inside:
-            inside.programs.program("live:acme", "ask", [{"content": json.dumps(QUESTION)}, {"content": "Done."}])
-            run_id, _ = await started(inside, document)
-            answer = await inside.call(
-                "POST", f"/v1/runs/{run_id}/interrupts/ask", {"resumeValue": {"answers": {"q": "this"}}}
-            )
-            assert answer.status == 200, answer.body
-            return await over(inside, run_id)
-
-    return asyncio.run(story())
+async def told_at_once(context: Any, call: Any, request: Any, said: Any = ()) -> Any:
+    for each in said:
+        context.emit_event(each)
+    return await generate_text(context, call, request)
 
 
 @pytest.mark.rule("prompt-09")
 @pytest.mark.parametrize("type_id", [MOCK_AI, "core.ai.callPrompt"])
-def test_a_node_that_is_entered_again_says_nothing_twice(prompts: str, type_id: str) -> None:
-    events = entered_twice(prompts, type_id)
-    assert events[-1]["type"] == "run.completed"
-    assert len(told(events, "provider.usage")) == 2
-    assert len(told(events, "agent.promptResolved")) == len(told(events, "prompt.composed")) == 1
+async def test_a_node_that_is_entered_again_says_nothing_twice(prompts: str, type_id: str) -> None:
+    """The model asks something first, so that its node is entered again with the answer."""
+    letter = {"letter": {"type": "static", "value": "hello"}}
+    document = workflow([node("ask", type_id, config={"userPromptRef": "prompt:acme.port"}, inputs=letter)])
 
+    async def check() -> None:
+        async with open_in_process(conformance=True, test_seams=True, prompts=(prompts,)) as inside:
+            inside.programs.program("live:acme", "ask", [{"content": json.dumps(QUESTION)}, {"content": "Done."}])
+            run_id, _ = await started(inside, document)
+            answers = {"resumeValue": {"answers": {"q": "this"}}}
+            answer = await inside.call("POST", f"/v1/runs/{run_id}/interrupts/ask", answers)
+            assert answer.status == 200, answer.body
+            events = await over(inside, run_id)
+        assert events[-1]["type"] == "run.completed"
+        assert len(told(events, "provider.usage")) == 2
+        assert len(told(events, "agent.promptResolved")) == len(told(events, "prompt.composed")) == 1
 
-def test_said_at_once_it_would_be_told_twice(prompts: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sabotage: what is told goes out when the node starts, instead of with the answer."""
-
-    async def hasty(context: Any, call: Any, request: Any, said: Any = ()) -> Any:
-        for each in said:
-            context.emit_event(each)
-        return await generate_text(context, call, request)
-
-    monkeypatch.setattr(mock_ai, "generate_text", hasty)
-    assert len(told(entered_twice(prompts, MOCK_AI), "prompt.composed")) == 2
+    await check()
+    if type_id == MOCK_AI:
+        await fails_without(mock_ai, "generate_text", told_at_once)(check)()
 
 
 @pytest.mark.rule("prompt-05")

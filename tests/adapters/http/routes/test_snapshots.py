@@ -138,10 +138,6 @@ def test_a_snapshot_follows_what_the_reader_of_values_should_know(host: Host) ->
     assert last["payload"] == host.snapshot(run_id)
 
 
-def is_suspended(body: bytes) -> bool:
-    return any(item["type"] == "node.suspended" for frame in frames(body) for item in frame.document)
-
-
 SLOW = steering.flow(
     "shown-slow",
     [node("wait", "core.delay", config={"ms": 300}), steering.interrupt_node("ask")],
@@ -154,7 +150,7 @@ def first_batch(host: Host, run_id: str) -> list[Frame]:
     stream = host.stream(run_id, f"?bufferMs={streams.MAX_BUFFER_MS}")
     stream.connection.settimeout(streams.MAX_BUFFER_MS / 1000 - 1)
     try:
-        return frames(stream.read_until(is_suspended))
+        return frames(stream.read_until(lambda body: b"node.suspended" in body))
     except TimeoutError:
         return []
     finally:
@@ -171,16 +167,16 @@ def test_a_question_does_not_wait_for_the_buffer(host: Host) -> None:
 
 
 async def test_a_question_that_waits_for_the_buffer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> list[Frame]:
-        async with open_listening(SLOW) as served:
-            run_id = await served.create("shown-slow")
-            return await in_thread(first_batch, steering.RemoteHost(served.port), run_id)
-
     monkeypatch.setattr(streams, "FLUSH_TYPES", streams.FLUSH_TYPES - {"node.suspended"})
-    assert (await work()) == []
+    async with open_listening(SLOW) as served:
+        run_id = await served.create("shown-slow")
+        assert await in_thread(first_batch, steering.RemoteHost(served.port), run_id) == []
 
 
-def test_a_snapshot_says_how_each_node_stands(host: Host) -> None:
+def test_a_snapshot_says_how_each_node_stands_and_leaves_out_what_a_run_does_not_have(host: Host) -> None:
+    assert not {"interrupt", "channels", "artifacts", "currentNodeId", "error"} & set(
+        host.snapshot(host.create("conformance-noop"))
+    )
     run_id = host.create(steering.register(host, FULL))
     shown = steering.await_status(host, run_id, "waiting-input")
     assert schema.check("run-snapshot", shown) == []
@@ -201,11 +197,6 @@ def test_a_snapshot_says_how_each_node_stands(host: Host) -> None:
     assert list(shown["artifacts"]) == ["make"]
     assert steering.answer_over_http(host, run_id, "ask", 1).status == 200
     steering.cancel(host, run_id)
-
-
-def test_what_a_run_does_not_have_is_left_out(host: Host) -> None:
-    shown = host.snapshot(host.create("conformance-noop"))
-    assert not {"interrupt", "channels", "artifacts", "currentNodeId", "error"} & set(shown)
 
 
 def test_a_reader_who_comes_back_misses_nothing_of_a_pause(host: Host) -> None:
@@ -259,31 +250,31 @@ def listed(host: Host, query: str, key: str = KEY) -> Any:
     return answer.document
 
 
-@pytest.mark.rule("kin-10", "kin-12")
-def test_parent_and_child_name_each_other(kin: Host) -> None:
+@pytest.mark.rule("kin-09", "kin-10", "kin-12")
+def test_parent_and_child_name_each_other_up_to_the_top(kin: Host) -> None:
     rows = waiting(kin)
-    assert [(row["workflowId"], row["depth"]) for row in rows] == [
-        (GRANDPARENT, 0),
-        (PARENT, 1),
-        (INTERRUPTED_CHILD, 2),
-    ]
+    assert [row["workflowId"] for row in rows] == [GRANDPARENT, PARENT, INTERRUPTED_CHILD]
+    assert [row["depth"] for row in rows] == [0, 1, 2]
     assert [row["currentNodeId"] for row in rows] == ["begin", "call", "ask"]
     top, middle, last = (kin.snapshot(row["runId"]) for row in rows)
     for shown in (top, middle, last):
         assert schema.check("run-snapshot", shown) == []
     for above, below, node_id in ((top, middle, "begin"), (middle, last, "call")):
         assert (below["parentRunId"], below["parentNodeId"]) == (above["runId"], node_id)
-        assert above["childRuns"] == [
-            {
-                "runId": below["runId"],
-                "workflowId": below["workflowId"],
-                "nodeId": node_id,
-                "status": "waiting-input",
-            }
-        ]
+        ids = {name: below[name] for name in ("runId", "workflowId")}
+        assert above["childRuns"] == [{**ids, "nodeId": node_id, "status": "waiting-input"}]
         assert "childRunsTruncated" not in above
     assert "parentRunId" not in top
     assert "childRuns" not in last
+    run_id, way = last["runId"], []
+    while run_id is not None:
+        answer = kin.call("GET", f"/v1/runs/{run_id}/ancestry")
+        assert (answer.status, schema.check("run-ancestry-response", answer.document)) == (200, [])
+        assert (answer.document["runId"], answer.document["hostId"]) == (run_id, PLACE)
+        way.append(run_id)
+        run_id = (answer.document["parent"] or {}).get("runId")
+        assert answer.document["parent"] == (run_id and {"runId": run_id, "hostId": PLACE, "cause": "core.subWorkflow"})
+    assert way == [row["runId"] for row in rows[::-1]]
     # The question is that of the child alone.
     assert "interrupt" not in top
     assert last["interrupt"]["nodeId"] == "ask"
@@ -291,27 +282,6 @@ def test_parent_and_child_name_each_other(kin: Host) -> None:
     done = await_tree(kin, top["runId"], *["completed"] * 3)
     assert [row["runId"] for row in done] == [row["runId"] for row in rows]
     assert kin.snapshot(top["runId"])["childRuns"][0]["status"] == "completed"
-
-
-@pytest.mark.rule("kin-09")
-def test_an_ancestry_leads_up_to_the_top(kin: Host) -> None:
-    rows = waiting(kin)
-    run_id, way = rows[-1]["runId"], []
-    while run_id is not None:
-        answer = kin.call("GET", f"/v1/runs/{run_id}/ancestry")
-        assert (answer.status, schema.check("run-ancestry-response", answer.document)) == (200, [])
-        assert (answer.document["runId"], answer.document["hostId"]) == (run_id, PLACE)
-        way.append(run_id)
-        parent = answer.document["parent"]
-        if parent is not None:
-            assert (parent["hostId"], parent["cause"], set(parent)) == (
-                PLACE,
-                "core.subWorkflow",
-                {"runId", "hostId", "cause"},
-            )
-        run_id = parent and parent["runId"]
-    assert way == [row["runId"] for row in rows[::-1]]
-    steering.cancel(kin, rows[0]["runId"])
 
 
 @pytest.mark.rule("kin-10", "kin-11", "kin-12")
@@ -381,22 +351,8 @@ def test_two_parents_that_did_the_same_are_equal(kin: Host) -> None:
     assert (found["divergedAtSeq"], found["eventDiffs"], found["stateDiff"]) == (None, [], {})
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=", "limit=-1"])
-def test_a_limit_that_is_none_is_refused(kin: Host, query: str) -> None:
-    run_id = kin.create(INTERRUPTED_CHILD)
-    answer = kin.call("GET", f"/v1/host/weftwork/runs/{run_id}/tree?{query}")
-    assert (answer.status, answer.document["details"]["parameter"]) == (400, "limit")
-    steering.cancel(kin, run_id)
-
-
-@pytest.mark.rule("kin-11")
-@pytest.mark.parametrize("query", ["", "a%2Fb", "%20", "a" * 129, "%FF"])
-def test_a_parent_that_can_be_none_is_refused(kin: Host, query: str) -> None:
-    assert kin.call("GET", f"/v1/runs?parentRunId={query}").status == 400
-
-
 @pytest.mark.rule("auth-05", "kin-11", "kin-12")
-def test_the_family_of_others_is_not_there(kin: Host) -> None:
+def test_the_family_of_others_is_not_there_and_a_query_that_is_none_is_refused(kin: Host) -> None:
     rows = waiting(kin)
     top = rows[0]["runId"]
     for key in (OTHER_KEY, TEST_KEY):
@@ -408,6 +364,11 @@ def test_the_family_of_others_is_not_there(kin: Host) -> None:
     for path in (f"/v1/runs/{top}/ancestry", f"/v1/host/weftwork/runs/{top}/tree", "/v1/runs/nobody/ancestry"):
         assert kin.call("GET", path, key=None).status == 401
         assert kin.call("POST", path, {}).status == 405
+    for limit in ("0", "1001", "x", "", "-1"):
+        answer = kin.call("GET", f"/v1/host/weftwork/runs/{top}/tree?limit={limit}")
+        assert (answer.status, answer.document["details"]["parameter"]) == (400, "limit")
+    for parent in ("", "a%2Fb", "%20", "a" * 129, "%FF"):
+        assert kin.call("GET", f"/v1/runs?parentRunId={parent}").status == 400
     assert kin.call("GET", "/v1/runs/nobody/ancestry").status == 404
     assert listed(kin, "parentRunId=nobody")["runs"] == []
     steering.cancel(kin, top)

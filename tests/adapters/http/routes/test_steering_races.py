@@ -1,12 +1,12 @@
 """Many who steer one run at once, and those who ask again: one of them counts, and each is told the truth."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node
 from tests.live import Host, delays, in_thread, open_listening, steering
 from weftwork.engine.api.idempotency import IdempotencyClaim
@@ -34,16 +34,14 @@ def test_a_pause_can_be_repeated_with_its_key(host: Host) -> None:
     run_id = host.create(LONG)
     key = {"Idempotency-Key": f"pause-{run_id}"}
     first, again = steering.pause(host, run_id, NOW, **key), steering.pause(host, run_id, NOW, **key)
-    assert (first.status, again.status) == (202, 202)
-    assert first.body == again.body
-    assert "openwop-idempotent-replay" not in first.headers
-    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert first.status == 202
+    steering.assert_replayed(first, again)
     assert steering.error_code(steering.pause(host, run_id, {}, **key)) == (409, "idempotency_key_mismatch")
     assert steering.error_code(steering.pause(host, run_id, NOW, **{"Idempotency-Key": "another"})) == (409, "conflict")
     back = {"Idempotency-Key": f"resume-{run_id}"}
     first, again = steering.resume(host, run_id, **back), steering.resume(host, run_id, **back)
-    assert (first.status, again.status, first.body) == (202, 202, again.body)
-    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert first.status == 202
+    steering.assert_replayed(first, again)
     assert steering.pause(host, run_id, NOW, **key).headers["openwop-idempotent-replay"] == "true"
     assert host.snapshot(run_id)["status"] == "running"
     assert steering.event_types(host, run_id)[2:] == ["run.paused", "run.resumed", "node.started"]
@@ -122,66 +120,49 @@ def test_an_answer_can_be_repeated_with_its_key(host: Host) -> None:
     assert {(each.status, each.body) for each in told} == {(200, told[0].body)}
     assert sum("openwop-idempotent-replay" not in each.headers for each in told) == 1
     assert len(steering.payloads(host, run_id, "interrupt.resolved")) == 1
-    assert steering.error_code(steering.answer_over_http(host, run_id, "ask", "no", **key)) == (
-        409,
-        "idempotency_key_mismatch",
-    )
-    assert steering.error_code(steering.answer_over_http(host, run_id, "ask", "yes")) == (
-        409,
-        "interrupt_already_resolved",
-    )
+    other = steering.answer_over_http(host, run_id, "ask", "no", **key)
+    assert steering.error_code(other) == (409, "idempotency_key_mismatch")
+    late = steering.answer_over_http(host, run_id, "ask", "yes")
+    assert steering.error_code(late) == (409, "interrupt_already_resolved")
     steering.cancel(host, run_id)
     assert steering.answer_over_http(host, run_id, "ask", "yes", **key).body == told[0].body
 
 
-def steer_twice(headers: dict[str, str]) -> list[int]:
-    """How two pauses of one run are answered."""
+def careless_pause(state: Any, bounds: Any, policy: str, reason: str | None) -> Decision:
+    return Decision((Draft("run.paused", {"drainPolicy": policy}),), interrupt=True)
 
-    async def work() -> list[int]:
+
+async def no_outcome(*_: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("headers", "told", "guard"),
+    [
+        ({}, [202, 409], (transitions, "pause", careless_pause)),
+        ({"Idempotency-Key": "k"}, [202, 202], (IdempotencyClaim, "find_outcome", no_outcome)),
+    ],
+    ids=["how the run stands", "the key"],
+)
+async def test_a_second_pause_is_answered_by(headers: dict[str, str], told: list[int], guard: Any) -> None:
+    async def check() -> None:
         async with open_listening(delays("long", 20_000)) as served:
             run_id, host = await served.create("long"), steering.RemoteHost(served.port)
-            return await in_thread(lambda: [steering.pause(host, run_id, NOW, **headers).status for _ in range(2)])
+            twice = await in_thread(lambda: [steering.pause(host, run_id, NOW, **headers).status for _ in range(2)])
+        assert twice == told
 
-    return asyncio.run(work())
-
-
-def test_a_pause_that_is_taken_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sabotage: a pause that does not look at how the run stands."""
-
-    def careless(state: Any, bounds: Any, policy: str, reason: str | None) -> Decision:
-        return Decision((Draft("run.paused", {"drainPolicy": policy}),), interrupt=True)
-
-    assert steer_twice({}) == [202, 409]
-    monkeypatch.setattr(transitions, "pause", careless)
-    assert steer_twice({}) == [202, 202]
+    await fails_without(*guard)(check)()
 
 
-def test_a_key_that_is_not_looked_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(*_: Any) -> None:
-        return None
-
-    assert steer_twice({"Idempotency-Key": "k"}) == [202, 202]
-    monkeypatch.setattr(IdempotencyClaim, "find_outcome", nothing)
-    assert steer_twice({"Idempotency-Key": "k"}) == [202, 409]
+def careless_answer(state: Any, given: Any) -> Any:
+    for name, each in list(state.interrupts.items()):
+        state.interrupts[name] = state.open_interrupts[name] = msgspec.structs.replace(each, status="open")
+    return answer_interrupt(state, given)
 
 
-def test_an_answer_that_counts_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sabotage: an answer that does not look whether there is one."""
-    real = answer_interrupt
-
-    def careless(state: Any, given: Any) -> Any:
-        for name, each in list(state.interrupts.items()):
-            state.interrupts[name] = state.open_interrupts[name] = msgspec.structs.replace(each, status="open")
-        return real(state, given)
-
-    async def work() -> tuple[list[int], list[int]]:
-        async with open_listening(GOES_ON) as served:
-            run_id = await served.create(GOES_ON["id"])
-            return await in_thread(race, steering.RemoteHost(served.port), run_id)
-
-    told, counted = asyncio.run(work())
-    assert (told.count(200), len(counted)) == (1, 1)
-    monkeypatch.setattr(transitions, "answer_interrupt", careless)
-    told, counted = asyncio.run(work())
-    assert told.count(200) > 1
-    assert len(counted) > 1
+@fails_without(transitions, "answer_interrupt", careless_answer)
+async def test_one_answer_counts() -> None:
+    async with open_listening(GOES_ON) as served:
+        run_id = await served.create(GOES_ON["id"])
+        told, counted = await in_thread(race, steering.RemoteHost(served.port), run_id)
+        assert (told.count(200), len(counted)) == (1, 1)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests.harness.cases import each_case
+from tests.harness.definitions import node, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, echoes, start_host, write_workflows
 from tests.live.in_process_host import open_in_process
+from tests.live.steering import assert_replayed
 from weftwork import app
 from weftwork.protocol.json import schema
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
@@ -115,9 +117,8 @@ def test_a_key_gives_the_first_outcome_again(host: Host, path: str) -> None:
     first = register(host, flow(name, "1"), path=path, **{"Idempotency-Key": name})
     register(host, flow(name, "2"))
     again = register(host, flow(name, "1"), path=path, **{"Idempotency-Key": name})
-    assert (first.status, again.status, again.document) == (201, 201, first.document)
-    assert "openwop-idempotent-replay" not in first.headers
-    assert again.headers["openwop-idempotent-replay"] == "true"
+    assert first.status == 201
+    assert_replayed(first, again)
     other = register(host, flow(name, "3"), path=path, **{"Idempotency-Key": name})
     assert (other.status, other.document["error"]) == (409, "idempotency_key_mismatch")
     assert read(host, f"/v1/workflows/{name}")["version"] == "2"
@@ -144,8 +145,7 @@ async def test_a_gated_type_is_refused_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_id: str
 ) -> None:
     """By a host that does not have it: when a definition is registered, and when one of older days is started."""
-    whole = {**flow("reg-gated", "1"), "nodes": [{**flow("x", "1")["nodes"][0], "typeId": type_id, "config": {}}]}
-    whole["nodes"][0]["inputs"] = {}
+    whole = workflow([node("n0", type_id)], id="reg-gated")
     short = {"workflowId": "reg-gated", "nodes": [{"nodeId": "n0", "typeId": type_id, "config": {}}]}
     seam = "/v1/host/sample/workflows"
     kept = {"store": "sqlite", "data": str(tmp_path), "test_seams": True}

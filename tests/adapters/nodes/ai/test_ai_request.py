@@ -15,7 +15,7 @@ from tests.adapters.nodes.fake_context import (
     node_call,
     run_node,
 )
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from weftwork.adapters.nodes.ai import model_nodes, model_request
 from weftwork.engine.nodes.node_call import check_node_inputs
 from weftwork.engine.sdk import generation
@@ -367,8 +367,7 @@ def test_a_config_is_taken(kind: str, config: dict[str, Any]) -> None:
     ({"messages": [{"role": "user", "content": [{"text": "x"}]}]}, "/inputs/messages/0/content/0"),
 )
 def test_a_conversation_of_another_shape_is_refused(kind: str, inputs: dict[str, Any], pointer: str) -> None:
-    found = check_node_inputs(TYPES[f"core.ai.{kind}"].declaration.inputs, inputs)
-    assert found is not None
+    found = present(check_node_inputs(TYPES[f"core.ai.{kind}"].declaration.inputs, inputs))
     assert (found.code, found.details) == ("node_config_invalid", {"pointer": pointer})
 
 

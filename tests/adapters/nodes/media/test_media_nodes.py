@@ -8,7 +8,7 @@ import pytest
 
 import weftwork.conformance
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, node_call, run_node
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, workflow
 from weftwork.conformance.nodes.media_emit import MIN_MEDIA_BYTES, sample_media
 from weftwork.engine.models.model_calls import EntryModelCalls
@@ -154,14 +154,12 @@ def test_an_asset_of_the_tenant_is_shown_and_no_other() -> None:
     (shown,) = run_workflow(document, inputs={"p": photo}).media
     assert (shown.data, shown.payload["mimeType"]) == (PNG, "image/png")
     failed = run_workflow(document, inputs={"p": {"mediaRef": REF}})
-    assert failed.error is not None
-    assert (failed.error.code, failed.media) == ("media_not_found", [])
+    assert (present(failed.error).code, failed.media) == ("media_not_found", [])
 
 
 def test_more_bytes_than_an_upload_may_have_are_refused() -> None:
     failed = run_workflow(emits({"kind": "file"}, text="x" * 101), limits=Limits(max_upload_bytes=100))
-    assert failed.error is not None
-    assert (failed.error.code, failed.media) == ("media_too_large", [])
+    assert (present(failed.error).code, failed.media) == ("media_too_large", [])
 
 
 def test_each_item_of_a_map_and_each_round_of_a_loop_shows_its_own() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, FakeContext, final_failure, node_call, run_node
 from tests.harness import definitions
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import FULL, edge, example_count, node, workflow
 from weftwork.adapters.nodes.builtin import builtin_types
 from weftwork.adapters.nodes.people.gates import SINGLE_INTERRUPT_KINDS
@@ -237,8 +237,7 @@ def test_a_question_that_reads_a_node_has_to_come_after_it() -> None:
     late = node("late", "core.transform", config={"fields": {"x": "1"}})
     assert wrong(ask, late, edges=[edge("late", "ask")]) == []
     parsed, _ = parse_workflow(workflow([ask, late], [edge("late", "ask")]), definitions.TYPES)
-    assert parsed is not None
-    assert parsed.nodes[0].output_reads == (("/config/questions/0/question", "late"),)
+    assert present(parsed).nodes[0].output_reads == (("/config/questions/0/question", "late"),)
 
 
 def test_the_channel_of_a_conversation_is_known_also_if_nobody_names_it() -> None:

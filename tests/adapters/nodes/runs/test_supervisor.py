@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, EvaluatingScope, node_call, run_node
 from tests.adapters.nodes.runs.fake_runs import UNKNOWN, DispatchCall, DispatchContext, workers
-from tests.harness.cases import each_case, fails_without
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import for_all
 from weftwork.adapters.nodes.runs import dispatch
 from weftwork.adapters.nodes.runs.dispatch import DispatchWorkers
@@ -317,8 +317,7 @@ def check(one: DispatchCall) -> None:
         steps = [f"dispatch.began {names[index]}", f"start {index}", f"dispatch.succeeded {names[index]}", end]
         assert sorted(steps, key=story.index) == steps
     harvested = [line.removeprefix("output.harvested ") for line in story if line.startswith("output.harvested")]
-    found = met(one)
-    assert found is not None
+    found = present(met(one))
     verdict, who = found
     assert one.reasons <= {"join-decided" if verdict == "completed" else "parent-failed"}
     assert (f"dispatch.failed {UNKNOWN}" in story) is (verdict == "unknown")

@@ -1,10 +1,10 @@
 """Media of Python nodes: shown, kept by reference, and read from files."""
 
+import contextvars
 import dataclasses
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
@@ -13,7 +13,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.calls.media_nodes import PDF, PNG, WAV, media_error, run_media_node
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without, present
 from weftwork.adapters.python.calls import media
 from weftwork.adapters.python.declaration import signature
 from weftwork.adapters.python.declaration import signature as media_port
@@ -35,6 +35,8 @@ NOBODYS = media_ref("ab" * 32)
     ("file", PNG, {"mime_type": "text/html"}, {"mimeType": "application/octet-stream"}),
 )
 def test_what_is_sent_is_shown(kind: str, data: Any, more: dict[str, Any], told: dict[str, Any]) -> None:
+    once, _ = run_media_node(lambda ctx: getattr(ctx, f"emit_{kind}")(data, **more), effect="once")
+    assert (once.error, [each.data for each in once.media]) == (None, [bytes(data)])
     result, (got,) = run_media_node(lambda ctx: getattr(ctx, f"emit_{kind}")(data, **more))
     assert result.error is None
     (shown,) = result.media
@@ -50,17 +52,16 @@ def test_what_comes_back_is_a_reference_in_json() -> None:
         return await ctx.emit_image(PNG), await ctx.emit_image(PNG, inline=True)
 
     result, ((by_url, inline),) = run_media_node(show)
-    assert as_json(by_url) == {
-        "mediaRef": by_url.media_ref,
-        "mimeType": "image/png",
-        "bytes": 100,
-        "url": by_url.url,
-        "envelopeId": by_url.envelope_id,
-    }
+    ids = {"mediaRef": by_url.media_ref, "url": by_url.url, "envelopeId": by_url.envelope_id}
+    assert as_json(by_url) == {**ids, "mimeType": "image/png", "bytes": 100}
     assert inline.url is None
     assert as_json(inline).keys() == as_json(by_url).keys() - {"url"}
     assert [each.data for each in result.media] == [PNG, PNG]
     assert "base64" in result.media[1].payload
+    # The number of bytes always stands there.
+    assert as_json(weftwork.Media(NOBODYS)) == {"mediaRef": NOBODYS, "bytes": 0}
+    typed = {"mediaRef": NOBODYS, "mimeType": "image/png", "bytes": 3}
+    assert as_json(weftwork.Media(NOBODYS, "image/png", 3)) == typed
 
 
 def test_a_port_can_bring_media_and_a_node_can_give_them() -> None:
@@ -121,6 +122,7 @@ def test_reading_makes_the_node_untrusted() -> None:
 @each_case("ref", NOBODYS, {"mediaRef": NOBODYS}, {"url": "x"}, "no reference", 7, None)
 def test_what_is_not_there_and_what_is_no_reference_are_not_found(ref: Any) -> None:
     assert media_error(lambda ctx: ctx.read_media(ref)) == ("media_not_found", [])
+    assert media_error(lambda ctx: ctx.emit_image(NOBODYS)) == ("media_not_found", [])
 
 
 def test_more_than_the_author_wants_is_not_read() -> None:
@@ -130,10 +132,6 @@ def test_more_than_the_author_wants_is_not_read() -> None:
         return await ctx.read_media(made, most=99)
 
     assert media_error(read)[0] == "media_too_large"
-
-
-def test_a_foreign_asset_is_not_shown() -> None:
-    assert media_error(lambda ctx: ctx.emit_image(NOBODYS)) == ("media_not_found", [])
 
 
 @each_case("data", "a text", "https://example.com/a.png", 7, None, ["a"], {"mediaRef": "x"}, {})
@@ -157,32 +155,21 @@ def test_an_emission_that_nobody_awaits_fails_the_node() -> None:
         ctx.emit_image(PNG)  # pyright: ignore[reportUnusedCoroutine]
 
     result, _ = run_media_node(forget)
-    assert result.error is not None
-    assert (result.error.code, result.media) == ("node_misused", [])
+    assert (present(result.error).code, result.media) == ("node_misused", [])
 
 
-async def _in_step(ctx: weftwork.Context) -> None:
-    async def show() -> None:
-        await ctx.emit_image(PNG)
+@fails_without(media, "current_step", contextvars.ContextVar("nowhere", default=""), errors=(ValueError,))
+def test_a_step_cannot_emit() -> None:
+    async def in_step(ctx: weftwork.Context) -> None:
+        async def show() -> None:
+            await ctx.emit_image(PNG)
 
-    await ctx.step("show", show)
+        await ctx.step("show", show)
 
-
-def test_a_step_cannot_emit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert media_error(_in_step) == ("node_misused", [])
-
-    class Nowhere:
-        def get(self) -> str:
-            return ""
-
-    monkeypatch.setattr(media, "current_step", Nowhere())
-    result, _ = run_media_node(_in_step)
-    assert [each.data for each in result.media] == [PNG]
+    assert media_error(in_step) == ("node_misused", [])
 
 
 def test_a_step_can_read() -> None:
-    asset = Asset(PNG)
-
     @weftwork.node("acme.reads")
     async def reads(ctx: weftwork.Context, photo: Any) -> int:
         async def size() -> int:
@@ -190,12 +177,7 @@ def test_a_step_can_read() -> None:
 
         return await ctx.step("size", size)
 
-    assert run_node(reads, inputs={"photo": asset}).outputs == {"output": 100}
-
-
-def test_a_node_of_the_effect_once_may_emit() -> None:
-    result, _ = run_media_node(lambda ctx: ctx.emit_image(PNG), effect="once")
-    assert (result.error, [each.data for each in result.media]) == (None, [PNG])
+    assert run_node(reads, inputs={"photo": Asset(PNG)}).outputs == {"output": 100}
 
 
 PHOTO = Asset(PNG)
@@ -226,10 +208,14 @@ def told(annotation: Any, value: Any) -> Any:
     (str, PHOTO.media_ref, PHOTO.media_ref),
     (weftwork.Media, {"mediaRef": PHOTO.media_ref}, weftwork.Media(PHOTO.media_ref)),
 )
-def test_a_port_of_media_takes_a_name(annotation: Any, value: Any, made: Any) -> None:
+def test_a_port_of_media_takes_a_name(annotation: Any, value: Any, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if isinstance(made, list):
         made = [weftwork.Media(each) for each in made]
     assert told(annotation, value) == made
+    with monkeypatch.context() as sabotage:
+        sabotage.setattr(signature, "accept_media_refs", lambda kind: kind)
+        with pytest.raises(AssertionError):
+            told(weftwork.Media, PHOTO.media_ref)
 
 
 def test_a_named_photo_is_read_and_shown() -> None:
@@ -256,15 +242,8 @@ def test_what_is_no_name_does_not_fit_the_port(value: Any) -> None:
     @weftwork.node("acme.takes")
     async def takes(ctx: weftwork.Context, photo: weftwork.Media) -> None: ...
 
-    error = run_node(takes, inputs={"photo": value}).error
-    assert error is not None
+    error = present(run_node(takes, inputs={"photo": value}).error)
     assert error.code in ("node_config_invalid", "node_input_invalid")
-
-
-def test_without_the_wider_port_a_name_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature, "accept_media_refs", lambda kind: kind)  # sabotage
-    with pytest.raises(AssertionError):
-        told(weftwork.Media, PHOTO.media_ref)
 
 
 @dataclasses.dataclass
@@ -284,15 +263,11 @@ def test_other_annotations_are_as_they_were(kind: Any) -> None:
 @pytest.mark.rule("media-65")
 @each_case("data", b"", bytearray(), memoryview(b""))
 @each_case("kind", "image", "audio", "file")
-def test_no_bytes_are_nothing_to_show(kind: str, data: Any) -> None:
+def test_no_bytes_are_nothing_to_show(tmp_path: Path, kind: str, data: Any) -> None:
     assert media_error(lambda ctx: getattr(ctx, f"emit_{kind}")(data)) == ("node_misused", [])
-
-
-def test_an_empty_file_is_nothing_to_show() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "empty")
-        path.touch()
-        assert media_error(lambda ctx: ctx.emit_file(path)) == ("node_misused", [])
+    path = tmp_path / "empty"
+    path.touch()
+    assert media_error(lambda ctx: getattr(ctx, f"emit_{kind}")(path)) == ("node_misused", [])
 
 
 @each_case(
@@ -308,19 +283,9 @@ def test_the_message_says_what_was_given(data: Any, words: str) -> None:
     async def does(ctx: weftwork.Context) -> None:
         await ctx.emit_image(data)
 
-    error = run_node(does).error
-    assert error is not None
+    error = present(run_node(does).error)
     assert error.code == "node_misused"
     assert words in error.message
-
-
-def test_the_number_of_bytes_always_stands_in_json() -> None:
-    assert as_json(weftwork.Media(NOBODYS)) == {"mediaRef": NOBODYS, "bytes": 0}
-    assert as_json(weftwork.Media(NOBODYS, "image/png", 3)) == {
-        "mediaRef": NOBODYS,
-        "mimeType": "image/png",
-        "bytes": 3,
-    }
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
@@ -329,8 +294,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     result, _ = run_media_node(lambda ctx: ctx.emit_image(path))
     assert result.media[0].data == PNG
     failed, _ = run_media_node(lambda ctx: ctx.emit_image(tmp_path / "nothing.png"))
-    assert failed.error is not None
-    assert failed.error.code == "node_failed"
+    assert present(failed.error).code == "node_failed"
     assert isinstance(failed.raised, FileNotFoundError)
 
 
@@ -387,5 +351,4 @@ def test_a_pipe_and_a_folder_keep_nobody_waiting(tmp_path: Path, monkeypatch: py
     # Without the look at what it is, a pipe counts as an empty file.
     monkeypatch.setattr(stat, "S_ISREG", lambda _: True)
     result, _ = run_media_node(lambda ctx: ctx.emit_image(pipe))
-    assert result.error is not None
-    assert "media is empty" in result.error.message
+    assert "media is empty" in present(result.error).message

@@ -10,7 +10,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
-from tests.harness.cases import each_case, fails_without
+from tests.harness.cases import each_case, fails_without, present
 from weftwork.ports.models import Message
 from weftwork.testing import Crash, FakeModel, ManualClock, run_node, run_workflow
 from weftwork.testing.result import NodeResult
@@ -90,8 +90,7 @@ def test_a_conversation_is_sent_as_it_stands(prompt: Any, messages: Any, expecte
 def test_a_part_that_nobody_takes_is_refused_before_any_model_is_asked() -> None:
     part = {"type": "video", "mimeType": "video/mp4", "url": "https://example.com/a.mp4"}
     result, model, _ = asked(messages=[{"role": "user", "content": [part]}])
-    assert result.error is not None
-    assert (result.error.code, model.requests) == ("unsupported_modality", [])
+    assert (present(result.error).code, model.requests) == ("unsupported_modality", [])
 
 
 def test_an_answer_that_is_cut_short_says_so() -> None:
@@ -119,8 +118,7 @@ def test_a_value_of_the_schema_that_the_type_does_not_take_is_a_failure() -> Non
         at: datetime
 
     result, _, got = asked("When?", schema=Day, answers=['{"at": "some day"}'])
-    assert result.error is not None
-    assert (result.error.code, got) == ("envelope_invalid", [])
+    assert (present(result.error).code, got) == ("envelope_invalid", [])
 
 
 @each_case("stream, chunks", (False, 0), (True, 2))
@@ -157,8 +155,7 @@ def test_an_answer_can_be_returned_as_it_is() -> None:
     async def asks(ctx: weftwork.Context) -> Any:
         return await ctx.call_ai("Greet Ada.")
 
-    outputs = run_node(asks, model=["Hi"]).outputs
-    assert outputs is not None
+    outputs = present(run_node(asks, model=["Hi"]).outputs)
     assert outputs["text"] == "Hi"
     assert outputs["finishReason"] == "stop"
     assert set(outputs["usage"]) == {"inputTokens", "outputTokens"}
@@ -212,8 +209,7 @@ def refused(name: str, *arguments: Any, plain: bool = False, **named: Any) -> st
     def asks_plain(ctx: weftwork.PlainContext) -> None:
         getattr(ctx, name)(*arguments, **named)
 
-    error = run_node(asks_plain if plain else asks, model=model).error
-    assert error is not None
+    error = present(run_node(asks_plain if plain else asks, model=model).error)
     assert (error.code, model.requests) == ("node_misused", [])
     return error.message
 
@@ -269,8 +265,7 @@ def test_a_step_cannot_ask_a_model(plain: bool) -> None:
     def asks_plain(ctx: weftwork.PlainContext) -> Any:
         return ctx.step("ask", lambda: ctx.call_ai("x").text)
 
-    error = run_node(asks_plain if plain else asks, model=["never"]).error
-    assert error is not None
+    error = present(run_node(asks_plain if plain else asks, model=["never"]).error)
     assert (error.code, "A step cannot call a model" in error.message) == ("node_misused", True)
 
 
@@ -279,8 +274,7 @@ def test_a_node_that_must_not_happen_twice_cannot_ask_a_model() -> None:
     async def asks(ctx: weftwork.Context) -> Any:
         return await ctx.call_ai("x")
 
-    error = run_node(asks, model=["never"]).error
-    assert error is not None
+    error = present(run_node(asks, model=["never"]).error)
     assert (error.code, "effect once" in error.message) == ("node_misused", True)
 
 
@@ -290,8 +284,7 @@ def test_a_call_that_nobody_awaits_is_a_mistake() -> None:
         ctx.call_ai("x")  # pyright: ignore[reportUnusedCoroutine]
 
     model = FakeModel(["never"])
-    error = run_node(asks, model=model).error
-    assert error is not None
+    error = present(run_node(asks, model=model).error)
     assert (error.code, model.requests) == ("node_misused", [])
     assert error.message.startswith("ctx.call_ai was called without await")
 
@@ -329,8 +322,7 @@ def test_a_failure_has_the_code_of_its_cause(answer: Any, schema: Any, code: str
             raise
 
     result = run_node(asks, model=lambda _: answer)
-    assert result.error is not None
-    assert result.error.code == caught[0].code == code
+    assert present(result.error).code == caught[0].code == code
     assert caught[0].retryable is retryable
     if code == "envelope_refusal":
         assert kinds(result).count("envelope.refusal") == 1

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import node, workflow
 from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.ports.models import ModelMediaPart, ModelRequest
@@ -58,8 +58,7 @@ def test_what_is_no_part_is_a_mistake_of_the_author(media: Any) -> None:
         await ctx.call_ai("x", media=media)
 
     model = FakeModel([])
-    error = run_node(looks, model=model).error
-    assert error is not None
+    error = present(run_node(looks, model=model).error)
     assert error.code in ("node_misused", "node_config_invalid")
     assert model.requests == []
 

@@ -11,12 +11,12 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.testing.definitions import sequence
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls.steps import Steps
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
-from weftwork.testing import RunResult, run_workflow
+from weftwork.testing import run_workflow
 
 BOUND = 120.0
 
@@ -58,6 +58,10 @@ async def _cancelled(ctx: weftwork.Context, gate: asyncio.Event) -> None:
         await task
 
 
+async def no_wait(self: Steps) -> None: ...
+
+
+@fails_without(Steps, "wait_all", no_wait, match="paid")
 @each_case("way", _timeout, _wait_for, _group, _cancelled, ids=lambda each: each.__name__)
 @each_case("then", "returns", "raises", "asks")
 def test_an_author_stops_waiting_and_the_step_goes_on(way: Callable[..., Any], then: str) -> None:
@@ -77,25 +81,14 @@ def test_an_author_stops_waiting_and_the_step_goes_on(way: Callable[..., Any], t
     assert stage.recorded == {"pay": "paid"}
 
 
-def test_without_waiting_for_it_the_step_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sabotage: an entry that ends without its steps."""
-
-    async def at_once(self: Steps) -> None: ...
-
-    monkeypatch.setattr(Steps, "wait_all", at_once)
-
-    @weftwork.node("acme.hasty")
-    async def hasty(ctx: weftwork.Context) -> None:
-        gate = asyncio.Event()
-        await _timeout(ctx, gate)
-        asyncio.get_running_loop().call_later(0.01, gate.set)
-
-    stage = FakeNodeHost()
-    assert stage.run(hasty) == Completed({})
-    assert stage.recorded == {}
+async def in_place(self: Steps, name: str, *given: Any) -> Any:
+    return await self._run(name, *given)
 
 
-def _hasty(paid: list[int]) -> Any:
+@fails_without(Steps, "run", in_place, match="waiting-input")
+def test_a_retry_after_a_timeout_finds_the_payment() -> None:
+    paid: list[int] = []
+
     @weftwork.node("acme.hasty")
     async def hasty(ctx: weftwork.Context) -> str:
         async def pay() -> str:
@@ -106,25 +99,9 @@ def _hasty(paid: list[int]) -> Any:
         async with asyncio.timeout(1):
             return await ctx.step("pay", pay)
 
-    return hasty
-
-
-def retried(node: Any) -> RunResult:
-    return run_workflow(sequence("acme.hasty", maxRetries=1, retryDelayMs=1), nodes=[node])
-
-
-@pytest.mark.parametrize("guarded", [True, False])
-def test_a_retry_after_a_timeout_finds_the_payment(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-
-        async def in_place(self: Steps, name: str, *given: Any) -> Any:
-            return await self._run(name, *given)
-
-        monkeypatch.setattr(Steps, "run", in_place)
-    paid: list[int] = []
-    result = retried(_hasty(paid))
-    assert result.status == ("completed" if guarded else "waiting-input")
-    assert paid == ([1] if guarded else [])
+    result = run_workflow(sequence("acme.hasty", maxRetries=1, retryDelayMs=1), nodes=[hasty])
+    assert result.status == "completed"
+    assert paid == [1]
 
 
 @pytest.mark.parametrize("kind", ["async", "plain"])
@@ -149,10 +126,8 @@ def test_a_step_that_is_cancelled_by_itself_has_failed(kind: str, caplog: pytest
 
 
 @pytest.mark.parametrize("how", ["cancelled", "heartbeat"])
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr(Steps, "cancel_all", lambda self: [])
+@fails_without(Steps, "cancel_all", lambda self: [])
+async def test_the_end_of_the_entry_cuts_its_steps(how: str) -> None:
     ends: list[str] = []
 
     async def pay(begun: asyncio.Event) -> None:
@@ -166,34 +141,30 @@ async def test_the_end_of_the_entry_cuts_its_steps(how: str, guarded: bool, monk
             ends.append("cut")
             raise
 
-    async def story() -> None:
-        begun = asyncio.Event()
+    begun = asyncio.Event()
 
-        async def both(ctx: weftwork.Context) -> None:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01):
-                    await ctx.step("pay", pay, begun)
-            await asyncio.sleep(60)
+    async def both(ctx: weftwork.Context) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await ctx.step("pay", pay, begun)
+        await asyncio.sleep(60)
 
-        limit = 0.05 if how == "heartbeat" else None
-        stage = FakeNodeHost()
-        task = asyncio.ensure_future(stage.enter(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
-        async with asyncio.timeout(BOUND):
-            await begun.wait()
-        if how == "cancelled":
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert ends == (["cut"] if guarded else [])
-        else:
-            assert isinstance(await task, Failed)
-        async with asyncio.timeout(BOUND):
-            while not ends:
-                await asyncio.sleep(0.01)
-        assert stage.recorded == ({} if guarded else {"pay": None})
-
-    await story()
-    assert ends == (["cut"] if guarded else ["paid"])
+    limit = 0.05 if how == "heartbeat" else None
+    stage = FakeNodeHost()
+    task = asyncio.ensure_future(stage.enter(weftwork.node("acme.pays", heartbeat_timeout=limit)(both)))
+    async with asyncio.timeout(BOUND):
+        await begun.wait()
+    if how == "cancelled":
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ends == ["cut"]
+    else:
+        assert isinstance(await task, Failed)
+    async with asyncio.timeout(BOUND):
+        while not ends:
+            await asyncio.sleep(0.01)
+    assert (stage.recorded, ends) == ({}, ["cut"])
 
 
 def test_a_step_says_its_lines_although_somebody_asks_beside_it() -> None:
@@ -252,12 +223,8 @@ def test_keys_in_threads_that_an_author_starts() -> None:
     assert FakeNodeHost().run(keys_plain) == Completed({"output": alone})
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_a_node_that_is_launched_from_a_step_is_not_inside_it(
-    guarded: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not guarded:
-        monkeypatch.setattr(node_runner, "current_step", ContextVar("another", default=""))
+@fails_without(node_runner, "current_step", ContextVar("another", default=""))
+async def test_a_node_that_is_launched_from_a_step_is_not_inside_it() -> None:
     stage = FakeNodeHost()
     launched: list[asyncio.Task[Any]] = []
 
@@ -273,4 +240,4 @@ async def test_a_node_that_is_launched_from_a_step_is_not_inside_it(
         await ctx.step("a", launch)
 
     await stage.enter(first)
-    assert ((await launched[0]) == Completed({"output": "key:b"})) is guarded
+    assert await launched[0] == Completed({"output": "key:b"})

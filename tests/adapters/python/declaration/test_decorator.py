@@ -12,7 +12,7 @@ import pytest
 import weftwork
 from tests.adapters.python.declaration import deferred_annotations
 from tests.adapters.python.fake_node_host import FakeNodeHost
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of
 from weftwork.ports.node_outcome import Completed
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -44,9 +44,7 @@ class Tree(msgspec.Struct):
 
 
 def made(function: Any, **options: Any) -> NodeFunction:
-    found = node_of(weftwork.node("acme.test", **options)(function))
-    assert found is not None
-    return found
+    return present(node_of(weftwork.node("acme.test", **options)(function)))
 
 
 def declared(function: Any, **options: Any) -> NodeDeclaration:
@@ -189,8 +187,7 @@ def test_a_type_that_holds_itself() -> None:
 
 def test_annotations_that_are_read_late() -> None:
     assert FakeNodeHost().run(deferred_annotations.shift, point={"x": 1}, by=2) == Completed({"x": 3, "y": 0})
-    found = node_of(deferred_annotations.shift)
-    assert found is not None
+    found = present(node_of(deferred_annotations.shift))
     assert found.declaration.inputs["required"] == ["point"]
 
 

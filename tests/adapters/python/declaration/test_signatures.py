@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.adapters.python.test_values import jsons, kinds
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import for_all
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.declaration import node_discovery as module
@@ -89,11 +89,8 @@ def test_a_function_is_called_exactly_with_what_its_schema_takes(
     assert as_json(seen[0]).keys() <= inputs.keys()
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr(node_runner, "convert", lambda value, kind: value)
-
+@fails_without(node_runner, "convert", lambda value, kind: value)
+def test_what_a_node_does_to_its_inputs_stays_in_it() -> None:
     @weftwork.node("acme.rude")
     async def rude(ctx: Any, items: list[Any], *, config: dict[str, Any]) -> None:
         items[0]["seen"] = True
@@ -102,45 +99,36 @@ def test_what_a_node_does_to_its_inputs_stays_in_it(guarded: bool, monkeypatch: 
     items: list[Any] = [{}]
     config: dict[str, Any] = {"inner": []}
     assert FakeNodeHost().run(rude, items=items, config=config) == Completed({})
-    assert ((items, config) == ([{}], {"inner": []})) is guarded
+    assert (items, config) == ([{}], {"inner": []})
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-def test_a_question_cannot_be_swallowed(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr("weftwork.adapters.python.calls.invocation.Invocation.close", lambda self: None)
-
+@fails_without("weftwork.adapters.python.calls.invocation.Invocation.close", lambda self: None)
+def test_a_question_cannot_be_swallowed() -> None:
     @weftwork.node("acme.swallow")
     async def swallow(ctx: weftwork.Context) -> int:
         with contextlib.suppress(BaseException):
             await ctx.interrupt("why")
         return 1
 
-    assert isinstance(FakeNodeHost().run(swallow), Suspended if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(swallow), Suspended)
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-def test_an_output_that_is_not_declared_does_not_get_out(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr(node_runner.schema, "check_inline", lambda *_: [])
-
+@fails_without(node_runner.schema, "check_inline", lambda *_: [])
+def test_an_output_that_is_not_declared_does_not_get_out() -> None:
     @weftwork.node("acme.lie")
     async def lie(ctx: Any) -> int:
         return "text"  # type: ignore[return-value]
 
-    assert isinstance(FakeNodeHost().run(lie), Failed if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(lie), Failed)
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-def test_what_no_log_can_hold_does_not_get_out(guarded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not guarded:
-        monkeypatch.setattr(node_runner, "as_json", lambda value: value)
-
+@fails_without(node_runner, "as_json", lambda value: value)
+def test_what_no_log_can_hold_does_not_get_out() -> None:
     @weftwork.node("acme.infinite")
     async def infinite(ctx: Any) -> Any:
         return {"a": float("inf")}
 
-    assert isinstance(FakeNodeHost().run(infinite), Failed if guarded else Completed)
+    assert isinstance(FakeNodeHost().run(infinite), Failed)
 
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"steps": {"type": "array"}}}
@@ -169,7 +157,8 @@ def refusal(**settings: Any) -> str:
     return said
 
 
-def test_a_module_with_kinds_alone(module_folder: Path) -> None:
+def test_a_module_with_kinds_alone(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(module_folder)
     path = write(module_folder / "kind_module.py", KIND.format("vendor.acme.plan", 2, SCHEMA))
     (kind,) = find_envelope_kinds(["kind_module"], installed=False)
     assert kind.kind == KindDefinition("vendor.acme.plan", 2, SCHEMA, own_schema=True)
@@ -179,26 +168,29 @@ def test_a_module_with_kinds_alone(module_folder: Path) -> None:
     assert vendor(Settings(nodes=("kind_module", "kind_module"))) == {"vendor.acme.plan": 2}
     host = Host(Settings(store="memory", nodes=("kind_module",)))
     assert host.kinds.find("vendor.acme.plan") == kind.kind
+    assert load_kinds(Settings(), [kind, kind]).find("vendor.acme.plan") is kind.kind
+    monkeypatch.setattr(module, "entry_points", lambda group: [EntryPoint("acme", "kind_module", group)])
+    assert vendor(Settings()) == {"vendor.acme.plan": 2}
 
 
-def test_a_package_with_kinds_below_it(module_folder: Path) -> None:
-    write(
-        module_folder / "kind_pack/__init__.py",
-        "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n",
-    )
+def test_a_package_with_kinds_below_it_and_a_module_with_nothing(module_folder: Path) -> None:
+    imports = "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n"
+    write(module_folder / "kind_pack/__init__.py", imports)
     write(module_folder / "kind_pack/inner.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
     write(module_folder / "their_kinds.py", KIND.format("vendor.other.plan", 1, SCHEMA))
     assert vendor(Settings(nodes=("kind_pack",))) == {"vendor.acme.plan": 1}
+    write(module_folder / "empty_module.py", "")
+    with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
+        find_nodes(["empty_module"], installed=False)
+    assert find_envelope_kinds(["empty_module"], installed=False) == []
 
 
-def test_entry_points(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(module_folder / "offered_kinds.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
-    monkeypatch.setattr(module, "entry_points", lambda group: [EntryPoint("acme", "offered_kinds", group)])
-    monkeypatch.syspath_prepend(module_folder)
-    assert vendor(Settings()) == {"vendor.acme.plan": 1}
+def test_types_make_schemas_and_a_schema_is_kept_as_it_was() -> None:
+    schema: dict[str, Any] = {"type": "object", "required": ("a",)}
+    kind = EnvelopeKind("vendor.acme.plan", schema=schema)
+    schema["type"] = "array"
+    assert kind.kind.schema == {"type": "object", "required": ["a"]}
 
-
-def test_types_make_schemas() -> None:
     class Plan(msgspec.Struct):
         steps: list[str]
 
@@ -210,13 +202,6 @@ def test_types_make_schemas() -> None:
     assert plan.kind.schema["properties"] == {"steps": {"type": "array", "items": {"type": "string"}}}
     assert plan.kind.schema["required"] == ["steps"]
     assert EnvelopeKind("local.note", schema=Note).kind.schema["properties"] == {"text": {"type": "string"}}
-
-
-def test_a_schema_is_kept_as_it_was() -> None:
-    schema: dict[str, Any] = {"type": "object", "required": ("a",)}
-    kind = EnvelopeKind("vendor.acme.plan", schema=schema)
-    schema["type"] = "array"
-    assert kind.kind.schema == {"type": "object", "required": ["a"]}
 
 
 @pytest.mark.rule("env-40")
@@ -266,20 +251,18 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert [*kinds.advertised][4:] == ["local.note", "prd.create", "vendor.acme.plan"]
 
 
-@pytest.mark.parametrize(
-    ("name", "document", "said"),
-    [
-        ("vendor.acme.plan", "{", "/: "),
-        ("vendor.acme.plan", '{"type": "object", "type": "object"}', "/type: "),
-        ("vendor.acme.plan", "[]", "the schema of an envelope kind must be a JSON object"),
-        ("vendor.acme.plan", {"x-version": "2"}, "at /x-version must be an integer from 1 to 1000000"),
-        ("vendor.acme.plan", {"$ref": "file:///etc/passwd"}, "at /$ref must be #/$defs/"),
-        ("vendor.acme.plan", {"items": {"$ref": "#"}}, "at /items/$ref must be #/$defs/"),
-        ("vendor.acme.plan", {"description": "x" * 140_000}, "is larger than 131072 bytes"),
-        ("media.image", {}, "the name is a kind of the protocol"),
-        ("error", {}, "the name is a kind of the protocol"),
-        ("Vendor.acme.plan", {}, "the name must be like vendor.acme.plan"),
-    ],
+@each_case(
+    "name, document, said",
+    ("vendor.acme.plan", "{", "/: "),
+    ("vendor.acme.plan", '{"type": "object", "type": "object"}', "/type: "),
+    ("vendor.acme.plan", "[]", "the schema of an envelope kind must be a JSON object"),
+    ("vendor.acme.plan", {"x-version": "2"}, "at /x-version must be an integer from 1 to 1000000"),
+    ("vendor.acme.plan", {"$ref": "file:///etc/passwd"}, "at /$ref must be #/$defs/"),
+    ("vendor.acme.plan", {"items": {"$ref": "#"}}, "at /items/$ref must be #/$defs/"),
+    ("vendor.acme.plan", {"description": "x" * 140_000}, "is larger than 131072 bytes"),
+    ("media.image", {}, "the name is a kind of the protocol"),
+    ("error", {}, "the name is a kind of the protocol"),
+    ("Vendor.acme.plan", {}, "the name must be like vendor.acme.plan"),
 )
 def test_files_that_hold_no_kind(tmp_path: Path, name: str, document: Any, said: str) -> None:
     path = schema_file(tmp_path, name, document)
@@ -288,6 +271,7 @@ def test_files_that_hold_no_kind(tmp_path: Path, name: str, document: Any, said:
         assert found.startswith(f"--envelope-kinds {path}: ")
         assert said in found
         assert "passwd" not in found
+    path.unlink()
 
 
 def test_places_that_hold_no_kinds(tmp_path: Path) -> None:
@@ -310,18 +294,6 @@ def test_a_file_and_a_module_that_disagree(module_folder: Path) -> None:
     assert f"--envelope-kinds {file}" in said
     schema_file(module_folder, "vendor.acme.plan", {"type": "object", "x-version": 2})
     assert vendor(Settings(nodes=("kind_here",), envelope_kinds=(str(file),))) == {"vendor.acme.plan": 2}
-
-
-def test_kinds_can_be_given_to_a_host() -> None:
-    plan = weftwork.EnvelopeKind("vendor.acme.plan", schema=SCHEMA)
-    assert load_kinds(Settings(), [plan, plan]).find("vendor.acme.plan") is plan.kind
-
-
-def test_a_module_with_neither_is_refused(module_folder: Path) -> None:
-    write(module_folder / "empty_module.py", "")
-    with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
-        find_nodes(["empty_module"], installed=False)
-    assert find_envelope_kinds(["empty_module"], installed=False) == []
 
 
 def test_without_the_look_at_where_it_was_made_others_would_be_taken(
