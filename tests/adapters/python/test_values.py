@@ -320,7 +320,7 @@ class Positive(msgspec.Struct):
     (3, "/outputs is not an object, but the return annotation of the function is an object type"),
     ({"count": 2**60}, "/outputs/count is an integer beyond 2^53-1; use a string instead"),
     ({"count": object()}, "/outputs/count is an object of type object"),
-    ({"count": math.nan}, "/outputs/count is a number that is not finite"),
+    ({"count": math.nan}, "/outputs/count is not a finite number"),
 )
 def test_what_does_not_fit_the_annotation_is_a_failure_that_tells_what_is_wrong_and_where(
     returned: Any, said: str, caplog: pytest.LogCaptureFixture
