@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from weftwork.adapters.nodes.builtin import ALIASES
-from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.protocol.workflow.node_types import EFFECTS, EXECUTION, NodeDeclaration
 from weftwork.wiring.node_types import builtin_node_types
 
 FOLDER = Path("docs", "reference", "nodes")
 
-EFFECTS = {
-    "pure": "no effect outside the run; the node runs again after a crash",
-    "idempotent": "an effect outside the run that can be repeated; the node runs again after a crash",
-    "once": "an effect outside the run that must not be repeated; the node is not started again after a crash",
-}
-EXECUTION = {
-    True: "`instant`: completes in the step in which it starts, unless it requests an interrupt",
-    False: "`waiting`: runs asynchronously, while other nodes run",
-}
 RANGES = {
     ("minimum", "maximum"): "",
     ("minLength", "maxLength"): " characters",
@@ -66,7 +57,8 @@ def render(declaration: NodeDeclaration) -> str:
 
 def _properties(declaration: NodeDeclaration) -> Iterator[list[str]]:
     yield ["effect", f"`{declaration.effect}`: {EFFECTS[declaration.effect]}"]
-    yield ["execution", EXECUTION[declaration.instant]]
+    name, meaning = EXECUTION[declaration.instant]
+    yield ["execution", f"`{name}`: {meaning}"]
     if declaration.requires:
         yield ["required capabilities", _codes(declaration.requires)]
     if declaration.branching:

@@ -315,7 +315,7 @@ class Positive(msgspec.Struct):
 
 @each_case(
     "returned, said",
-    (None, "/outputs is None, but the return annotation of the function is an object type"),
+    (None, "/outputs is null, but the return annotation of the function is an object type"),
     ([1], "/outputs is not an object, but the return annotation of the function is an object type"),
     (3, "/outputs is not an object, but the return annotation of the function is an object type"),
     ({"count": 2**60}, "/outputs/count is an integer beyond 2^53-1; use a string instead"),

@@ -22,6 +22,7 @@ from weftwork.cli.render import node_type_details
 from weftwork.cli.render.node_type_details import example, node_type_lines
 from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.wire.v1.paths import method_and_path
+from weftwork.protocol.workflow.node_types import EFFECTS
 from weftwork.protocol.workflow.validation import parse_workflow
 from weftwork.wiring.data_folder import ADMIN_SOCKET
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
@@ -270,14 +271,14 @@ def test_a_type_of_the_host_is_explained(foreign: ForeignHost) -> None:
     ]
     said = foreign.run_command("nodes", "show", "acme.score").stdout
     assert said.splitlines()[:9] == [
-        "type     acme.score",
-        "version  2.0.0",
-        "title    Scores a customer.",
-        "effect   once: touches the world, and is never silently repeated",
-        "kind     waiting: takes its time",
-        "at once  4 in a host",
-        "needs    chat.sendPrompt",
-        "from     acme_nodes.score",
+        "type       acme.score",
+        "version    2.0.0",
+        "title      Scores a customer.",
+        f"effect     once: {EFFECTS['once']}",
+        "execution  waiting: runs asynchronously, while other nodes run",
+        "at once    4 in a host",
+        "needs      chat.sendPrompt",
+        "from       acme_nodes.score",
         "",
     ]
     assert "\n  value   integer, 0 to 10  required\n  who     object            required\n  who.id  string  " in said

@@ -269,7 +269,7 @@ def _outputs(return_kind: str, result: Any) -> dict[str, Any]:
     if return_kind == "value" or (return_kind == "any" and not is_object(document)):
         return {"output": document}
     if not is_object(document):
-        what = "is None" if document is None else "is not an object"
+        what = "is null" if document is None else "is not an object"
         raise NotJson("", f"{what}, but the return annotation of the function is an object type")
     return document
 

@@ -10,13 +10,9 @@ from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.schema_text import SchemaText
 from weftwork.protocol.json.values import is_array
+from weftwork.protocol.workflow.node_types import EFFECTS, EXECUTION
 
 _MAX_CELL: Final = 120
-_EFFECTS: Final = {
-    "pure": "pure: changes nothing outside the run, and may simply run again",
-    "idempotent": "idempotent: touches the world, and may be asked to do so again with the same key",
-    "once": "once: touches the world, and is never silently repeated",
-}
 _SECTIONS: Final = (("inputs", "any"), ("outputs", "not fixed"), ("config", "any members"))
 _EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 """A description may end with an example."""
@@ -66,9 +62,10 @@ def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield member, clean(node[member])
     effect = node.get("effect")
     if effect:
-        yield "effect", _EFFECTS.get(str(effect)) or clean(effect)
+        meaning = EFFECTS.get(str(effect))
+        yield "effect", f"{effect}: {meaning}" if meaning else clean(effect)
     if "instant" in node:
-        yield "kind", "instant: done as soon as it starts" if node["instant"] else "waiting: takes its time"
+        yield "execution", ": ".join(EXECUTION[bool(node["instant"])])
     if node.get("concurrency"):
         yield "at once", f"{clean(node['concurrency'])} in a host"
     requires = node.get("requires")

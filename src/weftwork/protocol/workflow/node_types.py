@@ -11,6 +11,18 @@ if TYPE_CHECKING:
 
 Effect = Literal["pure", "idempotent", "once"]
 
+EFFECTS: Final[dict[str, str]] = {
+    "pure": "no effect outside the run; the node runs again after a crash",
+    "idempotent": "an effect outside the run that can be repeated; the node runs again after a crash",
+    "once": "an effect outside the run that must not be repeated; the node is not started again after a crash",
+}
+"""The meaning of each effect class, for the reference pages and the command line."""
+EXECUTION: Final = {
+    True: ("instant", "completes in the step in which it starts, unless it requests an interrupt"),
+    False: ("waiting", "runs asynchronously, while other nodes run"),
+}
+"""The name and meaning of each value of `instant`, for the reference pages and the command line."""
+
 NEVER_PROVIDED: Final = "conformance.never-provided"
 """node-02 (OpenWOP capabilities): no host may ever provide this runtime capability."""
 
