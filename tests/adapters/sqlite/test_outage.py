@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.harness.cases import each_case, fails_without
 from tests.power.recording_disk import QUICK_FOLDER, RecordingDisk, open_disk
 from weftwork.adapters.sqlite.database import connection as connection_module
 from weftwork.adapters.sqlite.database import writer as writer_module
@@ -87,8 +88,12 @@ def check_integrity(path: Path) -> None:
     connection.close()
 
 
-async def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, disk: RecordingDisk) -> None:
+@fails_without(writer_module, "_OVERWRITE_WAL", "SELECT 1", match="failed")
+async def test_a_failed_commit_does_not_come_back_after_a_crash(
+    tmp_path_factory: pytest.TempPathFactory, disk: RecordingDisk
+) -> None:
     """What the failed fsync left in the WAL is overwritten before the next write is acknowledged."""
+    tmp_path = tmp_path_factory.mktemp("store")
     async with open_store(tmp_path / "store.db", disk) as store:
         await make_run(store)
         disk.broken = {"sync"}
@@ -101,15 +106,6 @@ async def test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path: Path, 
     async with open_store(tmp_path / "crashed.db") as store:
         page = await store.queries.list_runs(ACME, RunQuery())
         assert [run.header.run_id for run in page.runs] == ["run-a"]
-
-
-async def test_without_the_overwrite_it_would_come_back(
-    tmp_path: Path, disk: RecordingDisk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sabotage of the test above."""
-    monkeypatch.setattr(writer_module, "_OVERWRITE_WAL", "SELECT 1")
-    with pytest.raises(AssertionError, match="failed"):
-        await test_a_failed_commit_does_not_come_back_after_a_crash(tmp_path, disk)
 
 
 @pytest.mark.slow
@@ -187,9 +183,17 @@ async def test_a_full_disk_of_the_real_kind(tmp_path: Path) -> None:
         assert 1 <= len(made) < 100
 
 
-async def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: Path, disk: RecordingDisk) -> None:
+def touch(path: Path) -> None:
+    """To close a file is to drop all locks on it."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT))
+
+
+@fails_without(connection_module, "_create_private", touch, errors=(FileNotFoundError,))
+async def test_nobody_from_outside_takes_the_log_away_after_an_outage(
+    tmp_path_factory: pytest.TempPathFactory, disk: RecordingDisk
+) -> None:
     """A program that is the last one to close the store deletes the write-ahead log; it must see that we are here."""
-    path = tmp_path / "store.db"
+    path = tmp_path_factory.mktemp("store") / "store.db"
 
     def look_in() -> None:
         subprocess.run([sys.executable, "-c", OUTSIDER, path], check=True, timeout=30)
@@ -204,45 +208,27 @@ async def test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path: 
         assert await store.log.append(run, 0, batch(run, 0)) is None
         await asyncio.to_thread(look_in)
         for suffix in ("", "-wal"):
-            shutil.copy(f"{path}{suffix}", tmp_path / f"crashed.db{suffix}")
-    async with open_store(tmp_path / "crashed.db") as store:
+            shutil.copy(f"{path}{suffix}", path.with_name(f"crashed.db{suffix}"))
+    async with open_store(path.with_name("crashed.db")) as store:
         assert len(await store.log.read(header().key, -1, 10)) == 2
 
 
-async def test_a_store_that_touches_its_own_file_would_lose_the_log(
-    tmp_path: Path, disk: RecordingDisk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sabotage of the test above: to close a file is to drop all locks on it."""
-    monkeypatch.setattr(
-        connection_module, "_create_private", lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT))
-    )
-    with pytest.raises(FileNotFoundError):
-        await test_nobody_from_outside_takes_the_log_away_after_an_outage(tmp_path, disk)
+async def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "BUSY_TIMEOUT_MS", 10)
+    async with open_store(tmp_path / "store.db") as store:
+        run = await make_run(store)
+        outsider = apsw.Connection(str(tmp_path / "store.db"))
+        outsider.execute("BEGIN IMMEDIATE")
+        assert await refused(store.log.append(run, -1, batch(run, -1)))
+        assert await store.log.read_run(run) is not None
+        outsider.execute("ROLLBACK")
+        outsider.close()
+        assert await store.log.append(run, -1, batch(run, -1)) is None
 
 
-async def test_a_lock_from_outside_is_an_outage_and_passes(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weftwork.adapters.sqlite.database.connection.BUSY_TIMEOUT_MS", 10)
-        async with open_store(tmp_path / "store.db") as store:
-            run = await make_run(store)
-            outsider = apsw.Connection(str(tmp_path / "store.db"))
-            outsider.execute("BEGIN IMMEDIATE")
-            assert await refused(store.log.append(run, -1, batch(run, -1)))
-            assert await store.log.read_run(run) is not None
-            outsider.execute("ROLLBACK")
-            outsider.close()
-            assert await store.log.append(run, -1, batch(run, -1)) is None
-
-
-def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: RecordingDisk) -> None:
-    def opening(path: Path, vfs: str | None = None) -> None:
-        asyncio.run(SqliteStore(path, vfs).open())
-
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        opening(tmp_path / "missing" / "store.db")
+@each_case("name", "missing/store.db", "text.db", "store.db")
+async def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path: Path, disk: RecordingDisk, name: str) -> None:
     (tmp_path / "text.db").write_text("this is no database" * 100)
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        opening(tmp_path / "text.db")
     disk.broken = {"open"}
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        opening(tmp_path / "store.db", disk.vfs)
+        await SqliteStore(tmp_path / name, disk.vfs if name == "store.db" else None).open()

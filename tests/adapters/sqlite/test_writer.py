@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
+from tests.harness.cases import fails_without
 from weftwork.adapters.sqlite import transactions
 from weftwork.adapters.sqlite.database import writer as writer_module
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -18,8 +19,6 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import catch, opened
 from weftwork.testing.storage.samples import batch, header, make_run
-
-Scenario = Callable[[SqliteStore], Awaitable[None]]
 
 
 @pytest.fixture
@@ -59,8 +58,17 @@ def insert(name: str) -> Callable[[Any], None]:
     return lambda connection: connection.execute("INSERT INTO definitions VALUES (?, x'00')", (name,))
 
 
-async def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
-    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+serve = writer_module.SqliteWriter.serve
+
+
+def one_by_one(writer: Any, tasks: list[Any], settle: Any) -> None:
+    for task in tasks:
+        serve(writer, [task], settle)
+
+
+@fails_without(writer_module.SqliteWriter, "serve", one_by_one)
+async def test_what_is_queued_is_one_commit(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with opened(SqliteStore(tmp_path_factory.mktemp("store") / "store.db")) as store:
         runs = [await make_run(store, f"run-{number}") for number in range(100)]
         commits = await count_commits(store)
         gate = Gate(store)
@@ -71,19 +79,6 @@ async def test_what_is_queued_is_one_commit(tmp_path: Path) -> None:
         assert await asyncio.gather(*appends) == [None] * 100
         # One for the gate, which may be counted already, and one for all hundred.
         assert len(commits) - before <= 2
-
-
-async def test_without_batches_every_append_is_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sabotage of the test above: its count can tell the difference."""
-    honest = writer_module.SqliteWriter.serve
-
-    def one_by_one(writer: Any, tasks: list[Any], settle: Any) -> None:
-        for task in tasks:
-            honest(writer, [task], settle)
-
-    monkeypatch.setattr(writer_module.SqliteWriter, "serve", one_by_one)
-    with pytest.raises(AssertionError):
-        await test_what_is_queued_is_one_commit(tmp_path)
 
 
 async def test_a_bad_job_harms_no_other(store: SqliteStore) -> None:
@@ -106,20 +101,26 @@ async def test_a_bad_job_harms_no_other(store: SqliteStore) -> None:
     assert len(await store.log.read(run, -1, 10)) == 4
 
 
-async def test_what_a_bad_job_wrote_is_gone(tmp_path: Path) -> None:
-    def torn(connection: Any) -> None:
-        insert("torn")(connection)
-        raise ValueError("half way")
+async def test_what_a_bad_job_or_a_late_refusal_wrote_is_gone(store: SqliteStore) -> None:
+    def failing(name: str, error: Exception) -> Callable[[Any], None]:
+        def job(connection: Any) -> None:
+            insert(name)(connection)
+            raise error
 
-    async with opened(SqliteStore(tmp_path / "store.db")) as store:
-        for others in ([], [insert("good")]):
-            gate = Gate(store)
-            jobs = [store._writer.submit(job) for job in [torn, *others]]
-            await gate.open()
-            ends = await asyncio.gather(*map(catch, jobs))
-            assert [type(end) for end in ends] == [HostFault, *[type(None)] * len(others)]
-            assert await store.definitions.get("torn") is None
-        assert await store.definitions.get("good") == b"\x00"
+        return job
+
+    torn = failing("torn", ValueError("half way"))
+    for others in ([], [insert("good")]):
+        gate = Gate(store)
+        jobs = [store._writer.submit(job) for job in [torn, *others]]
+        await gate.open()
+        ends = await asyncio.gather(*map(catch, jobs))
+        assert [type(end) for end in ends] == [HostFault, *[type(None)] * len(others)]
+        assert await store.definitions.get("torn") is None
+    assert await store.definitions.get("good") == b"\x00"
+    late = failing("late", SequenceConflict("too late to say so"))
+    assert isinstance(await catch(store._writer.submit(late)), HostFault)
+    assert await store.definitions.get("late") is None
 
 
 async def test_a_refusal_spoils_no_batch(store: SqliteStore) -> None:
@@ -141,37 +142,18 @@ async def test_a_refusal_spoils_no_batch(store: SqliteStore) -> None:
     assert len(commits) - before <= 2
 
 
-async def test_a_refusal_after_a_write_is_rolled_back(tmp_path: Path) -> None:
-    def late(connection: Any) -> None:
-        insert("late")(connection)
-        raise SequenceConflict("too late to say so")
-
-    async with opened(SqliteStore(tmp_path / "store.db")) as store:
-        assert isinstance(await catch(store._writer.submit(late)), HostFault)
-        assert await store.definitions.get("late") is None
-
-
-async def test_a_rolled_back_run_is_forgotten(tmp_path: Path) -> None:
+@fails_without(RunHeadCache, "clear", lambda _: None, errors=(SequenceConflict,))
+async def test_a_rolled_back_run_is_forgotten(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The writer remembers where runs stand; a batch that did not happen must not stay in its memory."""
-    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+    async with opened(SqliteStore(tmp_path_factory.mktemp("store") / "store.db")) as store:
         run = await make_run(store)
-        job = store._writer.submit
 
         def append_then_fail(connection: Any) -> None:
             transactions.append_batch(connection, heads_of(store), run, -1, batch(run, -1, 3), ())
             raise ValueError("after the append")
 
-        assert isinstance(await catch(job(append_then_fail)), HostFault)
+        assert isinstance(await catch(store._writer.submit(append_then_fail)), HostFault)
         assert await store.log.append(run, -1, batch(run, -1)) is None
-
-
-async def test_a_writer_that_does_not_forget_refuses_good_appends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sabotage of the test above."""
-    monkeypatch.setattr(RunHeadCache, "clear", lambda _: None)
-    with pytest.raises(SequenceConflict):
-        await test_a_rolled_back_run_is_forgotten(tmp_path)
 
 
 def heads_of(store: SqliteStore) -> RunHeadCache:
@@ -216,22 +198,17 @@ async def test_closing_finishes_what_is_queued(store: SqliteStore) -> None:
     await store.close()
 
 
-async def test_the_wal_is_copied_by_the_writer(tmp_path: Path) -> None:
-    async with opened(SqliteStore(tmp_path / "store.db")) as store:
+@fails_without(writer_module.SqliteWriter, "_checkpoint", lambda _: None, match="st_size")
+async def test_the_wal_is_copied_by_the_writer(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("store") / "store.db"
+    async with opened(SqliteStore(path)) as store:
         assert await store._writer.submit(lambda connection: connection.pragma("wal_autocheckpoint")) == 0
         run = await make_run(store)
         for expected in range(-1, 60):
             # A value of its own each time: SQLite writes no page that stays as it is.
             rows = (StateRow("variable", "v", b"%06d" % expected * 80_000),)
             await store.log.append(run, expected, batch(run, expected, rows=rows))
-        assert (tmp_path / "store.db-wal").stat().st_size < 8 << 20
-
-
-async def test_without_checkpoints_the_wal_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sabotage of the test above."""
-    monkeypatch.setattr(writer_module.SqliteWriter, "_checkpoint", lambda _: None)
-    with pytest.raises(AssertionError, match="st_size"):
-        await test_the_wal_is_copied_by_the_writer(tmp_path)
+        assert Path(f"{path}-wal").stat().st_size < 8 << 20
 
 
 async def test_a_reader_in_the_way_delays_the_copy_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
