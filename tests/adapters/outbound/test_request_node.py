@@ -119,6 +119,10 @@ def test_templates_and_ports_make_the_request() -> None:
         ("Content-Type", "text/plain; charset=utf-8"),
         ("Idempotency-Key", "key-of-request"),
     )
+    # A port is no template.
+    client = Client(answered())
+    outcome({}, client, url="https://api.test/{{1 + 1}}")
+    assert only(client).url == "https://api.test/{{1 + 1}}"
 
 
 @each_case(
@@ -136,12 +140,6 @@ def test_the_body_that_is_sent(config: dict[str, Any], inputs: dict[str, Any], c
     sent = only(client)
     assert sent.content == content
     assert {name.lower(): value for name, value in sent.headers}.get("content-type", "") == kind
-
-
-def test_a_port_is_no_template() -> None:
-    client = Client(answered())
-    outcome({}, client, url="https://api.test/{{1 + 1}}")
-    assert only(client).url == "https://api.test/{{1 + 1}}"
 
 
 @each_case("method", "POST", "PUT", "PATCH", "DELETE")
@@ -163,10 +161,11 @@ def test_a_safe_request_is_no_step(method: str) -> None:
 
 
 @each_case("method", "GET", "POST")
-def test_without_url_or_with_a_broken_template_nothing_is_sent(method: str) -> None:
+def test_without_url_or_client_or_with_a_broken_template_nothing_is_sent(method: str) -> None:
     client = Client()
     assert outcome({"method": method, "url": ""}, client).code == "node_input_missing"
     assert outcome({"method": method, "url": "https://{{variables.none.x}}/"}, client).code == "expression_failed"
+    assert outcome({"method": method}, None).code == "fetch_failed"
 
 
 REFUSED = FetchRefused("ssrf", "Not there.")
@@ -214,19 +213,12 @@ def test_a_status_may_be_an_answer_like_any_other() -> None:
     assert (found.outputs["status"], found.outputs["ok"], found.outputs["body"]) == (500, False, "no")
 
 
-def test_without_a_client_nothing_is_sent() -> None:
-    assert outcome({}, None).code == "fetch_failed"
-
-
 async def test_on_a_real_socket_with_nothing_of_the_answer_in_its_error() -> None:
-    async def work() -> tuple[CountingPeer, Any]:
-        async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-            body = json.dumps({"secret": "inner"}).encode()
-            peer.answer = b"HTTP/1.1 500 Inner secret\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
-            given = call({"method": "POST", "json": {"a": 1}}, {"url": f"http://127.0.0.1:{peer.port}/x"})
-            return peer, await outcome_of(request_node(client), given, FakeStepContext())
-
-    peer, failed = await work()
+    async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
+        body = json.dumps({"secret": "inner"}).encode()
+        peer.answer = b"HTTP/1.1 500 Inner secret\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        given = call({"method": "POST", "json": {"a": 1}}, {"url": f"http://127.0.0.1:{peer.port}/x"})
+        failed: Any = await outcome_of(request_node(client), given, FakeStepContext())
     assert (failed.code, failed.details) == ("http_status", {"status": 500})
     assert "inner" not in repr(failed).lower()
     assert (peer.requests[0].body, peer.requests[0].headers["idempotency-key"]) == (b'{"a":1}', "key-of-request")
@@ -273,7 +265,7 @@ async def test_discovery_says_what_the_client_keeps(seams: bool) -> None:
         assert "httpClient" not in (await inside.call("GET", "/.well-known/openwop")).document
 
 
-async def test_the_seam_tells_what_became_of_a_request() -> None:
+async def test_the_seam_needs_a_key_and_a_url_and_tells_what_became_of_a_request() -> None:
     async with listening_peer() as peer, open_in_process(**OPEN, fetch_max_bytes=10) as inside:
         url = f"http://127.0.0.1:{peer.port}/a"
 
@@ -292,6 +284,9 @@ async def test_the_seam_tells_what_became_of_a_request() -> None:
         assert await tried(url="https://169.254.169.254/") == {"outcome": "blocked", "blocked": "ssrf"}
         peer.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"
         assert await tried(url=url) == {"outcome": "failed"}
+        assert (await inside.call("POST", SEAM, {"url": "x"}, key="wrong")).status == 401
+        for body in ({}, {"url": 1}, {"url": "x", "more": 1}, {"url": "x", "init": {"headers": {"a": 1}}}):
+            assert (await inside.call("POST", SEAM, body)).status == 400
 
 
 @pytest.mark.rule("out-05")
@@ -305,13 +300,6 @@ async def test_a_name_that_moves_is_blocked() -> None:
                 answer = await inside.call("POST", SEAM, body)
                 assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}, address
         assert trap.connections == 0
-
-
-async def test_the_seam_needs_a_key_and_a_url() -> None:
-    async with open_in_process(test_seams=True) as inside:
-        assert (await inside.call("POST", SEAM, {"url": "x"}, key="wrong")).status == 401
-        for body in ({}, {"url": 1}, {"url": "x", "more": 1}, {"url": "x", "init": {"headers": {"a": 1}}}):
-            assert (await inside.call("POST", SEAM, body)).status == 400
 
 
 class Counter:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,6 @@ from tests.adapters.outbound.peer import (
 from tests.harness.cases import each_case, fails_without
 from tests.live import open_in_process
 from weftwork.adapters.outbound import exchange, guard, resolver
-from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
@@ -187,7 +185,7 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("trusted")
 @each_case("host", "api.test", "API.test.", "a.wild.test", "127.0.0.1")
-async def test_a_certificate_for_the_name_is_good(host: str) -> None:
+async def test_a_certificate_for_the_name_is_good_and_plain_http_to_its_port_a_failure(host: str) -> None:
     names = FakeResolver(**NAMES)
     names.table["127.0.0.1"] = [["127.0.0.1"]]
     async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, names) as client:
@@ -196,12 +194,9 @@ async def test_a_certificate_for_the_name_is_good(host: str) -> None:
         assert (response.content, response.url) == (b"ok", f"https://{asked}:{peer.port}/x")
         assert peer.requests[0].headers["host"] == f"{asked}:{peer.port}"
         assert peer.names == [None if host[0] == "1" else asked]
-
-
-async def refused(client: GuardedClient, url: str) -> None:
-    with pytest.raises(FetchFailed, match="certificate") as failed:
-        await client.fetch(OutboundRequest(url))
-    assert failed.value.sent is False
+        with pytest.raises(FetchFailed) as failed:
+            await client.fetch(OutboundRequest(f"http://{host}:{peer.port}/"))
+        assert failed.value.sent is True
 
 
 make_context = exchange.ssl.create_default_context
@@ -213,18 +208,18 @@ def careless() -> ssl.SSLContext:
     return context
 
 
-@pytest.mark.usefixtures("trusted")
 @fails_without(exchange.ssl, "create_default_context", careless, match="DID NOT RAISE")
-async def test_a_certificate_for_another_name_is_not() -> None:
-    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
-        await refused(client, f"https://other.test:{peer.port}/")
-        assert (peer.requests, peer.names) == ([], ["other.test"])
-
-
-async def test_nor_is_one_of_an_authority_that_nobody_knows(tmp_path: Path) -> None:
-    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
-        await refused(client, f"https://api.test:{peer.port}/")
-        assert peer.requests == []
+@each_case("host, known", ("other.test", True), ("api.test", False))
+async def test_a_certificate_for_another_name_or_of_an_authority_that_nobody_knows_is_not(
+    host: str, known: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if known:
+            patch.setenv("SSL_CERT_FILE", str(AUTHORITY))
+        async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+            with pytest.raises(FetchFailed, match="certificate") as failed:
+                await client.fetch(OutboundRequest(f"https://{host}:{peer.port}/"))
+            assert (failed.value.sent, peer.requests, peer.names) == (False, [], [host])
 
 
 @pytest.mark.usefixtures("trusted")
@@ -244,11 +239,3 @@ async def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() ->
             await client.fetch(OutboundRequest(f"https://api.test:{port}/", timeout_ms=200))
         assert failed.value.sent is False
         await closed.wait()
-
-
-@pytest.mark.usefixtures("trusted")
-async def test_plain_http_to_a_tls_port_is_a_failure() -> None:
-    async with listening_peer(tls=True) as peer, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
-        with pytest.raises(FetchFailed) as failed:
-            await client.fetch(OutboundRequest(f"http://api.test:{peer.port}/"))
-        assert failed.value.sent is True

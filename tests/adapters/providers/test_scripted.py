@@ -207,19 +207,20 @@ async def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path
     assert await said("r1", "other") == "Nothing to add."
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{", "not valid JSON"),
-        ('{"nodes": {"n": "one"}}', "the node 'n': must be a list of answers"),
-        ('{"nodes": {"m": ["x"], "n": ["x", {"contnet": "one"}]}}', "the node 'n', answer 2: .*contnet"),
-        ('{"nodes": []}', "nodes"),
-        ('{"default": {"contnet": "one"}}', "`default`: .*contnet"),
-        ('{"nods": {}}', "nods"),
-        ('{"default": 1}', "Expected"),
-        ('{"default": "a", "default": "b"}', "repeats"),
-        ("[]", "Expected `object`"),
-    ],
+@each_case(
+    "text, reason",
+    ("{", "not valid JSON"),
+    ('{"nodes": {"n": "one"}}', "the node 'n': must be a list of answers"),
+    ('{"nodes": {"m": ["x"], "n": ["x", {"contnet": "one"}]}}', "the node 'n', answer 2: .*contnet"),
+    ('{"nodes": []}', "nodes"),
+    ('{"default": {"contnet": "one"}}', "`default`: .*contnet"),
+    ('{"nods": {}}', "nods"),
+    ('{"default": 1}', "Expected"),
+    ('{"default": "a", "default": "b"}', "repeats"),
+    ("[]", "Expected `object`"),
+    ('{"modalities": ["video"]}', "modalities"),
+    ('{"modalities": 1}', "modalities"),
+    ('{"models": {"x": "image"}}', "models"),
 )
 def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "script.json"
@@ -252,7 +253,7 @@ async def test_the_settings_bring_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("model-14")
-def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
+def test_without_a_script_an_answer_says_what_it_is_and_what_was_said_and_shown() -> None:
     provider = ScriptedProvider(ManualClock())
     told = "(scripted) No model is connected to this host."
     assert run(generate_text(provider, model_request(" What\n is  it? "))) == f"{told} You said: What is it?"
@@ -260,6 +261,9 @@ def test_without_a_script_an_answer_says_what_it_is_and_what_was_said() -> None:
     assert run(generate_text(provider, model_request("x" * 500))) == f"{told} You said: {'x' * 200} ..."
     last = (Message("user", "first"), Message("user", "second"), Message("assistant", "third"))
     assert run(generate_text(provider, ModelRequest("", "", last))) == f"{told} You said: second"
+    assert Script({"n": ()}).entry_for(model_request("hey"), 0).text.endswith("You said: hey")
+    for texts, said in ((("What is it?",), "You said: What is it? "), ((), "")):
+        assert run(generate_text(provider, showing(*texts)[0])) == f"{told} {said}You showed: image/png (7 bytes)."
 
 
 @pytest.mark.rule("model-14")
@@ -267,10 +271,6 @@ async def test_without_a_script_a_wanted_schema_is_met() -> None:
     schema = {"type": "object", "required": ["valid"], "properties": {"valid": {"type": "boolean"}}}
     said = await generate_text(ScriptedProvider(ManualClock()), model_request(response_schema=schema))
     assert msgspec.json.decode(said) == {"valid": True}
-
-
-def test_an_empty_list_is_no_list() -> None:
-    assert Script({"n": ()}).entry_for(model_request("hey"), 0).text.endswith("You said: hey")
 
 
 ALL = frozenset(MODALITIES)
@@ -297,19 +297,14 @@ def showing(*texts: str, node: str = "ask") -> tuple[ModelRequest, Read]:
     return ModelRequest("", "", (message,), node_id=node, run_id="r", partition="live:acme"), read
 
 
-def script(folder: Path, text: str) -> Any:
-    file = folder / "script.toml"
-    file.write_text(text, "utf-8")
-    return read_script(file)
-
-
 @pytest.mark.rule("media-42")
 def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
     assert ScriptedProvider(ManualClock()).modalities("") == ALL
     narrow = (
         'modalities = ["image", "document"]\n[models]\nblind = []\nears = ["audio", "image"]\n"scripted-1" = ["image"]'
     )
-    models = default_providers(ManualClock(), ScriptPlayer(script(tmp_path, narrow)))
+    (tmp_path / "script.toml").write_text(narrow)
+    models = default_providers(ManualClock(), ScriptPlayer(read_script(tmp_path / "script.toml")))
     provider = models.find(model_request())
     assert provider.modalities("other") == {"image", "document"}
     assert provider.modalities("blind") == frozenset()
@@ -317,12 +312,6 @@ def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
     assert provider.modalities("ears") == {"image"}
     assert provider.modalities("") == {"image"}
     assert models.input_modalities == {"image"}
-
-
-@pytest.mark.parametrize("text", ['modalities = ["video"]', "modalities = 1", '[models]\nx = "image"'])
-def test_a_script_that_names_no_modality_is_unreadable(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ScriptError):
-        script(tmp_path, text)
 
 
 @pytest.mark.rule("media-42")
@@ -370,13 +359,6 @@ def test_a_script_can_say_what_it_was_shown() -> None:
     assert programs.last_media("live:other", "ask") == ()
     programs.reset("live:acme")
     assert programs.last_media("live:acme", "ask") == ()
-
-
-def test_without_a_script_it_tells_what_was_shown() -> None:
-    told = "(scripted) No model is connected to this host."
-    provider = ScriptedProvider(ManualClock())
-    for texts, said in ((("What is it?",), "You said: What is it? "), ((), "")):
-        assert run(generate_text(provider, showing(*texts)[0])) == f"{told} {said}You showed: image/png (7 bytes)."
 
 
 async def test_an_entry_makes_media_before_its_end() -> None:

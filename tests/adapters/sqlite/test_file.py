@@ -22,11 +22,13 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.header import RunKey, Status
 from weftwork.testing.storage.definitions import register, registration
-from weftwork.testing.storage.harness import ACME
+from weftwork.testing.storage.harness import ACME, opened, prove
 from weftwork.testing.storage.samples import OTHER, batch, header, make_run, record
 
 
-def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_a_new_store_and_what_a_killed_process_left_are_made_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SQLite syncs the folder of the file; the folders above it may have been made just now."""
     synced: list[Path] = []
     monkeypatch.setattr(connection_module, "_sync", synced.append)
@@ -35,17 +37,12 @@ def test_the_name_of_a_new_store_is_made_durable(tmp_path: Path, monkeypatch: py
     connection_module.open_writer(folder / "store.db", None).close(True)
     assert synced[:2] == [tmp_path / "new", tmp_path]
     synced.clear()
-    connection_module.open_writer(folder / "store.db", None).close(True)
+    left = connection_module.open_writer(folder / "store.db", None)
     assert tmp_path not in synced
-
-
-def test_what_a_killed_process_left_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[Path] = []
-    monkeypatch.setattr(connection_module, "_sync", synced.append)
-    left = connection_module.open_writer(tmp_path / "store.db", None)
+    # What a killed process left.
     synced.clear()
-    connection_module.open_writer(tmp_path / "store.db", None).close(True)
-    assert synced == [tmp_path / "store.db-wal", tmp_path]
+    connection_module.open_writer(folder / "store.db", None).close(True)
+    assert synced == [folder / "store.db-wal", folder]
     left.close(True)
 
 
@@ -178,18 +175,11 @@ def test_a_statement_uses_all_of_its_index(connection: Any, name: str) -> None:
 
 
 async def test_only_the_owner_may_read_the_file(tmp_path: Path) -> None:
-    async def scenario() -> set[int]:
-        store = SqliteStore(tmp_path / "store.db")
-        await store.open()
-        try:
-            await make_run(store)
-            return {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-        finally:
-            await store.close()
-
     before = os.umask(0)
     try:
-        assert (await scenario()) == {0o600}
+        async with opened(SqliteStore(tmp_path / "store.db")) as store:
+            await make_run(store)
+            assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
     finally:
         os.umask(before)
 
@@ -205,32 +195,29 @@ def test_the_connections_are_set_up_for_durability(tmp_path: Path, connection: A
     reader.close(True)
 
 
-def test_an_old_library_is_refused_and_a_newer_one_is_fine() -> None:
+async def test_an_old_library_is_refused_and_a_newer_one_is_fine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for version in ("3.7.0", "3.40.1", "3.51.2"):
         with pytest.raises(HostFault, match=r"3\.51\.3 or newer"):
             connection_module.check_library(version)
     for version in ("3.51.3", "3.52.0", "3.100.0", "4.0.0"):
         connection_module.check_library(version)
-
-
-async def test_an_old_library_is_refused_by_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     with pytest.raises(HostFault, match=r"SQLite 3\.51\.2"):
         await SqliteStore(tmp_path / "store.db").open()
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_store_of_a_newer_release_is_refused(tmp_path: Path, connection: Any) -> None:
-    newest = connection_module.load_migrations()[-1].number
+async def test_migrations_have_no_gaps_and_a_store_of_a_newer_release_is_refused(
+    tmp_path: Path, connection: Any
+) -> None:
+    numbers = [migration.number for migration in connection_module.load_migrations()]
+    assert numbers == [*range(1, len(numbers) + 1)]
+    newest = numbers[-1]
     connection.pragma("user_version", newest + 1)
     with pytest.raises(HostFault, match=f"version {newest + 1}, .* up to {newest}:"):
         await SqliteStore(tmp_path / "store.db").open()
-
-
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in connection_module.load_migrations()] == list(
-        range(1, len(connection_module.load_migrations()) + 1)
-    )
 
 
 def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
@@ -264,26 +251,17 @@ async def test_a_store_of_the_first_release_takes_registrations(tmp_path: Path) 
     connection_module.migrate(old, connection_module.load_migrations()[:1])
     old.execute("INSERT INTO definitions (digest, document) VALUES ('d', x'7b7d')")
     old.close()
-    store = SqliteStore(tmp_path / "store.db")
-    await store.open()
-    try:
+    async with opened(SqliteStore(tmp_path / "store.db")) as store:
         assert await store.definitions.get("d") == b"{}"
         await register(store, registration(digest="d"))
         assert await store.definitions.find("acme", "greet") == registration(digest="d")
-    finally:
-        await store.close()
 
 
 async def test_a_used_store_is_sound(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store.db")
-    await store.open()
-    try:
-        async with asyncio.timeout(120):
-            runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
-            appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
-            await asyncio.gather(*appends, store.records.save_record(record()))
-    finally:
-        await store.close()
+    async with opened(SqliteStore(tmp_path / "store.db")) as store, asyncio.timeout(120):
+        runs = [await make_run(store, f"run-{number}", tags=("a", "b")) for number in range(50)]
+        appends = [store.log.append(made, -1, batch(made, -1, 3, "completed")) for made in runs]
+        await asyncio.gather(*appends, store.records.save_record(record()))
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
     connection = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("integrity_check") == "ok"
@@ -316,15 +294,8 @@ READS: dict[str, Callable[[Any], Any]] = {
 
 
 def fill(path: Path, count: int) -> None:
-    async def run() -> None:
-        store = SqliteStore(path)
-        await store.open()
-        try:
-            await asyncio.gather(*(one(store, number) for number in range(count)), long_run(store))
-        finally:
-            await store.close()
-
-    async def long_run(store: SqliteStore) -> None:
+    async def run(store: SqliteStore) -> None:
+        await asyncio.gather(*(one(store, number) for number in range(count)))
         made = await make_run(store, "long", OTHER)
         await store.log.append(made, -1, batch(made, -1, count))
 
@@ -333,7 +304,7 @@ def fill(path: Path, count: int) -> None:
         tags = ("often", "rare") if number == 0 else ("often",)
         await make_run(store, f"run-{number}", status=status, workflow_id=f"flow-{number % 2}", tags=tags)
 
-    asyncio.run(run())
+    prove(SqliteStore(path), run, 120)
 
 
 @pytest.fixture(scope="module")
@@ -396,24 +367,20 @@ def test_a_walk_along_a_tag_is_bounded(stores: tuple[Path, Path], monkeypatch: p
         connection.close(True)
 
 
-def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp_path: Path) -> None:
+async def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp_path: Path) -> None:
     """The old ones say nothing of it and are what they were; new ones do."""
     run = header().key
 
     async def written(path: Path, after: int, trust: Any) -> list[Any]:
-        store = SqliteStore(path)
-        await store.open()
-        try:
+        async with opened(SqliteStore(path)) as store:
             if after < 0:
                 await make_run(store)
             given = batch(run, after, 3)
             events = tuple(replace(each, content_trust=trust) for each in given.events)
             await store.log.append(run, after, replace(given, events=events))
             return await store.log.read(run, -1, 100)
-        finally:
-            await store.close()
 
-    before = asyncio.run(written(tmp_path / "new.db", -1, None))
+    before = await written(tmp_path / "new.db", -1, None)
     old: Any = apsw.Connection(str(tmp_path / "old.db"))
     connection_module.migrate(old, connection_module.load_migrations()[:8])
     old.execute("ATTACH ? AS new", (str(tmp_path / "new.db"),))
@@ -421,6 +388,6 @@ def test_events_of_a_store_from_before_trust_are_read_and_followed_by_others(tmp
         columns = ", ".join(name for _, name, *_ in old.execute(f"PRAGMA main.table_info({table})"))
         old.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}")
     old.close()
-    after = asyncio.run(written(tmp_path / "old.db", 2, "untrusted"))
+    after = await written(tmp_path / "old.db", 2, "untrusted")
     assert [each.content_trust for each in after] == [None] * 3 + ["untrusted"] * 3
     assert [each.document for each in after[:3]] == [each.document for each in before]

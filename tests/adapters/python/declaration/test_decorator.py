@@ -74,12 +74,8 @@ def test_what_is_declared() -> None:
     found = declared(score, version="1.2.3-beta.1", effect="idempotent", concurrency=3, requires=["acme.gpu"])
     assert found.title == "Scores a value."
     assert found.notes == "Scores a value.\n\nThe higher the better."
-    assert (found.version, found.effect, found.concurrency, found.requires) == (
-        "1.2.3-beta.1",
-        "idempotent",
-        3,
-        ("acme.gpu",),
-    )
+    assert (found.version, found.effect, found.concurrency) == ("1.2.3-beta.1", "idempotent", 3)
+    assert found.requires == ("acme.gpu",)
     assert not found.instant
     assert not found.resumes_after_crash
     assert found.source == "tests.adapters.python.declaration.test_decorator:test_what_is_declared.<locals>.score"
@@ -98,18 +94,12 @@ def test_what_is_declared() -> None:
     }
 
 
-def test_titles() -> None:
+def test_a_function_is_one_node_with_its_name_or_a_title() -> None:
     def bare(ctx: Any) -> None: ...
     def titled(ctx: Any) -> None: ...
 
     assert (declared(bare).title, made(lambda ctx: None).declaration.notes) == ("acme.test", "")
     assert declared(titled, title="Given").title == "Given"
-
-
-def test_a_function_is_one_node() -> None:
-    def bare(ctx: Any) -> None: ...
-
-    made(bare)
     with pytest.raises(TypeError, match=r"it is already the node 'acme\.test'"):
         weftwork.node("acme.other")(bare)
 
@@ -185,13 +175,7 @@ def test_a_type_that_holds_itself() -> None:
     assert found.inputs["$defs"]["Tree"]["properties"] == {"below": reference}
 
 
-def test_annotations_that_are_read_late() -> None:
-    assert FakeNodeHost().run(deferred_annotations.shift, point={"x": 1}, by=2) == Completed({"x": 3, "y": 0})
-    found = present(node_of(deferred_annotations.shift))
-    assert found.declaration.inputs["required"] == ["point"]
-
-
-def test_annotations_of_names_around_the_function() -> None:
+def test_annotations_that_are_read_late_or_name_what_is_around_the_function() -> None:
     class Local(msgspec.Struct):
         value: int
 
@@ -199,6 +183,9 @@ def test_annotations_of_names_around_the_function() -> None:
         return local
 
     assert FakeNodeHost().run(weftwork.node("acme.local")(use), local={"value": 1}) == Completed({"value": 1})
+    assert FakeNodeHost().run(deferred_annotations.shift, point={"x": 1}, by=2) == Completed({"x": 3, "y": 0})
+    found = present(node_of(deferred_annotations.shift))
+    assert found.declaration.inputs["required"] == ["point"]
 
 
 class Lost(msgspec.Struct):
@@ -308,6 +295,10 @@ def test_a_refusal_names_file_line_and_function() -> None:
     with pytest.raises(TypeError) as refused:
         weftwork.node("acme.test")(_stars)
     assert str(refused.value).startswith(f"{Path(__file__)}:{line}: _stars cannot be the node 'acme.test': ")
+    # A class has no line of its own: the decorator's is named.
+    with pytest.raises(TypeError, match="it is not a function") as refused:
+        weftwork.node("acme.test")(Config)
+    assert str(refused.value).startswith(f"{Path(__file__)}:")
 
 
 @each_case(
@@ -346,9 +337,3 @@ def test_a_decorator_without_its_call() -> None:
     for call in (lambda: bare(score), lambda: bare()):
         with pytest.raises(TypeError, match=r'@weftwork\.node\("acme\.score"\)'):
             call()
-
-
-def test_what_has_no_line_of_its_own_is_named_by_that_of_the_decorator() -> None:
-    with pytest.raises(TypeError, match="it is not a function") as refused:
-        weftwork.node("acme.test")(Config)
-    assert str(refused.value).startswith(f"{Path(__file__)}:")

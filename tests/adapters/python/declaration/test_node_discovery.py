@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import weftwork
+from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.node_discovery import (
     NodeLoadError,
-    check_distinct,
     find_nodes,
     nodes_from_functions,
 )
@@ -45,10 +45,15 @@ def refusal(*names: str) -> str:
     return str(refused.value)
 
 
-def test_a_module_in_the_current_folder(module_folder: Path) -> None:
-    write(module_folder, "one_module.py", NODE.format("acme.one", "one") + NODE.format("acme.two", "two"))
+def test_a_module_in_the_current_folder_is_taken_once(module_folder: Path) -> None:
+    """However often it is named or imported, and however many names a node has in it."""
+    text = NODE.format("acme.one", "one") + NODE.format("acme.two", "two")
+    write(module_folder, "one_module.py", f"{text}\nother = one\n")
     assert ids("one_module") == ["acme.one", "acme.two"]
     assert ids("one_module", "one_module") == ["acme.one", "acme.two"]
+    del sys.modules["one_module"]
+    write(module_folder, "one_module.py", NODE.format("acme.newer", "one"))
+    assert ids("one_module") == ["acme.newer"]
 
 
 def test_a_package_with_nodes_below_it(module_folder: Path) -> None:
@@ -66,19 +71,7 @@ def test_nodes_of_others_are_not_taken(module_folder: Path) -> None:
     assert ids("my_nodes", "their_nodes") == ["acme.mine", "acme.theirs"]
 
 
-def test_a_module_that_is_imported_again_is_not_there_twice(module_folder: Path) -> None:
-    write(module_folder, "again_module.py", NODE.format("acme.old", "one"))
-    assert ids("again_module") == ["acme.old"]
-    del sys.modules["again_module"]
-    write(module_folder, "again_module.py", NODE.format("acme.newer", "one"))
-    assert ids("again_module") == ["acme.newer"]
-
-
-def test_a_name_that_is_bound_twice_is_one_node(module_folder: Path) -> None:
-    write(module_folder, "twice_bound.py", NODE.format("acme.one", "one") + "\nother = one\n")
-    assert ids("twice_bound") == ["acme.one"]
-
-
+@fails_without(module, "check_distinct", lambda nodes: nodes, match="DID NOT RAISE")
 def test_two_nodes_of_one_name_are_both_named(module_folder: Path) -> None:
     first = write(module_folder, "first_of_two.py", NODE.format("acme.same", "one"))
     second = write(module_folder, "second_of_two.py", "\n" + NODE.format("acme.same", "two"))
@@ -129,16 +122,14 @@ def test_an_error_in_a_module_that_the_module_imports(module_folder: Path) -> No
     assert refusal("outer_nodes") == f"--nodes outer_nodes: {inner}:4: KeyError: 'x'"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("no_such_module", "there is no module no_such_module in "),
-        ("no_such_pack.inner", "there is no module no_such_pack in "),
-        ("nodes.py/x", "this is not a module name; use a name such as acme.nodes"),
-        ("acme.py", "--nodes acme.py: use the name of the module, not of its file: acme"),
-        ("", "this is not a module name; use a name such as acme.nodes"),
-        ("json", "the module json has no nodes; decorate a function with @weftwork.node(...)"),
-    ],
+@each_case(
+    "name, said",
+    ("no_such_module", "there is no module no_such_module in "),
+    ("no_such_pack.inner", "there is no module no_such_pack in "),
+    ("nodes.py/x", "this is not a module name; use a name such as acme.nodes"),
+    ("acme.py", "--nodes acme.py: use the name of the module, not of its file: acme"),
+    ("", "this is not a module name; use a name such as acme.nodes"),
+    ("json", "the module json has no nodes; decorate a function with @weftwork.node(...)"),
 )
 def test_modules_that_cannot_be_nodes(module_folder: Path, name: str, said: str) -> None:
     assert said in refusal(name)
@@ -162,7 +153,7 @@ def test_entry_points(module_folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         find_nodes([])
 
 
-def test_functions_can_be_given_to_a_host() -> None:
+def test_functions_can_be_given_to_a_host_and_what_is_no_node_is_named_with_its_place() -> None:
     @weftwork.node("acme.given")
     def given(ctx: weftwork.PlainContext) -> None: ...
 
@@ -174,6 +165,11 @@ def test_functions_can_be_given_to_a_host() -> None:
     assert len(nodes_from_functions([given, given])) == 1
     with pytest.raises(SettingsError, match="is not a node; decorate it"):
         Host(Settings(store="memory"), nodes=[other])
+    odd: Any = "acme.score"
+    for function, said in ((other, f"{__file__}:{other.__code__.co_firstlineno}: "), (odd, f"{odd!r} is not a node; ")):
+        with pytest.raises(NodeLoadError) as refused:
+            nodes_from_functions([function])
+        assert str(refused.value).startswith(said)
 
 
 def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,25 +180,3 @@ def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(SettingsError, match=r"'core\.noop' is a built-in node type"):
         load_python_nodes((), [mine])
-
-
-def test_without_the_check_the_second_would_win(monkeypatch: pytest.MonkeyPatch, module_folder: Path) -> None:
-    """Sabotage: nodes of one name that nobody compares."""
-    write(module_folder, "left_twin.py", NODE.format("acme.same", "one"))
-    write(module_folder, "right_twin.py", NODE.format("acme.same", "two"))
-    nodes = [*find_nodes(["left_twin"], installed=False), *find_nodes(["right_twin"], installed=False)]
-    with pytest.raises(NodeLoadError):
-        check_distinct(nodes)
-    monkeypatch.setattr(module, "check_distinct", lambda nodes: nodes)
-    assert ids("left_twin", "right_twin") == ["acme.same", "acme.same"]
-
-
-def test_what_is_no_node_is_named_with_its_place_if_it_has_one() -> None:
-    def bare(ctx: Any) -> None: ...
-
-    with pytest.raises(NodeLoadError) as refused:
-        nodes_from_functions([bare])
-    assert str(refused.value).startswith(f"{__file__}:{bare.__code__.co_firstlineno}: ")
-    odd: Any = "acme.score"
-    with pytest.raises(NodeLoadError, match=r"^'acme\.score' is not a node; decorate it"):
-        nodes_from_functions([odd])

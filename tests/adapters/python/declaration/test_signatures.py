@@ -173,12 +173,18 @@ def test_a_module_with_kinds_alone(module_folder: Path, monkeypatch: pytest.Monk
     assert vendor(Settings()) == {"vendor.acme.plan": 2}
 
 
-def test_a_package_with_kinds_below_it_and_a_module_with_nothing(module_folder: Path) -> None:
+def test_a_package_with_kinds_below_it_and_a_module_with_nothing(
+    module_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     imports = "from kind_pack.inner import plan\nfrom their_kinds import plan as other\n"
     write(module_folder / "kind_pack/__init__.py", imports)
     write(module_folder / "kind_pack/inner.py", KIND.format("vendor.acme.plan", 1, SCHEMA))
     write(module_folder / "their_kinds.py", KIND.format("vendor.other.plan", 1, SCHEMA))
     assert vendor(Settings(nodes=("kind_pack",))) == {"vendor.acme.plan": 1}
+    # Sabotage: a kind that says it was made where it was only imported.
+    (lent,) = find_envelope_kinds(["their_kinds"], installed=False)
+    monkeypatch.setattr(lent, "module", "kind_pack")
+    assert vendor(Settings(nodes=("kind_pack",))) == {"vendor.acme.plan": 1, "vendor.other.plan": 1}
     write(module_folder / "empty_module.py", "")
     with pytest.raises(NodeLoadError, match="the module empty_module has no nodes"):
         find_nodes(["empty_module"], installed=False)
@@ -294,15 +300,3 @@ def test_a_file_and_a_module_that_disagree(module_folder: Path) -> None:
     assert f"--envelope-kinds {file}" in said
     schema_file(module_folder, "vendor.acme.plan", {"type": "object", "x-version": 2})
     assert vendor(Settings(nodes=("kind_here",), envelope_kinds=(str(file),))) == {"vendor.acme.plan": 2}
-
-
-def test_without_the_look_at_where_it_was_made_others_would_be_taken(
-    module_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sabotage: kinds that say they were made wherever they are found."""
-    write(module_folder / "lender.py", KIND.format("vendor.other.plan", 1, SCHEMA))
-    write(module_folder / "borrower.py", "from lender import plan\n")
-    assert find_envelope_kinds(["borrower"], installed=False) == []
-    (lent,) = find_envelope_kinds(["lender"], installed=False)
-    monkeypatch.setattr(lent, "module", "borrower")
-    assert find_envelope_kinds(["borrower"], installed=False) == [lent]
