@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.python.fake_node_host import single_node_workflow
+from tests.harness.cases import each_case
 from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
 
 pytestmark = pytest.mark.slow
@@ -84,22 +85,16 @@ def broken(ctx: weftwork.PlainContext) -> None:
 '''
 
 
-def flows() -> list[dict[str, Any]]:
-    return [
-        single_node_workflow("score", "acme.score", {"value": 4}, config={"factor": 3}),
-        single_node_workflow("plain", "acme.plain", {"value": 4}),
-        single_node_workflow("stuck", "acme.stuck"),
-        single_node_workflow("limited", "acme.stuck", settings={"timeoutMs": 300}),
-        single_node_workflow("sleepy", "acme.sleepy"),
-        single_node_workflow("counter", "acme.counter"),
-        single_node_workflow("broken", "acme.broken"),
-    ]
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "acme_nodes.py").write_text(NODES)
-    write_workflows(tmp_path / "flows", *flows())
+    write_workflows(
+        tmp_path / "flows",
+        single_node_workflow("score", "acme.score", {"value": 4}, config={"factor": 3}),
+        single_node_workflow("plain", "acme.plain", {"value": 4}),
+        single_node_workflow("limited", "acme.stuck", settings={"timeoutMs": 300}),
+        *(single_node_workflow(name, f"acme.{name}") for name in ("stuck", "sleepy", "counter", "broken")),
+    )
     return tmp_path
 
 
@@ -122,7 +117,8 @@ def lines(host: Host, message: str) -> list[dict[str, Any]]:
     return [line for line in found if line["message"] == message]
 
 
-def test_nodes_of_a_module_are_run_and_listed(host: Host) -> None:
+def test_nodes_of_a_module_are_run_and_listed_and_definitions_checked_against_them(host: Host) -> None:
+    """And an error shows nothing of its inside."""
     events = host.log(host.create("score"))
     assert events[-1]["payload"]["outputs"] == {"n": {"score": 12, "label": "good"}}
     events = host.log(host.create("plain"))
@@ -132,17 +128,11 @@ def test_nodes_of_a_module_are_run_and_listed(host: Host) -> None:
     assert (found["version"], found["title"]) == ("1.2.0", "Scores a value.")
     assert found["source"] == "acme_nodes:score"
     assert found["inputs"]["properties"] == {"value": {"type": "integer", "default": 0}}
-
-
-def test_an_error_shows_nothing_of_its_inside(host: Host) -> None:
     run_id = host.create("broken")
     failed = next(event for event in host.log(run_id) if event["type"] == "node.failed")
     assert failed["payload"]["error"]["code"] == "node_failed"
     assert "inner text" not in json.dumps(host.log(run_id))
     assert "inner text" in host.errors
-
-
-def test_a_definition_is_checked_against_the_signature(host: Host) -> None:
     for wrong, pointer in (
         (single_node_workflow("a", "acme.score", config={"factro": 1}), "/nodes/0/config/factro"),
         (single_node_workflow("b", "acme.score", config={"factor": "x"}), "/nodes/0/config/factor"),
@@ -174,8 +164,11 @@ def test_a_run_goes_on_without_a_thread_that_is_stuck(place: Path, host: Host, h
 
 @pytest.mark.parametrize("left", [False, True])
 def test_the_process_does_not_wait_for_a_thread(place: Path, host: Host, left: bool) -> None:
+    """Nor do other runs."""
     run_id = host.create("stuck")
     until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
+    for name in ("score", "plain"):
+        assert host.log(host.create(name, KEY))[-1]["type"] == "run.completed"
     if left:
         host.call("POST", f"/v1/runs/{run_id}/cancel", {})
         host.log(run_id)
@@ -240,27 +233,23 @@ def test_what_stands_in_a_step_happens_once_over_a_kill(place: Path) -> None:
     assert (times(place, "outside"), times(place, "inside")) == (2, 1)
 
 
-BAD = {
-    "import": ("\nimport nowhere_at_all\n", ":2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
-    "syntax": ("\n\ndef f(:\n", ":3: SyntaxError: invalid syntax"),
-    "signature": (
+@each_case(
+    "text, said",
+    ("\nimport nowhere_at_all\n", ":2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    ("\n\ndef f(:\n", ":3: SyntaxError: invalid syntax"),
+    (
         "import weftwork\n\n@weftwork.node('acme.x')\ndef f(ctx, *ports): ...\n",
         ":3: f cannot be the node 'acme.x': *ports is not supported",
     ),
-    "none": ("x = 1\n", "the module bad_nodes has no nodes"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD)
-def test_a_module_that_cannot_be_loaded_stops_the_start(tmp_path: Path, kind: str) -> None:
-    text, said = BAD[kind]
+    ("x = 1\n", "the module bad_nodes has no nodes"),
+)
+def test_a_module_that_cannot_be_loaded_stops_the_start(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "bad_nodes.py").write_text(text)
     ended = weftwork(tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "bad_nodes")
-    assert ended.returncode == 2
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert "--nodes bad_nodes: " in ended.stderr
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert ended.stdout == ""
 
 
 def test_two_nodes_of_one_name_stop_the_start(tmp_path: Path) -> None:
@@ -273,11 +262,3 @@ def test_two_nodes_of_one_name_stop_the_start(tmp_path: Path) -> None:
     assert "two nodes have the type id 'acme.x'" in ended.stderr
     assert "left_nodes.py:2" in ended.stderr
     assert "right_nodes.py:2" in ended.stderr
-
-
-def test_the_time_of_a_thread_counts_for_nobody_else(place: Path, host: Host) -> None:
-    """Other runs go on while a plain function is stuck."""
-    host.create("stuck")
-    until(lambda: times(place, "stuck") == 1, "the thread to be stuck")
-    assert host.log(host.create("score", KEY))[-1]["type"] == "run.completed"
-    assert host.log(host.create("plain", KEY))[-1]["type"] == "run.completed"

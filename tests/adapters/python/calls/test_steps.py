@@ -17,7 +17,7 @@ import weftwork
 from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost, single_node_workflow
 from tests.harness.cases import each_case
-from tests.live import Host, start_host, write_workflows
+from tests.live import start_host, write_workflows
 from weftwork.adapters.python import node_runner
 from weftwork.adapters.python.calls import steps
 from weftwork.adapters.python.values import as_json
@@ -30,7 +30,7 @@ class Receipt(msgspec.Struct):
     at: datetime
 
 
-def test_a_step_runs_once_and_comes_back_in_its_type() -> None:
+def test_a_step_runs_once_with_its_effect_and_comes_back_in_its_type() -> None:
     calls: list[str] = []
 
     async def pay(number: int) -> Receipt:
@@ -57,6 +57,15 @@ def test_a_step_runs_once_and_comes_back_in_its_type() -> None:
     assert calls == ["7", "plain"]
     assert stage.effects == {"pay": "once", "plain": "idempotent", "bare": "once"}
 
+    @weftwork.node("acme.send", effect="idempotent")
+    async def send(ctx: weftwork.Context) -> None:
+        await ctx.step("a", lambda: None)
+        await ctx.step("b", lambda: None, effect="once")
+
+    stage = FakeNodeHost()
+    stage.run(send)
+    assert stage.effects == {"a": "idempotent", "b": "once"}
+
 
 def test_a_plain_function_around_an_async_one() -> None:
     async def twice(number: int) -> int:
@@ -71,17 +80,6 @@ def test_a_plain_function_around_an_async_one() -> None:
         return [ctx.step("a", lambda: twice(2)), ctx.step("b", partial(twice, 3))]
 
     assert FakeNodeHost().run(around) == FakeNodeHost().run(around_plain) == Completed({"output": [4, 6]})
-
-
-def test_steps_of_an_idempotent_node_are_idempotent() -> None:
-    @weftwork.node("acme.send", effect="idempotent")
-    async def send(ctx: weftwork.Context) -> None:
-        await ctx.step("a", lambda: None)
-        await ctx.step("b", lambda: None, effect="once")
-
-    stage = FakeNodeHost()
-    stage.run(send)
-    assert stage.effects == {"a": "idempotent", "b": "once"}
 
 
 def test_the_key_is_that_of_the_step_in_it_and_in_its_threads() -> None:
@@ -262,9 +260,7 @@ def test_nothing_that_is_recorded_stands_inside_a_step(what: str) -> None:
 
         await ctx.step("outer", outer)
 
-    found = FakeNodeHost().run(nested)
-    assert isinstance(found, Failed)
-    assert found.code == "node_misused"
+    assert final_failure(FakeNodeHost().run(nested))[0] == "node_misused"
 
 
 NODES = """
@@ -317,10 +313,6 @@ def sink() -> Iterator[Any]:
     server.server_close()
 
 
-def run(host: Host, name: str) -> dict[str, Any]:
-    return host.log(host.create(name))[-1]
-
-
 @pytest.mark.slow
 def test_a_node_sends_through_the_guard(tmp_path: Path, sink: Any) -> None:
     url = f"http://127.0.0.1:{sink.server_port}/x"
@@ -330,11 +322,11 @@ def test_a_node_sends_through_the_guard(tmp_path: Path, sink: Any) -> None:
     args = ("--nodes", "fetching_nodes", "--workflows", write_workflows(tmp_path / "flows", *flows))
     with start_host(tmp_path, *args, store="memory", cwd=tmp_path) as host:
         for name in names:
-            assert run(host, name)["payload"]["error"]["code"] == "ssrf_blocked"
+            assert host.log(host.create(name))[-1]["payload"]["error"]["code"] == "ssrf_blocked"
     assert sink.keys == []
     with start_host(tmp_path, *args, "--allow-private-network", store="memory", cwd=tmp_path) as host:
         for name in names:
-            outputs = run(host, name)["payload"]["outputs"]["n"]
+            outputs = host.log(host.create(name))[-1]["payload"]["outputs"]["n"]
             assert outputs == {"status": 201, "said": {"got": {"a": 1}}, "url": url}
     assert len(set(sink.keys)) == 2
     assert all(len(key) == 43 for key in sink.keys)
