@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.harness.cases import fails_without
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks, waiting_node_type
 from tests.harness.interrupts import ADA, BOB, EVE, answer_refusal, completed_outputs, snapshot_of, start_run
@@ -52,11 +52,8 @@ async def test_a_rejection_fails_the_gate_and_an_edge_may_lead_on(late: bool, ha
         await bench.answer(key, {"action": "reject", "feedback": "too much"}, "gate", ADA)
     await bench.run_to_end(key)
     error = (await bench.payload(key, "node.failed"))["error"]
-    reason = {"reason": "timeout"} if late else {"reason": "rejected", "feedback": "too much"}
-    assert (error["code"], error["details"]) == (
-        "interrupt_rejected",
-        reason if late else {**reason, "decidedBy": "key_ada"},
-    )
+    rejected = {"reason": "rejected", "feedback": "too much", "decidedBy": "key_ada"}
+    assert (error["code"], error["details"]) == ("interrupt_rejected", {"reason": "timeout"} if late else rejected)
     assert await bench.status(key) == ("completed" if handled else "failed")
     if handled:
         assert (await bench.payload(key, "run.completed"))["outputs"]["refused"] == {"output": "not paid"}
@@ -75,9 +72,7 @@ async def test_two_of_three_decide_and_nobody_decides_twice() -> None:
     found = await completed_outputs(bench, key)
     assert found["gate"]["votes"] == {"ada": "accept", "eve": "accept"}
     assert found["gate"]["approved"] is True
-
-
-async def test_a_majority_of_those_who_are_needed_rejects() -> None:
+    # A majority of those who are needed rejects.
     config = {"requiredApprovals": 2, "approversList": ["ada", "bob", "eve"], "rejectionPolicy": "majority"}
     bench, key = await start_run(workflow([gate(**config)]))
     await bench.answer(key, {"action": "reject"}, "gate", ADA)
@@ -227,6 +222,7 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
     began = bench.clock.now()
     assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
     assert (await bench.payload(key, "node.suspended"))["reason"] == "conversation-input"
+    assert await answer_refusal(bench, key, 7, "talk", PERSON) == (400, "validation_error")
     bench.clock.advance(5)
     await bench.answer(key, "Ada", "talk", PERSON)
     await run_ready_tasks()
@@ -234,14 +230,8 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
     bench.clock.advance(5)
     await bench.answer(key, {"years": 36}, "talk", PERSON)
     await bench.run_to_end(key)
-    opening: dict[str, Any] = {
-        "ts": began,
-        "messageId": "talk.0.0",
-        "from": "talk",
-        "content": "Welcome.",
-        "role": "system",
-        "turnIndex": 0,
-    }
+    opening: dict[str, Any] = {"messageId": "talk.0.0", "from": "talk", "content": "Welcome.", "role": "system"}
+    opening |= {"turnIndex": 0, "ts": began}
     one = {"messageId": "talk.0.1", "from": "ada", "content": "Ada", "role": "user", "turnIndex": 1}
     one["ts"] = began + 5
     two = {**one, "messageId": "talk.0.2", "content": {"years": 36}, "turnIndex": 2, "ts": began + 10}
@@ -256,15 +246,6 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
     assert (await bench.event_types(key)).count("node.started") == 1
 
 
-async def test_an_answer_that_does_not_fit_the_turn_is_refused() -> None:
-    from tests.engine.decide.test_answers import refused
-
-    bench, key = await EngineHarness(talks(START, FIRST, CLOSE)).with_settled_run(workflow([node("ask", "test.talk")]))
-    assert await refused(bench, key, 7) == (400, "validation_error", "/resumeValue")
-    await bench.answer(key, "Ada")
-    await bench.run_to_end(key)
-
-
 async def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
     bench = EngineHarness(talks(START, FIRST, SECOND, CLOSE, instead="ok"))
     key = await bench.execute(workflow([node("talk", "test.talk")]))
@@ -275,15 +256,13 @@ async def test_a_turn_that_answers_itself_waits_for_nobody() -> None:
 
 
 @pytest.mark.rule("conv-04")
-@pytest.mark.parametrize(
+@each_case(
     "steps",
-    [
-        (FIRST,),
-        (CLOSE,),
-        (START, said("again", "start")),
-        (START, CLOSE, SECOND),
-        (said("s", "start"), said("e", "close"), said("f", "close")),
-    ],
+    (FIRST,),
+    (CLOSE,),
+    (START, said("again", "start")),
+    (START, CLOSE, SECOND),
+    (said("s", "start"), said("e", "close"), said("f", "close")),
 )
 @fails_without("weftwork.engine.decide.transitions.request_refusal", lambda *arguments: None)
 async def test_a_conversation_out_of_order_fails_its_node(steps: tuple[Interrupt, ...]) -> None:

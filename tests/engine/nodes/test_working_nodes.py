@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
@@ -49,37 +49,32 @@ async def test_a_node_is_executed_again_as_the_next_attempt() -> None:
 
 
 @pytest.mark.rule("node-15")
-@pytest.mark.parametrize("effect", ["pure", "idempotent", "once"])
-def test_only_what_is_pure_runs_before_its_start_is_durable(monkeypatch: pytest.MonkeyPatch, effect: Any) -> None:
-    async def work() -> tuple[bool, int]:
-        durable: list[bool] = []
-        appends: list[int] = []
+@fails_without("weftwork.engine.run.activity._is_pure", lambda state, node_id, threads: True, match="idempotent")
+async def test_only_what_is_pure_runs_before_its_start_is_durable() -> None:
+    durable: list[bool] = []
+    appends: list[int] = []
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        durable.append(any(event.node_id == call.node_id for event in await bench.events(key)))
+        return Completed({})
 
-        class CountingLog(WrappedLog):
-            async def append(self, *arguments: Any) -> Any:
-                appends.append(len(arguments[2].events))
-                return await self._log.append(*arguments)
+    class CountingLog(WrappedLog):
+        async def append(self, *arguments: Any) -> Any:
+            appends.append(len(arguments[2].events))
+            return await self._log.append(*arguments)
 
+    effects: tuple[Any, ...] = ("pure", "idempotent", "once")
+    for effect in effects:
         bench = EngineHarness(effect_node_type("test.body", body, effect), wrap=CountingLog)
         names = [f"n{number}" for number in range(4)]
         edges = [edge("g", "n0"), *(edge(a, b) for a, b in pairwise(names))]
         nodes = [node("g", "test.gate"), *(node(name, "test.body") for name in names)]
         key = await bench.start(workflow(nodes, edges))
-        await until(lambda: bench.gate_node.waiting)
+        await until(lambda bench=bench: bench.gate_node.waiting)
         await bench.run_to_end(key, release="g")
-        return all(durable), len(appends)
-
-    if effect == "pure":
-        assert run(work) == (False, 1)
-    else:
-        assert run(work)[0]
-    if effect == "idempotent":
-        monkeypatch.setattr("weftwork.engine.run.activity._is_pure", lambda state, node_id, threads: True)
-        assert not run(work)[0]
+        assert all(durable) == (effect != "pure"), effect
+        assert len(appends) == 1 or effect != "pure"
+        durable.clear()
 
 
 async def test_nothing_runs_on_for_a_run_that_was_not_made() -> None:
@@ -223,37 +218,32 @@ async def test_a_node_asks_and_goes_on_from_its_start_with_what_it_did_in_steps(
 
 
 @pytest.mark.rule("lim-12")
-@pytest.mark.parametrize("by", ["type", "tenant", "threads"])
-def test_no_more_run_at_once_than_may(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    async def work(guarded: bool) -> int:
-        now, most = 0, 0
-        gate = asyncio.Event()
+@each_case("by", "type", "tenant", "threads")
+@fails_without("weftwork.engine.nodes.node_runner.slots_for", lambda *_: (), match="12 == 3")
+async def test_no_more_run_at_once_than_may(by: str) -> None:
+    now, most = 0, 0
+    gate = asyncio.Event()
 
-        async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-            nonlocal now, most
-            now += 1
-            most = max(most, now)
-            await gate.wait()
-            now -= 1
-            return Completed({})
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await gate.wait()
+        now -= 1
+        return Completed({})
 
-        if not guarded:
-            monkeypatch.setattr("weftwork.engine.nodes.node_runner.slots_for", lambda *_: ())
-        limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
-        bench = EngineHarness(
-            effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, holds_thread=by == "threads"),
-            limits=limits,
-        )
-        keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
-        await run_ready_tasks()
-        gate.set()
-        for key in keys:
-            await bench.run_to_end(key)
-        assert bench.runtime.limiter._busy == {}
-        return most
-
-    assert run(lambda: work(True)) == 3
-    assert run(lambda: work(False)) == 12
+    limits = {"tenant": Limits(max_nodes_per_tenant=3), "threads": Limits(max_node_threads=3)}.get(by, Limits())
+    bench = EngineHarness(
+        effect_node_type("test.body", body, concurrency=3 if by == "type" else 0, holds_thread=by == "threads"),
+        limits=limits,
+    )
+    keys = [await bench.start(workflow([node(f"n{i}", "test.body") for i in range(4)])) for _ in range(3)]
+    await run_ready_tasks()
+    gate.set()
+    for key in keys:
+        await bench.run_to_end(key)
+    assert bench.runtime.limiter._busy == {}
+    assert most == 3
 
 
 async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> None:

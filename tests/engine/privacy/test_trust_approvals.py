@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.harness.cases import each_case, fails_without
 from tests.harness.child_workflows import SUB_WORKFLOW, next_worker, start_run
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, waiting_node_type
@@ -56,8 +57,9 @@ async def waiting(
 
 
 @pytest.mark.rule("appr-05")
-@pytest.mark.parametrize("kind", GATES)
-@pytest.mark.parametrize("value", WAYS, ids=range(len(WAYS)))
+@each_case("kind", *GATES)
+@each_case("value", *WAYS)
+@fails_without(interrupts, "check_answer_trust", lambda kind, by: None)
 async def test_no_answer_of_an_untrusted_source_moves_a_gate(kind: str, value: Any) -> None:
     bench, key = await waiting(gated(kind))
     before = len(await bench.events(key))
@@ -77,25 +79,12 @@ async def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
     assert await bench.settled_status(key) == "completed"
 
 
-@pytest.mark.rule("trust-06")
-async def test_a_person_decides_about_content_from_outside_and_it_stays_untrusted() -> None:
-    bench, key = await waiting(gated())
-    await bench.answer(key, {"action": "accept"}, by=PERSON)
-    events = await bench.run_to_end(key)
-    trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
-    assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
-    assert trust["interrupt.resolved"] is None
-    assert trust["approval.received"] is None
-
-
 @pytest.mark.rule("appr-05")
-@pytest.mark.parametrize("kind", ["approval", "low-confidence"])
+@each_case("kind", "approval", "low-confidence")
+@fails_without(interrupt_events, "APPROVAL_KINDS", frozenset())
 async def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
-    data = (
-        LOW
-        if kind == "low-confidence"
-        else {"artifactId": "x", "artifactType": "t", "title": "Go on?", "actions": ["accept"]}
-    )
+    approval = {"artifactId": "x", "artifactType": "t", "title": "Go on?", "actions": ["accept"]}
+    data = LOW if kind == "low-confidence" else approval
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
         context.mark_untrusted()
@@ -121,11 +110,17 @@ async def test_the_time_of_a_gate_is_a_rejection_whatever_it_shows() -> None:
     assert msgspec.json.decode(resolved.payload)["outcome"] == "rejected"
 
 
-@pytest.mark.rule("appr-05")
-async def test_variables_from_outside_move_no_gate() -> None:
+@pytest.mark.rule("appr-05", "trust-06")
+async def test_variables_from_outside_move_no_gate_and_what_a_person_decides_about_stays_untrusted() -> None:
     bench, key = await waiting(gated())
     await bench.executor.request(key, VariablesOverwritten({"a": [UNTRUSTED_WORD, {"action": "accept"}]}))
     assert await bench.settled_status(key) == "waiting-approval"
+    await bench.answer(key, {"action": "accept"}, by=PERSON)
+    events = await bench.run_to_end(key)
+    trust = {each.type: each.content_trust for each in events if each.node_id == "ask"}
+    assert trust["interrupt.requested"] == trust["approval.requested"] == trust["node.completed"] == "untrusted"
+    assert trust["interrupt.resolved"] is None
+    assert trust["approval.received"] is None
 
 
 @pytest.mark.rule("appr-05")
@@ -139,29 +134,14 @@ async def test_what_a_child_gives_back_moves_no_gate_of_its_parent() -> None:
     assert asked.content_trust == "untrusted"
 
 
-def floored() -> dict[str, Any]:
-    """A decision that is less sure than it may be: a gate in the form of a question."""
-    lead = node("lead", "core.orchestrator.supervisor", config={"plan": [next_worker("w", confidence=0.1)]})
-    return workflow([lead, node("send", "core.dispatch")], [edge("lead", "send")], id="floored")
-
-
 @pytest.mark.rule("appr-05")
 @pytest.mark.parametrize(("by", "goes_on"), [(MODEL, False), (PERSON, True)])
 async def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(by: Answerer, goes_on: bool) -> None:
-    bench, key = await start_run(floored(), workflow([node("w")], id="w"), bench=EngineHarness(*MIXING_TYPES))
+    """A decision that is less sure than it may be is a gate in the form of a question."""
+    lead = node("lead", "core.orchestrator.supervisor", config={"plan": [next_worker("w", confidence=0.1)]})
+    floored = workflow([lead, node("send", "core.dispatch")], [edge("lead", "send")], id="floored")
+    bench, key = await start_run(floored, workflow([node("w")], id="w"), bench=EngineHarness(*MIXING_TYPES))
     (asked,) = (await bench.state(key)).open_interrupts.values()
     await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
     kinds = [each.type for each in await bench.run_to_end(key)]
     assert ("weftwork.child.started" in kinds) is goes_on
-
-
-@pytest.mark.parametrize("guard", ["answers", "passing"])
-async def test_the_proof_goes_red_without_each_guard(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    proofs = {
-        "answers": lambda: test_no_answer_of_an_untrusted_source_moves_a_gate("core.approvalGate", WAYS[0]),
-        "passing": lambda: test_no_node_lets_a_gate_of_its_own_pass("approval"),
-    }
-    monkeypatch.setattr(interrupts, "check_answer_trust", lambda kind, by: None)
-    monkeypatch.setattr(interrupt_events, "APPROVAL_KINDS", frozenset())
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
-        await proofs[guard]()

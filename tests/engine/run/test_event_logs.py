@@ -12,13 +12,12 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.engine.host.test_failures import FlakyLog
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, for_all, node, plan_of, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import append, live_run
-from weftwork.engine.run import append as module
-from weftwork.engine.run.append import BatchBuilder
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -255,18 +254,12 @@ def test_a_second_end_would_be_seen() -> None:
 HEADER = RunHeader("run-1", "live:acme", Owner("acme", "key_1"), "sample", "digest", 1)
 
 
-def batch_of_invented() -> BatchBuilder:
-    append = BatchBuilder(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
-    append.add(Draft("run.invented", {}))
-    return append
-
-
 @pytest.mark.rule("evt-02")
-def test_an_event_type_that_nobody_may_use_reaches_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(append, "is_event_type", lambda name: True, match="DID NOT RAISE")
+def test_an_event_type_that_nobody_may_use_reaches_no_log() -> None:
+    batch = append.BatchBuilder(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
     with pytest.raises(HostFault, match=r"run\.invented"):
-        batch_of_invented()
-    monkeypatch.setattr(module, "is_event_type", lambda name: True)
-    assert len(batch_of_invented()) == 1
+        batch.add(Draft("run.invented", {}))
 
 
 WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])
@@ -293,11 +286,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 async def completed(bench: EngineHarness) -> None:
-    await bench.run_to_end(await bench.start(workflow([node("a")])))
+    await bench.execute(workflow([node("a")]))
 
 
 async def failed(bench: EngineHarness) -> None:
-    await bench.run_to_end(await bench.start(workflow([node("a", "core.fail")])))
+    await bench.execute(workflow([node("a", "core.fail")]))
 
 
 async def waited(bench: EngineHarness) -> None:
@@ -314,7 +307,7 @@ async def cancelled(bench: EngineHarness) -> None:
 
 
 async def timed_out(bench: EngineHarness) -> None:
-    await bench.run_to_end(await bench.start(WAITING, configurable={"runTimeoutMs": 1000}))
+    await bench.execute(WAITING, configurable={"runTimeoutMs": 1000})
 
 
 async def refused(bench: EngineHarness) -> None:
@@ -325,22 +318,11 @@ async def refused(bench: EngineHarness) -> None:
     await bench.run_to_end(key, release="b")
 
 
-STORIES = [completed, failed, waited, cancelled, timed_out, refused]
-
-
-async def left(bench: EngineHarness, story: Any, made: list[Any]) -> list[Any]:
-    await story(bench)
-    await run_ready_tasks()
-    assert made
-    return [reference() for reference in made if reference() is not None]
-
-
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", [completed, failed, waited, cancelled, timed_out, refused])
+@fails_without(live_run, "weak_reporter", lambda send: send)
 async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
-    assert await left(EngineHarness(), story, made) == []
-
-
-async def test_a_run_that_its_parts_held_would_stay(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "weak_reporter", lambda send: send)
-    assert await left(EngineHarness(), completed, made) != []
+    await story(EngineHarness())
+    await run_ready_tasks()
+    assert made
+    assert [reference() for reference in made if reference() is not None] == []
