@@ -59,20 +59,15 @@ UPGRADES = ["Upgrade:websocket", "connection:Upgrade", "Connection:close, upgrad
 
 
 @pytest.mark.rule("out-03")
+@fails_without(outbound, "_check_headers", lambda headers: None, match="DID NOT RAISE")
 async def test_a_header_that_steers_the_connection_is_refused() -> None:
-    named = {tuple(header.split(":")): header in UPGRADES for header in [*STEERING, *UPGRADES]}
+    named = {tuple(header.split(":")): header in UPGRADES for header in [*UPGRADES, *STEERING]}
     async with listening_peer() as peer, open_client(PRIVATE_ALLOWED) as client:
-        for header, upgrades in {**dict.fromkeys(INJECTED, False), **named}.items():
+        for header, upgrades in {**named, **dict.fromkeys(INJECTED, False)}.items():
             with pytest.raises(FetchRefused) as refused:
                 await client.fetch(OutboundRequest(f"http://127.0.0.1:{peer.port}/", headers=(header,)))
             assert refused.value.blocked == ("upgrade" if upgrades else "ssrf"), header
             assert peer.connections == 0, header
-
-
-def test_without_the_check_headers_could_be_injected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbound, "_check_headers", lambda headers: None)
-    for header in (("Upgrade", "websocket"), ("Proxy-Authorization", "Basic x")):
-        assert sent("GET", b"", header).requests[0].headers[header[0].lower()] == header[1]
 
 
 @pytest.mark.rule("out-03")

@@ -66,53 +66,37 @@ class Broken:
 
     default_model = "broken-1"
 
-    def __init__(self, said: Callable[[ModelRequest], Any], name: str = "broken", takes: Any = frozenset()) -> None:
+    def __init__(self, said: Callable[[ModelRequest], Any] | str, name: str = "broken", takes: Any = ()) -> None:
         self.said = said
         self.name = name
-        self.takes = takes
+        self.takes = frozenset(takes)
+
+    def __repr__(self) -> str:
+        return self.said if isinstance(self.said, str) else self.said.__name__
 
     def modalities(self, model: str) -> frozenset[Modality]:
         return self.takes
 
     def generate(self, request: ModelRequest) -> Answer:
-        return self.said(request)
+        return self._told(SAID[self.said]) if isinstance(self.said, str) else self.said(request)
+
+    async def _told(self, items: list[Delta | AnswerEnd]) -> Answer:
+        for item in items:
+            yield item
 
 
-async def _well(request: ModelRequest) -> Answer:
-    yield Delta("a")
-    yield AnswerEnd("stop")
-
-
-async def _two_stops(request: ModelRequest) -> Answer:
-    yield AnswerEnd("stop")
-    yield AnswerEnd("stop")
-
-
-async def _no_stop(request: ModelRequest) -> Answer:
-    yield Delta("a")
-
-
-async def _early_last(request: ModelRequest) -> Answer:
-    yield Delta("a", last=True)
-    yield Delta("b", last=True)
-    yield AnswerEnd("stop")
-
-
-async def _odd_reason(request: ModelRequest) -> Answer:
-    yield AnswerEnd("end_turn")  # type: ignore[arg-type]
-
-
-async def _odd_usage(request: ModelRequest) -> Answer:
-    yield AnswerEnd("stop", TokenUsage(-1, 0))
-
-
-async def _odd_tools(request: ModelRequest) -> Answer:
-    yield AnswerEnd("tool-call", tool_calls=({"id": "a", "name": "b", "arguments": {}},))
-
-
-async def _two_models(request: ModelRequest) -> Answer:
-    yield Delta("a", model="x")
-    yield AnswerEnd("stop", model="y")
+STOP = AnswerEnd("stop")
+ODD: Any = "end_turn"
+SAID: dict[str, list[Delta | AnswerEnd]] = {
+    "well": [Delta("a"), STOP],
+    "two stops": [STOP, STOP],
+    "no stop": [Delta("a")],
+    "early last": [Delta("a", last=True), Delta("b", last=True), STOP],
+    "odd reason": [AnswerEnd(ODD)],
+    "odd usage": [AnswerEnd("stop", TokenUsage(-1, 0))],
+    "odd tools": [AnswerEnd("tool-call", tool_calls=({"id": "a", "name": "b", "arguments": {}},))],
+    "two models": [Delta("a", model="x"), AnswerEnd("stop", model="y")],
+}
 
 
 async def _swallows(request: ModelRequest) -> Answer:
@@ -164,27 +148,27 @@ async def _mixes(request: ModelRequest) -> Answer:
 
 
 BROKEN: list[tuple[Any, suite.Check]] = [
-    (Broken(_well, "Not A Name"), suite.it_has_a_name_and_a_model),
-    (Broken(_two_stops), suite.an_answer_ends_with_one_stop),
-    (Broken(_no_stop), suite.an_answer_ends_with_one_stop),
-    (Broken(_early_last), suite.pieces_are_texts),
-    (Broken(_odd_reason), suite.a_stop_says_why_and_how_much),
-    (Broken(_odd_usage), suite.a_stop_says_why_and_how_much),
-    (Broken(_odd_tools), suite.tool_calls_have_their_members),
-    (Broken(_two_models), suite.the_model_is_the_same_throughout),
+    (Broken("well", "Not A Name"), suite.it_has_a_name_and_a_model),
+    (Broken("two stops"), suite.an_answer_ends_with_one_stop),
+    (Broken("no stop"), suite.an_answer_ends_with_one_stop),
+    (Broken("early last"), suite.pieces_are_texts),
+    (Broken("odd reason"), suite.a_stop_says_why_and_how_much),
+    (Broken("odd usage"), suite.a_stop_says_why_and_how_much),
+    (Broken("odd tools"), suite.tool_calls_have_their_members),
+    (Broken("two models"), suite.the_model_is_the_same_throughout),
     (Broken(_NotClosed), suite.it_can_be_closed_early),
     (Broken(_swallows), suite.it_ends_when_it_is_cancelled),
     (Broken(_mixes), suite.answers_do_not_mix),
     (Broken(_tells), suite.a_fault_says_nothing_of_the_request),
-    (Broken(_well, takes=frozenset({"video"})), suite.what_it_takes_it_answers),
-    (Broken(_no_stop, takes=frozenset({"image"})), suite.what_it_takes_it_answers),
-    (Broken(_reads_aloud, takes=frozenset({"document"})), suite.what_it_takes_it_answers),
+    (Broken("well", takes={"video"}), suite.what_it_takes_it_answers),
+    (Broken("no stop", takes={"image"}), suite.what_it_takes_it_answers),
+    (Broken(_reads_aloud, takes={"document"}), suite.what_it_takes_it_answers),
 ]
 
 
-@each_case("broken, check", *BROKEN, ids=lambda value: getattr(value, "__name__", None) or value.said.__name__)
+@each_case("broken, check", *BROKEN, ids=lambda value: getattr(value, "__name__", None) or repr(value))
 def test_a_broken_promise_is_found(broken: Any, check: suite.Check) -> None:
-    suite.prove(Broken(_well), suite.question(), check)
+    suite.prove(Broken("well"), suite.question(), check)
     with pytest.raises(AssertionError):
         suite.prove(broken, suite.question(), check)
 

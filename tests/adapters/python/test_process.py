@@ -233,32 +233,26 @@ def test_what_stands_in_a_step_happens_once_over_a_kill(place: Path) -> None:
     assert (times(place, "outside"), times(place, "inside")) == (2, 1)
 
 
+TWIN = "import weftwork\n@weftwork.node('acme.x')\ndef f(ctx): ...\n"
+ARGUMENTS = "import weftwork\n\n@weftwork.node('acme.x')\ndef f(ctx, *ports): ...\n"
+
+
 @each_case(
-    "text, said",
-    ("\nimport nowhere_at_all\n", ":2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
-    ("\n\ndef f(:\n", ":3: SyntaxError: invalid syntax"),
-    (
-        "import weftwork\n\n@weftwork.node('acme.x')\ndef f(ctx, *ports): ...\n",
-        ":3: f cannot be the node 'acme.x': *ports is not supported",
-    ),
-    ("x = 1\n", "the module bad_nodes has no nodes"),
+    "texts, said",
+    (["\nimport nowhere_at_all\n"], "nodes_0.py:2: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    (["\n\ndef f(:\n"], "nodes_0.py:3: SyntaxError: invalid syntax"),
+    ([ARGUMENTS], "nodes_0.py:3: f cannot be the node 'acme.x': *ports is not supported"),
+    (["x = 1\n"], "the module nodes_0 has no nodes"),
+    ([TWIN, TWIN], "two nodes have the type id 'acme.x'"),
 )
-def test_a_module_that_cannot_be_loaded_stops_the_start(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "bad_nodes.py").write_text(text)
-    ended = weftwork(tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "bad_nodes")
+def test_modules_that_cannot_be_loaded_stop_the_start(tmp_path: Path, texts: list[str], said: str) -> None:
+    options: list[str] = []
+    for number, text in enumerate(texts):
+        (tmp_path / f"nodes_{number}.py").write_text(text)
+        options += ["--nodes", f"nodes_{number}"]
+    ended = weftwork(tmp_path, "serve", "--port", "0", "--store", "memory", *options)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--nodes bad_nodes: " in ended.stderr
     assert said in ended.stderr
+    places = ("nodes_0.py:2", "nodes_1.py:2") if len(texts) == 2 else ("--nodes nodes_0: ",)
+    assert all(place in ended.stderr for place in places)
     assert "Traceback" not in ended.stderr
-
-
-def test_two_nodes_of_one_name_stop_the_start(tmp_path: Path) -> None:
-    for name in ("left_nodes", "right_nodes"):
-        (tmp_path / f"{name}.py").write_text("import weftwork\n@weftwork.node('acme.x')\ndef f(ctx): ...\n")
-    ended = weftwork(
-        tmp_path, "serve", "--port", "0", "--store", "memory", "--nodes", "left_nodes", "--nodes", "right_nodes"
-    )
-    assert ended.returncode == 2
-    assert "two nodes have the type id 'acme.x'" in ended.stderr
-    assert "left_nodes.py:2" in ended.stderr
-    assert "right_nodes.py:2" in ended.stderr

@@ -281,10 +281,13 @@ QUERIES = [
     RunQuery(before="run-250"),
 ]
 
+
+def lister(query: RunQuery) -> Callable[[Any], Any]:
+    return lambda connection: run_queries.list_runs(connection, ACME, query)
+
+
 READS: dict[str, Callable[[Any], Any]] = {
-    **{
-        repr(query): lambda connection, query=query: run_queries.list_runs(connection, ACME, query) for query in QUERIES
-    },
+    **{repr(query): lister(query) for query in QUERIES},
     "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
     "stored": lambda connection: find_run(connection, RunKey(ACME, "run-200")),
     "read": lambda connection: read_events(connection, RunKey(ACME, "run-200"), -1, 50),
@@ -293,26 +296,24 @@ READS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def fill(path: Path, count: int) -> None:
-    async def run(store: SqliteStore) -> None:
-        await asyncio.gather(*(one(store, number) for number in range(count)))
-        made = await make_run(store, "long", OTHER)
-        await store.log.append(made, -1, batch(made, -1, count))
-
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     async def one(store: SqliteStore, number: int) -> None:
         status: Status = ("completed", "failed", "running")[number % 3]
         tags = ("often", "rare") if number == 0 else ("often",)
         await make_run(store, f"run-{number}", status=status, workflow_id=f"flow-{number % 2}", tags=tags)
 
-    prove(SqliteStore(path), run, 120)
+    def filled(path: Path, count: int) -> Path:
+        async def fill(store: SqliteStore) -> None:
+            await asyncio.gather(*(one(store, number) for number in range(count)))
+            made = await make_run(store, "long", OTHER)
+            await store.log.append(made, -1, batch(made, -1, count))
 
+        prove(SqliteStore(path), fill, 120)
+        return path
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("stores")
-    for count in (FEW, MANY):
-        fill(folder / f"{count}.db", count)
-    return folder / f"{FEW}.db", folder / f"{MANY}.db"
+    return filled(folder / "few.db", FEW), filled(folder / "many.db", MANY)
 
 
 @each_case("name", *READS)
@@ -322,23 +323,21 @@ def test_the_work_does_not_grow_with_history(stores: tuple[Path, Path], name: st
     assert many <= few * 1.1
 
 
-@pytest.mark.parametrize("statement", ["BY_STATUS", "BY_WORKFLOW"])
+@each_case("statement, workflow_id", ("BY_STATUS", None), ("BY_WORKFLOW", "flow-1"))
 def test_a_walk_that_cannot_use_its_index_is_seen(
-    stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, statement: str
+    stores: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, statement: str, workflow_id: str | None
 ) -> None:
     """The sabotage of the test above: a unary plus keeps SQLite from using the column in an index."""
     without = getattr(run_queries, statement).replace("partition = ?", "+partition = ?")
     monkeypatch.setattr(run_queries, statement, without)
-    query = RunQuery(workflow_id="flow-1" if statement == "BY_WORKFLOW" else None, statuses=("paused",))
+    query = RunQuery(workflow_id=workflow_id, statuses=("paused",))
     few, many = list_instructions(stores, query)
     assert many > few * 5
 
 
 def list_instructions(stores: tuple[Path, Path], query: RunQuery) -> tuple[int, int]:
     """What a page costs in a small store and in a large one."""
-    few, many = (
-        instructions_of(path, lambda connection: run_queries.list_runs(connection, ACME, query)) for path in stores
-    )
+    few, many = (instructions_of(path, lister(query)) for path in stores)
     return few, many
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,14 @@ READS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def fill(path: Path, count: int, one: Callable[[SqliteStore, int], Awaitable[None]]) -> Path:
+    async def work(store: SqliteStore) -> None:
+        await asyncio.gather(*(one(store, number) for number in range(count)))
+
+    prove(SqliteStore(path), work, 60)
+    return path
+
+
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Few or many runs, all of them parked with an open interrupt but one."""
@@ -76,13 +84,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         wake = replace(parked.projection, parked=number > 0, wake_at=NOW + number)
         await store.log.append(run, -1, replace(parked, projection=wake))
 
-    for count in (FEW, MANY):
-
-        async def fill(store: SqliteStore, count: int = count) -> None:
-            await asyncio.gather(*(one(store, number) for number in range(count)))
-
-        prove(SqliteStore(folder / f"{count}.db"), fill, 60)
-    return folder / f"{FEW}.db", folder / f"{MANY}.db"
+    return fill(folder / "few.db", FEW, one), fill(folder / "many.db", MANY, one)
 
 
 def assert_seen(stores: tuple[Path, Path], read: Callable[[Any], Any], *guard: Any) -> None:
@@ -214,7 +216,6 @@ async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         assert await store.signing.all() == []
 
 
-FEW_ENDED, MANY_ENDED = 200, 2000
 SEARCHES: dict[str, Callable[[Any], Any]] = {
     "of one partition": lambda connection: retention.list_ended(connection, NOW, 20, ACME),
     "of all": lambda connection: retention.list_ended(connection, NOW, 20, None),
@@ -236,13 +237,7 @@ def ended_stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         completed = NOW - number if number < 30 else NOW + number
         await store.log.append(run, -1, replace(last, projection=replace(last.projection, completed_at=completed)))
 
-    for count in (FEW_ENDED, MANY_ENDED):
-
-        async def fill(store: SqliteStore, count: int = count) -> None:
-            await asyncio.gather(*(one(store, number) for number in range(count)))
-
-        prove(SqliteStore(folder / f"{count}.db"), fill)
-    return folder / f"{FEW_ENDED}.db", folder / f"{MANY_ENDED}.db"
+    return fill(folder / "few.db", 200, one), fill(folder / "many.db", 2000, one)
 
 
 @each_case("name", *SEARCHES)

@@ -12,6 +12,7 @@ from tests.harness.interrupts import ADA, BOB, EVE, answer_refusal, completed_ou
 from weftwork.adapters.nodes.people.conversation_gate import MOCK_ANSWER
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.header import RunKey
@@ -222,7 +223,10 @@ async def test_a_conversation_is_told_turn_by_turn_and_outlives_its_host() -> No
     began = bench.clock.now()
     assert (await bench.status(key), bench.executor.live_count) == ("waiting-approval", 0)
     assert (await bench.payload(key, "node.suspended"))["reason"] == "conversation-input"
-    assert await answer_refusal(bench, key, 7, "talk", PERSON) == (400, "validation_error")
+    with pytest.raises(ClientFault) as caught:
+        await bench.answer(key, 7, "talk", PERSON)
+    assert (caught.value.status, caught.value.code) == (400, "validation_error")
+    assert (caught.value.details or {})["pointer"] == "/resumeValue"
     bench.clock.advance(5)
     await bench.answer(key, "Ada", "talk", PERSON)
     await run_ready_tasks()

@@ -220,6 +220,7 @@ async def test_what_is_cached_of_a_run_is_the_fold_of_its_log(seed: int) -> None
 
 
 @pytest.mark.rule("fold-01")
+@fails_without(append.BatchBuilder, "_rows", lambda self: ())
 async def test_caches_hold_at_every_append_of_a_run() -> None:
     for seed in range(30):
         dice = random.Random(seed)
@@ -230,13 +231,6 @@ async def test_caches_hold_at_every_append_of_a_run() -> None:
             if bench.clock.next_wake is not None:
                 bench.clock.advance(bench.clock.next_wake - bench.clock.now())
         await bench.run_to_end(key)
-        await check_caches(bench, key)
-
-
-async def test_a_cache_that_lagged_behind_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append.BatchBuilder, "_rows", lambda self: ())
-    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
-    with pytest.raises(AssertionError):
         await check_caches(bench, key)
 
 

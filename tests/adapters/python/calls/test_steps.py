@@ -164,7 +164,7 @@ def test_a_step_that_is_not_done_is_run_again() -> None:
     assert [stage.run(later) for _ in range(4)] == [undone, undone, Completed({"output": 3}), Completed({"output": 3})]
 
 
-def test_a_result_that_is_no_json_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_that_is_no_json_or_does_not_fit_its_annotation_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
     @weftwork.node("acme.odd")
     async def odd(ctx: weftwork.Context) -> None:
         await ctx.step("a", lambda: {"x": object()})
@@ -174,8 +174,6 @@ def test_a_result_that_is_no_json_is_a_failure(caplog: pytest.LogCaptureFixture)
     assert stage.run(odd) == stage.run(odd) == wanted
     assert why in caplog.text
 
-
-def test_a_result_that_does_not_fit_its_annotation() -> None:
     def wrong() -> int:
         return "no number"  # type: ignore[return-value]
 
