@@ -205,6 +205,8 @@ async def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path
     assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
     assert await said("r2", partition="other") == "one"
     assert await said("r1", "other") == "Nothing to add."
+    models, _ = build_providers(Settings(model_script=str(tmp_path / name)), ManualClock())
+    assert await generate_text(models.find(model_request()), model_request()) == "one"
 
 
 @each_case(
@@ -243,13 +245,6 @@ def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
     for name in ("a.toml", "b.toml"):
         with pytest.raises(ScriptError, match="not valid TOML"):
             read_script(tmp_path / name)
-
-
-async def test_the_settings_bring_the_script(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(JSON)
-    models, _ = build_providers(Settings(model_script=str(tmp_path / "a.json")), ManualClock())
-    request = model_request()
-    assert (await generate_text(models.find(request), request)) == "one"
 
 
 @pytest.mark.rule("model-14")

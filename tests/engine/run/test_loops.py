@@ -140,13 +140,18 @@ async def test_data_comes_round_over_the_edge_and_over_a_connection() -> None:
     assert [each["outputs"]["output"] for each in doubled] == [2, 4, 8, 16, 32]
 
 
-async def test_a_failed_node_can_lead_back() -> None:
+async def test_a_failed_node_can_lead_back_and_a_skipped_loop_lets_the_rest_go_on() -> None:
     document = workflow(
         [node("try"), node("boom", "core.fail"), node("end")],
         [edge("try", "boom"), edge("boom", "try", "any_failed"), edge("boom", "end", "all_complete")],
         settings={"maxLoopbackIterations": 2},
     )
     assert await started(document) == ["try", "boom", "try", "boom", "try", "boom", "run.failed"]
+    skipped = workflow(
+        [node("off", disabled=True), node("a"), node("b"), node("end")],
+        [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
+    )
+    assert await started(skipped) == ["end", "run.completed"]
 
 
 async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
@@ -155,14 +160,6 @@ async def test_a_condition_back_that_cannot_be_judged_fails_the_run() -> None:
     )
     bench, key = await EngineHarness().with_ended_run(document)
     assert (await bench.payload(key, "run.failed"))["error"]["code"] == "expression_failed"
-
-
-async def test_a_skipped_loop_lets_what_comes_after_it_go_on() -> None:
-    document = workflow(
-        [node("off", disabled=True), node("a"), node("b"), node("end")],
-        [edge("off", "a"), edge("a", "b"), edge("b", "a"), edge("b", "end", "all_complete")],
-    )
-    assert await started(document) == ["end", "run.completed"]
 
 
 def without_epoch(state: Any, fact: Any) -> Any:

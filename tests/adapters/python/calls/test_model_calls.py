@@ -287,10 +287,6 @@ REFUSAL = {"content": "", "stopReason": "refusal", "refusalText": "No."}
 TOLD = ["envelope.retry.exhausted", "cap.breached"]
 
 
-class Ordered(msgspec.Struct):
-    article: str
-
-
 def kinds(result: Any) -> list[str]:
     return [event.type for event in result.events]
 
@@ -299,9 +295,9 @@ def kinds(result: Any) -> list[str]:
     "answer, schema, code, retryable",
     (FAULT, None, "provider_quota_exhausted", True),
     (REFUSAL, None, "envelope_refusal", False),
-    (REFUSAL, Ordered, "envelope_refusal", False),
-    ("[]", Ordered, "envelope_invalid", True),
-    ({"content": '{"art', "stopReason": "max_tokens"}, Ordered, "envelope_truncation_unrecoverable", False),
+    (REFUSAL, Order, "envelope_refusal", False),
+    ("[]", Order, "envelope_invalid", True),
+    ({"content": '{"art', "stopReason": "max_tokens"}, Order, "envelope_truncation_unrecoverable", False),
 )
 def test_a_failure_has_the_code_of_its_cause(answer: Any, schema: Any, code: str, retryable: bool) -> None:
     caught: list[weftwork.NodeError] = []
@@ -326,7 +322,7 @@ def test_a_failure_has_the_code_of_its_cause(answer: Any, schema: Any, code: str
 @weftwork.node("acme.catches")
 async def catches(ctx: weftwork.Context, then: str = "return") -> str:
     try:
-        await ctx.call_ai("Read it.", schema=Ordered)
+        await ctx.call_ai("Read it.", schema=Order)
     except weftwork.NodeError as error:
         if then == "ask":
             return await ctx.interrupt("what", data=error.code)

@@ -135,12 +135,16 @@ def test_a_whole_of_inputs() -> None:
     def typed(ctx: Any, inputs: Named) -> None: ...
     def free(ctx: Any, inputs: dict[str, int]) -> None: ...
     def bare(ctx: Any, inputs) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN
+    def grow(ctx: Any, inputs: Tree) -> Tree: ...
 
     assert list(declared(struct).inputs["properties"]) == ["longName"]
     assert declared(record).inputs["required"] == ["x"]
     assert "required" not in declared(typed).inputs
     assert declared(free).inputs == {"type": "object", "additionalProperties": {"type": "integer"}}
     assert declared(bare).inputs == {"type": "object"}
+    reference = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []}
+    found = declared(grow).inputs
+    assert found["properties"] == found["$defs"]["Tree"]["properties"] == {"below": reference}
 
 
 def test_what_is_returned_gives_the_outputs() -> None:
@@ -164,15 +168,6 @@ def test_what_is_returned_gives_the_outputs() -> None:
     assert list(declared(maybe).outputs["properties"]) == ["output"]
     assert declared(nothing).outputs == {"type": "object", "properties": {}, "additionalProperties": False}
     assert declared(unsaid).outputs == {"type": "object"}
-
-
-def test_a_type_that_holds_itself() -> None:
-    def grow(ctx: Any, inputs: Tree) -> Tree: ...
-
-    reference = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []}
-    found = declared(grow)
-    assert found.inputs["properties"] == {"below": reference}
-    assert found.inputs["$defs"]["Tree"]["properties"] == {"below": reference}
 
 
 def test_annotations_that_are_read_late_or_name_what_is_around_the_function() -> None:

@@ -56,15 +56,12 @@ def test_a_module_in_the_current_folder_is_taken_once(module_folder: Path) -> No
     assert ids("one_module") == ["acme.newer"]
 
 
-def test_a_package_with_nodes_below_it(module_folder: Path) -> None:
+def test_a_package_has_the_nodes_below_it_and_none_of_others(module_folder: Path) -> None:
     write(module_folder, "whole_pack/__init__.py", "from whole_pack.inner import one\n")
     write(module_folder, "whole_pack/inner.py", NODE.format("acme.one", "one"))
     write(module_folder, "whole_pack/unused.py", NODE.format("acme.two", "two"))
     assert ids("whole_pack") == ["acme.one"]
     assert ids("whole_pack", "whole_pack.unused") == ["acme.one", "acme.two"]
-
-
-def test_nodes_of_others_are_not_taken(module_folder: Path) -> None:
     write(module_folder, "their_nodes.py", NODE.format("acme.theirs", "theirs"))
     write(module_folder, "my_nodes.py", "from their_nodes import theirs\n" + NODE.format("acme.mine", "mine"))
     assert ids("my_nodes") == ["acme.mine"]
