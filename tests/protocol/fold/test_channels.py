@@ -196,13 +196,10 @@ def test_a_wait_longer_than_the_time_empties_the_channel_with_the_next_write() -
     assert fold(writes, "append", ttl_ms=200, at=at).value == [entry("d", NOW + 303)]
 
 
-def test_a_vote_replaces_the_one_before_and_moves_to_the_end() -> None:
+def test_a_vote_replaces_the_one_before_whichever_reducer_left_it() -> None:
     votes = [{"userId": "a", "vote": 1}, {"userId": "b", "vote": 1}, {"voter": "a", "vote": 2}]
     assert fold(stamp_of("n", *votes), "votes").value == votes[1:]
     assert fold(stamp_of("n", *votes), "votes", ttl_ms=9).value == [entry(vote, NOW) for vote in votes[1:]]
-
-
-def test_votes_go_on_from_what_another_reducer_left() -> None:
     before = fold(stamp_of("n", [{"userId": "a", "vote": 1}]), "replace")
     assert fold(stamp_of("n", {"userId": "a", "vote": 2}), "votes", before).value == [{"userId": "a", "vote": 2}]
     before = fold(stamp_of("n", {"userId": "a", "vote": 1}, "note"), "append")

@@ -46,12 +46,9 @@ def test_a_part_names_its_type_and_one_source(part: Any, shown: Any) -> None:
     assert (found if isinstance(shown, message_parts.MediaInput) else found.value) == shown
 
 
-def test_what_a_part_is_called_is_one_name() -> None:
+def test_a_part_has_one_name_and_texts_are_parts_too() -> None:
     found = parsed([{"type": "file", "mimeType": "application/x-pdf", "url": "u"}])
     assert found == (message_parts.MediaInput("document", "application/pdf", "url", "u", "/c/0"),)
-
-
-def test_texts_are_parts_too() -> None:
     assert parsed("hello") == (message_parts.TextInput("hello"),)
     assert parsed([{"type": "text", "text": ""}, {"type": "text", "text": "b", "more": 1}]) == (
         message_parts.TextInput(""),

@@ -242,7 +242,7 @@ def test_the_header_is_hidden_like_the_first_event() -> None:
     assert reveal(shown, removed) == inputs
 
 
-def test_a_hidden_output_is_known_from_then_on() -> None:
+def test_a_hidden_output_and_a_changed_variable_are_known_from_then_on() -> None:
     made = redactor()
     made.hide_payload("node.completed", "a", {"outputs": {"out": {"deep": [CANARY]}, "open": "fine"}})
     made.hide_payload("node.completed", "t", {"outputs": {"x": "made-of-it"}})
@@ -251,9 +251,6 @@ def test_a_hidden_output_is_known_from_then_on() -> None:
         redaction_marker("t.x"),
         "fine",
     ]
-
-
-def test_a_changed_variable_is_known_from_then_on() -> None:
     made = redactor()
     made.hide_payload("variable.changed", None, {"name": "name", "next": CANARY})
     assert made.visible_value([CANARY]) == [redaction_marker("name")]

@@ -90,7 +90,7 @@ def test_settings_of_a_node_win_over_those_of_the_workflow() -> None:
     assert (parsed.nodes[1].retry, parsed.nodes[1].timeout_ms) == (RetryPolicy(3), 0)
 
 
-def test_what_only_describes_is_kept() -> None:
+def test_members_that_only_describe_or_are_empty_are_kept() -> None:
     more = {
         "/nodes/0/envelopeContract": {"accepts": ["x"]},
         "/nodes/0/agent": {"agentId": "writer"},
@@ -100,9 +100,6 @@ def test_what_only_describes_is_kept() -> None:
         ],
     }
     assert violations(with_changes(more)) == []
-
-
-def test_nothing_is_refused_for_being_empty() -> None:
     assert violations(with_changes({"/settings/maxRetries": 0, "/configurableSchema": {}, "/channels": {}})) == []
 
 
@@ -410,14 +407,11 @@ def test_a_problem_is_the_one_a_host_names_and_is_told_where_it_stands(
     assert "".join(rest.split()).startswith("".join(there.split()))
 
 
-def test_a_good_definition_has_no_problem() -> None:
+def test_a_good_definition_has_no_problem_and_a_right_shape_may_still_have_one() -> None:
     text = json.dumps(SOUND).encode()
     assert find_problems(text, TYPES) == (SOUND, [])
     assert registered(SOUND) == []
     assert check_shape(text) == (SOUND, [])
-
-
-def test_a_shape_can_be_right_where_this_host_cannot_run_it() -> None:
     document = with_node(typeId="core.nothing")
     text = json.dumps(document).encode()
     assert check_shape(text) == (document, [])

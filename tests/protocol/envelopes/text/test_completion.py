@@ -87,7 +87,7 @@ def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
 
 
 @pytest.mark.rule("rel-05")
-def test_an_answer_that_does_not_fit_says_what_would() -> None:
+def test_every_document_of_an_answer_is_checked_and_what_would_fit_is_said() -> None:
     found = judged(answer('{"valid": "canary"}'))
     assert isinstance(found, completion.MismatchedAnswer)
     assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
@@ -95,9 +95,6 @@ def test_an_answer_that_does_not_fit_says_what_would() -> None:
     assert isinstance(found, completion.MismatchedAnswer)
     assert found.error == "The document must be of type object"
 
-
-@pytest.mark.rule("rel-05")
-def test_every_document_of_an_answer_is_checked() -> None:
     def read(text: str) -> Extraction:
         return Extraction(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
 
@@ -273,16 +270,12 @@ def test_places_are_named_as_far_as_the_schema_names_them() -> None:
 
 
 @pytest.mark.rule("rel-08")
-def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
+def test_a_correction_says_what_was_wrong_in_a_short_list_and_what_to_send() -> None:
     text = instructions.correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
     assert '- The document must have the member "plan"' in text
     assert "- /word must have 3 or fewer characters" in text
     assert "vendor.acme.plan" in text
     assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
-
-
-@pytest.mark.rule("rel-08")
-def test_a_long_list_of_mistakes_is_cut_short() -> None:
     found = [Violation(f"/plan/{index}", "type", "m" * 1_000) for index in range(30)]
     text = instructions.correction(found, "plan", {"properties": {"plan": {}}})
     assert text.count("\n- ") == instructions.MAX_LISTED + 1
@@ -373,16 +366,12 @@ def test_what_is_quoted_is_replaced(said: str | None, shown: str | None) -> None
 
 
 @pytest.mark.rule("rel-14")
-def test_a_short_prompt_is_replaced_when_all_of_it_is_repeated() -> None:
+def test_a_short_prompt_is_replaced_if_repeated_whole_and_long_texts_are_cut() -> None:
     assert (
         completion.remove_prompt_echo("You said hunter2-x. Hunter2-X it is.", ["hunter2-x"])
         == f"You said {completion.ECHO_MARKER}. {completion.ECHO_MARKER} it is."
     )
     assert completion.remove_prompt_echo("You said so.", ["so"]) == "You said so."
-
-
-@pytest.mark.rule("rel-14")
-def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
     assert completion.remove_prompt_echo("n" * (2 * completion.MAX_REFUSAL), []) == "n" * completion.MAX_REFUSAL
     assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS]) == "No."
     assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS, "x"]) is None
