@@ -87,13 +87,9 @@ def test_no_two_tenants_share_a_partition(one: str, other: str) -> None:
     assert len(partitions) == 2 * len({one, other})
 
 
-@pytest.mark.rule("idem-01")
-def test_records_are_kept_for_a_day() -> None:
+@pytest.mark.rule("idem-01", "idem-02")
+def test_records_are_kept_for_a_day_in_slots_by_tenant_operation_and_key() -> None:
     assert idempotency.RETENTION_SECONDS == 24 * 60 * 60
-
-
-@pytest.mark.rule("idem-02")
-def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
     places = list(product(("live:a", "test:a", "live:b"), ("createRun", "cancelRun/run-1"), ("k", "k2")))
     slots = {place: idempotency.record_key(*place) for place in places}
     assert len(set(slots.values())) == len(places)

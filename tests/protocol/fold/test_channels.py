@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import example_count, for_all
 from weftwork.protocol.fold import channel_state
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp, initial_channel, reduce_write
@@ -36,8 +36,7 @@ def fold(
         state = reduce_write(
             state, reducer=reducer, value=value, at=next(times), stamp=stamp, ttl_ms=ttl_ms, max_size=max_size
         )
-    assert state is not None
-    return state
+    return present(state)
 
 
 def stamp_of(node: str, *values: Any, index: int = 0) -> list[Write]:

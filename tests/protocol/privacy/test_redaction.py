@@ -226,16 +226,12 @@ def test_the_question_what_became_of_an_effect_can_be_read() -> None:
     assert hidden["data"]["payload"] == redaction_marker("t.data.payload")
 
 
-@pytest.mark.rule("hide-03")
-def test_what_an_author_says_holds_no_copies() -> None:
+@pytest.mark.rule("hide-03", "hide-04")
+def test_what_an_author_says_and_the_header_hold_no_copies() -> None:
     kind, payload = "acme.thing", {"any": [f"x{CANARY}"], "more": "fine"}
     shown, removed = redactor(name=CANARY).hide_payload(kind, "b", payload)
     assert shown == {"any": [f"x{redaction_marker('name')}"], "more": "fine"}
     assert reveal(shown, removed) == payload
-
-
-@pytest.mark.rule("hide-03", "hide-04")
-def test_the_header_is_hidden_like_the_first_event() -> None:
     inputs = {"secret": {"member-name": 4711}, "plain": CANARY, "flag": True}
     shown, removed = redactor(name=CANARY).hide_inputs(inputs)
     assert shown == {"secret": redaction_marker("secret"), "plain": redaction_marker("name"), "flag": True}

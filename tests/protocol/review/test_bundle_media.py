@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
@@ -46,6 +46,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
+@fails_without(debug_bundle, "reference_media", lambda event, link: event)
 @each_case("data", b"", TINY, PNG, b"\7" * 200_000)
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
@@ -138,11 +139,6 @@ def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, nam
         debug_bundle, name, (lambda text: text) if name == "elide_long_base64" else (lambda document: False)
     )
     assert RUN.search(write(events)[0]) is not None
-
-
-def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debug_bundle, "reference_media", lambda event, link: event)
-    assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
 
 
 @each_case(
