@@ -51,16 +51,13 @@ async def steps(ctx: weftwork.Context, names: list[str]) -> list[int]:
     return [await ctx.step(name, len, name) for name in names]
 
 
-def test_a_plain_function_gives_its_outputs_logs_and_events() -> None:
+def test_outputs_logs_events_and_steps_are_recorded() -> None:
     result = run_node(score, inputs={"value": 3}, config={"factor": 5})
     assert (result.status, result.error, result.attempts) == ("completed", None, 1)
     assert result.outputs == {"points": 15, "passed": True}
     assert [(line.level, line.message, line.fields) for line in result.logs] == [("info", "scoring", {"value": 3})]
     assert [(each.type, each.payload) for each in result.emitted] == [("acme.scored", {"value": 3})]
     assert [event.type for event in result.events][-1] == "node.completed"
-
-
-def test_steps_are_recorded_and_counted() -> None:
     result = run_node(steps, inputs={"names": ["one", "three"]})
     assert result.outputs == {"output": [3, 5]}
     assert {name: step.output for name, step in result.steps.items()} == {"one": 3, "three": 5}
@@ -104,19 +101,15 @@ def test_outputs_are_held_to_json(returned: Any, code: str | None) -> None:
     assert (error.code if error is not None else None) == code
 
 
-def test_inputs_and_config_are_checked_as_a_host_does() -> None:
+def test_inputs_config_and_functions_are_checked_as_a_host_does() -> None:
     with pytest.raises(Refused, match="/nodes/0/config"):
         run_node(score, config={"factr": 2})
     result = run_node(score, inputs={"value": "three"})
-    assert result.error is not None
-    assert (result.status, result.error.details) == ("failed", {"pointer": "/inputs/value"})
+    assert (result.status, present(result.error).details) == ("failed", {"pointer": "/inputs/value"})
     assert result.times() == 0
     with pytest.raises(Refused, match="inputs cannot be sent"):
         run_node(score, inputs={"value": float("nan")})
     assert run_node(steps, inputs={"names": ("ab",)}).outputs == {"output": [2]}
-
-
-def test_a_function_that_is_no_node_is_refused() -> None:
     with pytest.raises(Refused, match="is not a node"):
         run_node(len)
 
@@ -253,8 +246,7 @@ def test_sleeping_and_time_limits_of_nodes_take_no_time() -> None:
 
     assert run_node(sleeps).status == "completed"
     result = run_workflow(sequence("acme.sleeps", timeoutMs=5000), nodes=[sleeps])
-    assert result.error is not None
-    assert (result.error.code, result.elapsed_ms) == ("node_timeout", 5000)
+    assert (present(result.error).code, result.elapsed_ms) == ("node_timeout", 5000)
 
 
 def test_a_node_that_is_not_heard_of_is_given_up_on_the_clock() -> None:
