@@ -257,7 +257,7 @@ def test_assets_may_stand_anywhere_in_the_inputs_but_must_be_uploaded() -> None:
     assert present(failed.error).code == "media_not_found"
 
 
-def test_what_is_shown_has_its_bytes_and_its_node() -> None:
+def test_what_is_shown_has_its_node_and_its_bytes_unless_the_log_hides_it() -> None:
     @weftwork.node("acme.show")
     async def show(ctx: weftwork.Context) -> None:
         await ctx.emit_image(PNG, alt="A dot", inline=True)
@@ -271,9 +271,6 @@ def test_what_is_shown_has_its_bytes_and_its_node() -> None:
     assert (first.kind, first.data, first.node_id, first.payload["alt"]) == ("image", PNG, "n", "A dot")
     assert (second.kind, second.data, second.payload["name"]) == ("file", b"text", "a.txt")
     assert ("base64" in first.payload, "url" in second.payload) == (True, True)
-
-
-def test_what_the_log_hides_is_shown_without_its_bytes() -> None:
     config = {"kind": "file", "text": "pin {{variables.pin}}", "alt": "A pin"}
     document = single_node_workflow("hides", "core.media.emit", config=config)
     document["variables"] = [{"name": "pin", "type": "string", "sensitive": True}]

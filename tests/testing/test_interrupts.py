@@ -99,7 +99,7 @@ def vote(voter: str, action: str = "accept") -> dict[str, str]:
     return {"action": action, "voter": voter}
 
 
-def test_several_people_vote_one_after_the_other_and_missing_votes_are_waited_for() -> None:
+def test_votes_come_one_after_the_other_are_waited_for_and_seen_by_functions() -> None:
     result = run_node(quorum, answers={"pay": [vote("ann"), vote("bob")]})
     assert (result.outputs["action"], result.outputs["votes"]) == ("accept", {"ann": "accept", "bob": "accept"})
     vetoed = run_node(quorum, answers={"pay": [vote("ann"), vote("cyd", "reject")]})
@@ -109,9 +109,6 @@ def test_several_people_vote_one_after_the_other_and_missing_votes_are_waited_fo
     for answers in ([vote("ann")], vote("ann"), [vote("ann"), vote("ann")]):
         result = run_node(quorum, answers={"pay": answers})
         assert (result.status, present(result.question).votes) == ("suspended", {"ann": "accept"})
-
-
-def test_a_function_sees_the_votes_before_its_own() -> None:
     seen: list[dict[str, str]] = []
 
     def next_vote(question: Question) -> dict[str, str]:

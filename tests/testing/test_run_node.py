@@ -64,7 +64,7 @@ def test_outputs_logs_events_and_steps_are_recorded() -> None:
     assert (result.times(), result.times("one"), result.times("two")) == (1, 1, 0)
 
 
-def test_a_step_that_fails_is_recorded_with_its_error() -> None:
+def test_a_failed_step_is_recorded_and_what_a_node_raises_is_shown_to_the_test_alone() -> None:
     def boom() -> None:
         raise ZeroDivisionError
 
@@ -79,8 +79,6 @@ def test_a_step_that_fails_is_recorded_with_its_error() -> None:
     assert result.steps["boom"].error == result.error
     assert isinstance(result.raised, ZeroDivisionError)
 
-
-def test_what_a_node_raises_is_hidden_from_the_wire_and_shown_to_the_test() -> None:
     @weftwork.node("acme.raises")
     def raises(ctx: weftwork.PlainContext) -> None:
         raise ValueError("secret")
@@ -217,15 +215,12 @@ def test_a_run_leaves_no_thread_behind() -> None:
 HOUR = 3_600_000
 
 
-def test_a_delay_of_days_passes_on_the_clock() -> None:
+def test_delays_retries_and_time_limits_pass_on_the_clock() -> None:
     clock = ManualClock()
     start = clock.now()
     result = run_workflow(delay_workflow(72 * HOUR), clock=clock)
     assert (result.status, result.elapsed_ms) == ("completed", 72 * HOUR)
     assert clock.now() - start == 72 * HOUR
-
-
-def test_retries_wait_on_the_clock() -> None:
     attempts: list[int] = []
 
     @weftwork.node("acme.flaky")
@@ -238,8 +233,6 @@ def test_retries_wait_on_the_clock() -> None:
     assert (result.status, attempts) == ("completed", [1, 2, 3, 4])
     assert result.elapsed_ms == 3 * HOUR // 60
 
-
-def test_sleeping_and_time_limits_of_nodes_take_no_time() -> None:
     @weftwork.node("acme.sleeps")
     async def sleeps(ctx: weftwork.Context) -> None:
         await asyncio.sleep(HOUR / 1000)

@@ -346,16 +346,12 @@ BARE = {"type": "error", "payload": {"code": "c", "message": "m"}}
 
 
 @pytest.mark.rule("env-20")
-def test_a_bare_envelope_is_made_whole() -> None:
+def test_a_bare_envelope_is_made_whole_and_keeps_what_the_model_says_but_for_its_trust() -> None:
     whole = fill_defaults(BARE, ORIGIN)
     assert whole["meta"] == {"source": "ai-generation", "ts": "2023-11-14T22:13:20.000Z"}
     assert whole["nodeId"] == "plan"
     assert isinstance(accept(whole, GateRules(BUILTIN_KINDS)).outcome, Accepted)
     assert fill_defaults(BARE, ORIGIN) == whole
-
-
-@pytest.mark.rule("env-20")
-def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
     said: dict[str, Any] = {**BARE, "envelopeId": "mine", "correlationId": "c-1", "meta": {"contentTrust": "trusted"}}
     trusted, untrusted = fill_defaults(said, ORIGIN), fill_defaults(said, UNTRUSTED)
     assert trusted["correlationId"] != fill_defaults({**said, "correlationId": "c-2"}, ORIGIN)["correlationId"]

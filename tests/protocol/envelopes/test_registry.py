@@ -270,7 +270,7 @@ def test_good_names(name: str) -> None:
 
 
 @pytest.mark.rule("env-40")
-def test_names_that_almost_are_one() -> None:
+def test_names_that_almost_are_one_are_refused_by_the_registry_and_by_the_gate() -> None:
     names = near_misses()
     assert len(names) >= 200
     assert [name for name in names if check_kind_name(name) is None] == []
@@ -278,10 +278,6 @@ def test_names_that_almost_are_one() -> None:
     for name in names:
         with pytest.raises(KindRefused, match="cannot be registered"):
             register_kinds(nothing, [KindRegistration(KindDefinition(name, 1, {}), "here")])
-
-
-@pytest.mark.rule("env-40")
-def test_names_that_almost_are_one_do_not_pass_the_gate() -> None:
     """A host that takes the kinds that they are near to takes none of them."""
     known = BUILTIN_KINDS.with_kinds(
         KindDefinition(name, 1, {}) for name in ("vendor.acme.plan", "community.ada.plan", "local.plan")

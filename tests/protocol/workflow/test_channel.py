@@ -385,7 +385,7 @@ def test_every_member_of_a_declaration_is_described() -> None:
     assert sorted(described) == sorted(declared)
 
 
-def test_the_keywords_are_those_of_the_dialect() -> None:
+def test_the_keywords_and_the_numbers_are_those_of_the_code() -> None:
     table = dict(row for row in rows(section("Schemas")) if row[0] != "a schema" and "keywords" not in row[0])
     listed = [name for kind in list(table)[:8] for name in codes(table[kind]) if name not in ("#/$defs/", "x-")]
     known = (
@@ -397,9 +397,6 @@ def test_the_keywords_are_those_of_the_dialect() -> None:
         | {"$ref", "$schema", "$defs"}
     )
     assert sorted(listed) == sorted(known)
-
-
-def test_the_numbers_are_those_of_the_code() -> None:
     bounds = rows(section("Schemas"))[8:]
     assert [list(map(int, re.findall(r"\d+", bound.replace(",", "")))) for _, bound in bounds] == [
         [caller_schema.MAX_BYTES, caller_schema.MAX_DEPTH, caller_schema.MAX_SUBSCHEMAS],
