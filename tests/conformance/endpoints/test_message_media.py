@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.harness.cases import each_case, fails_without
+from tests.harness.definitions import node, variable, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, InProcessHost, open_in_process
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import MessageMedia
@@ -162,26 +163,12 @@ def test_a_url_of_the_host_opens_what_the_caller_has(place: str) -> None:
     run(work)
 
 
-LOOK: dict[str, Any] = {
-    "id": "look",
-    "name": "Look",
-    "version": "1.0",
-    "nodes": [
-        {
-            "id": "ask",
-            "typeId": "core.ai.callPrompt",
-            "name": "Ask",
-            "position": {"x": 0, "y": 0},
-            "config": {"prompt": "?"},
-            "inputs": {"media": {"type": "variable", "variableName": "photo"}},
-        }
-    ],
-    "variables": [{"name": "photo", "type": "object"}],
-    "edges": [],
-    "triggers": [],
-    "metadata": {},
-    "settings": {},
-}
+PHOTO = {"media": {"type": "variable", "variableName": "photo"}}
+LOOK = workflow(
+    [node("ask", "core.ai.callPrompt", config={"prompt": "?"}, inputs=PHOTO)],
+    variables=[variable("photo", "object")],
+    id="look",
+)
 
 
 async def ended(inside: InProcessHost, photo: Any, key: str) -> dict[str, Any]:

@@ -418,13 +418,9 @@ def _containers(document: Any) -> list[Any]:
     return [document, *below]
 
 
-def _second_opinions() -> dict[str, jsonschema.Draft202012Validator]:
-    schemas = {name: schema.document(name) for name in schema.names()}
-    registry = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in schemas.values())
-    return {name: jsonschema.Draft202012Validator(each, registry=registry) for name, each in schemas.items()}
-
-
-SECOND_OPINIONS = _second_opinions()
+SCHEMAS = {name: schema.document(name) for name in schema.names()}
+REGISTRY = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in SCHEMAS.values())
+SECOND_OPINIONS = {name: jsonschema.Draft202012Validator(each, registry=REGISTRY) for name, each in SCHEMAS.items()}
 
 
 @for_all(100, mutated())

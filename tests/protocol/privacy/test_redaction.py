@@ -280,18 +280,17 @@ def test_a_marker_typed_by_hand_is_only_a_text() -> None:
     assert reveal(copy.deepcopy(shown), removed) == typed
 
 
-def documents(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    names = st.text("ab/~0", max_size=3)
-    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
-
-
 TEXTS = st.sampled_from(
     ["", "x", CANARY, f"a{CANARY}b", CANARY * 2, CANARY[1:], redaction_marker("name"), "abcd-default-secret"]
+)
+DOCUMENTS = st.recursive(
+    TEXTS | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab/~0", max_size=3), inner, max_size=3),
 )
 
 
 @pytest.mark.rule("hide-03", "hide-04")
-@for_all(100, documents(TEXTS | st.integers() | st.none()), st.booleans(), full=4_000)
+@for_all(100, DOCUMENTS, st.booleans(), full=4_000)
 def test_what_is_hidden_holds_no_secret_and_can_be_revealed(value: Any, in_variable: bool) -> None:
     payload = {"inputs": {"secret" if in_variable else "plain": value}}
     shown, removed = redactor(name=CANARY).hide_payload("run.started", None, payload)
