@@ -28,6 +28,12 @@ def lose_host(client: RecordingClient) -> None:
         client.create("quick", keyed=True)
 
 
+def check_after_kill(ground: RestartableHost, client: RecordingClient, patience: float) -> None:
+    client.host.kill()
+    check_store_image(ground.data, ground.folder / "image")
+    check_history(ground.start(), client.history, patience)
+
+
 @pytest.mark.parametrize(
     ("sabotage", "story", "said"),
     [
@@ -52,10 +58,8 @@ def test_a_host_without_this_guard_is_seen(
         faults = "stream.frame:3:kill" if sabotage == "skip_event_on_resume" else None
         client = RecordingClient(ground.start(faults), ClientHistory(), "c")
         story(client)
-        client.host.kill()
         with pytest.raises(AssertionError, match=said):
-            check_store_image(ground.data, ground.folder / "image")
-            check_history(ground.start(), client.history, 1 if said == "did not go on" else TIMEOUT_SECONDS)
+            check_after_kill(ground, client, 1 if said == "did not go on" else TIMEOUT_SECONDS)
 
 
 def test_a_wait_that_begins_anew_is_seen(tmp_path: Path) -> None:

@@ -178,16 +178,13 @@ PUBLIC = """
 """The snapshot. A change here is a change of the public API and belongs in CHANGELOG.md."""
 
 
-def test_the_public_names_are_the_snapshot() -> None:
+def test_the_public_names_are_the_snapshot_and_stand_on_a_page() -> None:
     assert sorted(weftwork.testing.__all__) == PUBLIC
     assert sorted(EXPORTS) == PUBLIC
     for name in PUBLIC:
         assert getattr(weftwork.testing, name).__module__.startswith("weftwork.testing.")
     with pytest.raises(AttributeError, match=r"'weftwork\.testing' has no attribute 'nothing'"):
         getattr(importlib.import_module("weftwork.testing"), "nothing")  # noqa: B009
-
-
-def test_what_an_author_writes_is_on_a_page() -> None:
     pages = "".join(page.read_text("utf-8") for page in HOW_TO.glob("*.md"))
     written = [name for name in PUBLIC if name not in ("Failure", "Fault", "Performed")]
     assert [name for name in written if not re.search(rf"\b{name}\b", pages)] == []

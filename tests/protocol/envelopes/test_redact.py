@@ -94,7 +94,7 @@ def test_a_sensitive_value_around_a_secret_or_a_marker_is_hidden_whole() -> None
     assert secrets.mask("it is Bearer [REDACTED:key] of mine") == "it is [REDACTED:header]"
 
 
-def test_a_secret_that_is_empty_or_no_text_of_unicode_harms_nothing() -> None:
+def test_the_first_id_of_a_secret_stays_and_a_secret_that_is_no_text_harms_nothing() -> None:
     secrets = with_secrets(half="\ud800", key=KEY)
     assert secrets.is_absent_in_json(b'"nothing"')
     assert secrets.is_absent("nothing")
@@ -103,9 +103,6 @@ def test_a_secret_that_is_empty_or_no_text_of_unicode_harms_nothing() -> None:
     assert with_secrets(half="\ud800").is_absent("nothing")
     assert redact_value("text", with_secrets(k="")) == ("text", 0)
     assert with_secrets(k="").is_absent_in_json(b'"text"')
-
-
-def test_the_first_id_of_a_secret_stays() -> None:
     secrets = with_secrets(first=KEY)
     secrets.learn_secret("second", KEY)
     assert secrets.mask(KEY) == "[REDACTED:first]"

@@ -162,7 +162,7 @@ def test_local_names() -> None:
     assert parse_expression("inputs", ("inputs",)).references.inputs is None
 
 
-def test_an_expression_is_immutable_and_remembered() -> None:
+def test_an_expression_is_immutable_and_remembered_and_leaves_the_scope_as_it_was() -> None:
     expression = parse_expression("inputs.n + 2.0")
     with pytest.raises(AttributeError):
         expression.source = "1"  # pyright: ignore[reportAttributeAccessIssue]
@@ -171,9 +171,6 @@ def test_an_expression_is_immutable_and_remembered() -> None:
     for number in range(600):
         parse_expression(f"{number}")
     assert parse_expression.cache_info().currsize <= 512
-
-
-def test_the_scope_is_left_as_it_was() -> None:
     scope = {"inputs": {"a": [1, {"b": 2}]}}
     parse_expression("inputs.a.map(x, x)").evaluate(scope)
     assert scope == {"inputs": {"a": [1, {"b": 2}]}}

@@ -86,7 +86,7 @@ class Looked(str):
         return super().__len__()
 
 
-def test_of_many_texts_and_values_only_the_first_are_looked_at() -> None:
+def test_of_many_texts_and_values_only_the_first_in_the_order_of_names_are_looked_at() -> None:
     Looked.looks = 0
     many = [Looked(f"text-{index:05}") for index in range(90_000)]
     made = knowing(many, many, {"more": many})
@@ -98,9 +98,6 @@ def test_of_many_texts_and_values_only_the_first_are_looked_at() -> None:
     assert Looked.looks == MAX_VALUES - 1
     assert made.mask("text") == "text"
     assert knowing([7] * (MAX_VALUES - 2) + ["text"]).mask("text") == "***"
-
-
-def test_members_are_learnt_in_the_order_of_their_names() -> None:
     names = [f"{index:03}" for index in range(MAX_TEXTS + 1)]
     forth = knowing({name: f"text-{name}" for name in names})
     back = knowing({name: f"text-{name}" for name in reversed(names)})

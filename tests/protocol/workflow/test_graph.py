@@ -74,12 +74,10 @@ def test_a_trigger_rule_is_weighed(completed: int, failed: int, skipped: int, ho
     assert {rule for rule in RULES if graph.is_rule_satisfied(rule, tally)} == holds
 
 
-def test_every_trigger_rule_is_explained() -> None:
+@pytest.mark.rule("wf-06")
+def test_every_trigger_rule_is_explained_and_that_of_the_edge_with_the_first_id_decides() -> None:
     assert list(graph.TRIGGER_RULES) == RULES
 
-
-@pytest.mark.rule("wf-06")
-def test_the_edge_with_the_first_id_decides() -> None:
     def made(edge_id: str, rule: str) -> Edge:
         return Edge(edge_id, "a", "b", "output", "input", rule)
 
