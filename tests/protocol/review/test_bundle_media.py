@@ -62,15 +62,11 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 
 
 @pytest.mark.rule("bundle-02", "bundle-08")
-def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    def named() -> str:
-        body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
-        opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
-        return opened[0].name
-
-    assert named() == f"{MARKER}.png"
-    monkeypatch.setattr(debug_bundle, "mask_credentials_in_text", lambda text: text)
-    assert BODY in named()
+@fails_without(debug_bundle, "mask_credentials_in_text", lambda text: text, match=BODY)
+def test_no_credential_goes_into_a_token() -> None:
+    body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
+    opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
+    assert opened[0].name == f"{MARKER}.png"
 
 
 @pytest.mark.rule("bundle-08")
@@ -131,14 +127,10 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     assert RUN.search(msgspec.json.encode(bare)) is None
 
 
-@pytest.mark.parametrize("name", ["may_hold_base64", "elide_long_base64"])
-def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    events = events_of([("acme.thing", {"x": text_of(PNG)}, None)])
-    assert RUN.search(write(events)[0]) is None
-    monkeypatch.setattr(
-        debug_bundle, name, (lambda text: text) if name == "elide_long_base64" else (lambda document: False)
-    )
-    assert RUN.search(write(events)[0]) is not None
+@fails_without(debug_bundle, "may_hold_base64", lambda document: False)
+@fails_without(debug_bundle, "elide_long_base64", lambda text: text)
+def test_long_base64_of_an_event_is_left_out() -> None:
+    assert RUN.search(write(events_of([("acme.thing", {"x": text_of(PNG)}, None)]))[0]) is None
 
 
 @each_case(

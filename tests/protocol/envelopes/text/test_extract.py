@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
@@ -105,24 +105,18 @@ def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None
         assert not extraction.holds_document(text)
 
 
-def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
-        for start in range(part.start, part.end):
-            if text[start] in "{[":
-                end, closed = extraction.find_closing_bracket(text, start, part.end)
-                if closed:
-                    yield start, end
-
-    monkeypatch.setattr(extraction, "balanced_spans", anywhere)
-    with pytest.raises(AssertionError):
-        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
+    for start in range(part.start, part.end):
+        if text[start] in "{[":
+            end, closed = extraction.find_closing_bracket(text, start, part.end)
+            if closed:
+                yield start, end
 
 
-def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    mend = repair
-    monkeypatch.setattr(extraction, "repair", lambda text, clean: mend(text, clean=True))
-    with pytest.raises(AssertionError):
-        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+@fails_without(extraction, "balanced_spans", anywhere)
+@fails_without(extraction, "repair", lambda text, clean: repair(text, clean=True))
+def test_the_proof_sees_parts_that_are_taken_for_the_whole_and_repairs() -> None:
+    nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
 
 
 @pytest.mark.rule("rel-02")
