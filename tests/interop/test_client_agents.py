@@ -7,6 +7,7 @@ import pytest
 from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import RunConfigurable, RunEventDoc
 
+from tests.harness.cases import present
 from tests.interop.client_calls import answer, completed, ended, payloads
 from tests.live import Host, until
 from weftwork.protocol.json import schema
@@ -103,8 +104,7 @@ def test_orchestrator_low_confidence(client: OpenwopClient, host: Host) -> None:
     refused, _ = waiting(client, host, workflow, "waiting-approval", "supervisor")
     answer(client, refused, "supervisor", {"action": "reject"})
     assert kinds(ended(client, refused, "failed")) == []
-    error = client.runs_get(refused).error
-    assert error is not None
+    error = present(client.runs_get(refused).error)
     assert error.code == "interrupt_rejected"
     sure = RunConfigurable(extras={"escalationThreshold": 0.4})
     assert kinds(completed(client, workflow, configurable=sure)[1]) == ["next-worker", "terminate"]
@@ -166,8 +166,7 @@ def test_dispatch_deterministic_fail_child(client: OpenwopClient, host: Host) ->
     assert host.snapshot(run_id)["variables"] == {"parentResult": ""}
     assert phases(events) == ["dispatch.began", "dispatch.succeeded", "child.failed"]
     assert payloads(events, CHAIN)[2]["error"]["code"] == "hvmap_1b_failed_fixture"
-    error = client.runs_get(run_id).error
-    assert error is not None
+    error = present(client.runs_get(run_id).error)
     assert error.code == "child_run_failed"
     assert (error.details or {})["workerId"] == worker
 
@@ -180,8 +179,7 @@ def test_dispatch_cancellable_child(client: OpenwopClient, host: Host) -> None:
     events = ended(client, run_id, "failed")
     assert phases(events) == ["dispatch.began", "dispatch.succeeded", "child.cancelled"]
     assert host.snapshot(run_id)["variables"] == {"parentResult": ""}
-    error = client.runs_get(run_id).error
-    assert error is not None
+    error = present(client.runs_get(run_id).error)
     assert error.code == "child_run_cancelled"
     assert host.snapshot(told["runId"])["status"] == "cancelled"
 

@@ -9,7 +9,7 @@ from openwop_client import CreateRunRequest, OpenwopClient, WopError, is_http_er
 from openwop_client import types as t
 from openwop_client.types import RunConfigurable, RunEventDoc, RunSnapshot
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.interop import test_client_agents, test_client_interrupts, test_client_models
 from tests.interop.client_calls import refused
 from tests.live import KEY, Host
@@ -43,8 +43,7 @@ def test_identity(client: OpenwopClient) -> None:
     payload = {"a": [1, 2.5, None, True, {"é": "日本\u2028"}], "": {}, "deep": {"x": {"y": [[]]}}}
     events, snapshot = run(client, "conformance-identity", inputs={"payload": payload})
     assert snapshot.status == "completed"
-    assert snapshot.variables is not None
-    assert snapshot.variables["payload"] == payload
+    assert present(snapshot.variables)["payload"] == payload
     assert events[-1].payload["outputs"] == {"echo": {"payload": payload}}
 
 
@@ -106,8 +105,7 @@ def test_cap_breach(client: OpenwopClient) -> None:
     assert breach.payload["nodeId"] == breach.nodeId == "n4"
     assert types(events)[-2:] == ["cap.breached", "run.failed"]
     assert types(events).count("node.started") == 3
-    assert snapshot.error is not None
-    assert (snapshot.status, snapshot.error.code) == ("failed", "recursion_limit_exceeded")
+    assert (snapshot.status, present(snapshot.error).code) == ("failed", "recursion_limit_exceeded")
     _, free = run(client, "conformance-cap-breach")
     assert free.status == "completed"
 
@@ -119,8 +117,7 @@ def test_run_duration_breach(client: OpenwopClient) -> None:
     assert (breach.payload["kind"], breach.payload["limit"]) == ("run-duration", 200)
     assert breach.payload["observed"] > 200
     assert types(events)[-1] == "run.failed"
-    assert snapshot.error is not None
-    assert (snapshot.status, snapshot.error.code) == ("failed", "run_timeout")
+    assert (snapshot.status, present(snapshot.error).code) == ("failed", "run_timeout")
 
 
 @pytest.mark.rule("node-01", "node-02")
@@ -129,8 +126,7 @@ def test_capability_missing(client: OpenwopClient) -> None:
     assert snapshot.error is not None
     assert (snapshot.status, snapshot.error.code) == ("failed", "capability_not_provided")
     assert "conformance.never-provided" in snapshot.error.message
-    assert snapshot.error.details is not None
-    assert snapshot.error.details["capability"] == "conformance.never-provided"
+    assert present(snapshot.error.details)["capability"] == "conformance.never-provided"
     assert types(events)[-1] == "run.failed"
 
 
@@ -170,8 +166,7 @@ def test_message_reducer(client: OpenwopClient) -> None:
     assert snapshot.status == "completed"
     written = [event.payload["value"]["messageId"] for event in events if event.type == "channel.written"]
     assert written == ["msg-1", "msg-2", "msg-2"]
-    assert snapshot.channels is not None
-    assert [entry["messageId"] for entry in snapshot.channels["messages"]] == ["msg-1", "msg-2"]
+    assert [entry["messageId"] for entry in present(snapshot.channels)["messages"]] == ["msg-1", "msg-2"]
 
 
 @pytest.mark.rule("media-68")
@@ -312,8 +307,7 @@ def test_the_client_understands_the_answer(host: Host, ended: str, name: str) ->
     case = cases(ended)[name]
     got = outcome(OpenwopClient(host.address, KEY, timeout=60), name, case)
     if case[2] == SERVED:
-        assert got is not None
-        assert not isinstance(got, tuple)
+        assert not isinstance(present(got), tuple)
     else:
         assert got == case[2]
 
@@ -389,12 +383,10 @@ def test_the_client_compares_runs(host: Host, client: OpenwopClient) -> None:
 
 def test_the_client_reads_a_bundle(host: Host, client: OpenwopClient) -> None:
     run_id = finished(host, "conformance-multi-node")
-    bundle = client.runs_debug_bundle(run_id)
-    assert bundle is not None
+    bundle = present(client.runs_debug_bundle(run_id))
     assert (bundle.bundleVersion, bundle.redactionApplied, bundle.redactionMode) == ("1.0", True, "mask")
     assert bundle.events == host.log(run_id)
     assert (bundle.run["status"], bundle.truncated, bundle.truncatedReason) == ("completed", False, None)
-    cut = client.runs_debug_bundle(run_id, max_events=2)
-    assert cut is not None
+    cut = present(client.runs_debug_bundle(run_id, max_events=2))
     assert (len(cut.events), cut.truncated, cut.truncatedReason) == (2, True, "events_truncated_to_size_cap")
     assert client.runs_debug_bundle("nowhere") is None

@@ -7,6 +7,7 @@ import pytest
 from openwop_client import CreateRunRequest, OpenwopClient, WopError
 from openwop_client.types import ResolveInterruptRequest
 
+from tests.harness.cases import present
 from tests.interop.client_calls import answer, completed, ended, refused
 from tests.live import OTHER_KEY, Host, start_host, until, weftwork
 
@@ -51,8 +52,7 @@ def test_approval(client: OpenwopClient) -> None:
     assert refusal(client, run_id, "gate", {"action": "accept"}) == (409, "interrupt_already_resolved")
     rejected = start(client, "conformance-approval", "waiting-approval", "gate")
     assert answer(client, rejected, "gate", {"action": "reject"}) == "failed"
-    error = client.runs_get(rejected).error
-    assert error is not None
+    error = present(client.runs_get(rejected).error)
     assert error.code == "interrupt_rejected"
 
 
@@ -131,8 +131,7 @@ def talked(client: OpenwopClient, workflow: str, turns: int) -> str:
 
 def test_conversation_lifecycle(client: OpenwopClient) -> None:
     run_id = talked(client, "conformance-conversation-lifecycle", 1)
-    channels = client.runs_get(run_id).channels
-    assert channels is not None
+    channels = present(client.runs_get(run_id).channels)
     assert [each["role"] for each in channels["conversation"]] == ["system", "user"]
 
 
@@ -290,11 +289,9 @@ def test_a_child_that_somebody_cancels_names_no_parent(client: OpenwopClient, ho
     assert "parentRunId" not in told
     assert told.get("reason") != "parent-cancelled"
     ended(client, run_id, "failed")
-    error = client.runs_get(run_id).error
-    assert error is not None
+    error = present(client.runs_get(run_id).error)
     assert error.code == "child_run_cancelled"
-    assert error.details is not None
-    assert error.details["childRunId"] == child["runId"]
+    assert present(error.details)["childRunId"] == child["runId"]
 
 
 def test_interrupt_parent_child_cancel_child(client: OpenwopClient, host: Host) -> None:

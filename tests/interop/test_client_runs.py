@@ -9,6 +9,7 @@ import pytest
 from openwop_client import CancelRunRequest, CreateRunRequest, OpenwopClient, RunConfigurable, WopError, is_output_chunk
 from openwop_client.types import RunEventDoc, RunSnapshot, is_terminal_run_status
 
+from tests.harness.cases import present
 from tests.live import CHUNKS, KEY, OTHER_KEY, SEEDED_RUN, Host, delays, until
 from tests.live.child_workflows import PARENT, child_workflows
 from tests.live.fixtures import QUICK_WORKFLOW
@@ -39,8 +40,7 @@ def error_of(call: Any, *args: Any, **keywords: Any) -> WopError:
         call(*args, **keywords)
     error = raised.value
     assert error.envelope is not None
-    assert error.trace_id is not None
-    assert len(error.trace_id) == TRACE_LENGTH
+    assert len(present(error.trace_id)) == TRACE_LENGTH
     return error
 
 
@@ -51,8 +51,7 @@ def test_discovery_is_decoded_whole(client: OpenwopClient) -> None:
     assert found.limits.maxNodeExecutions == 10_000
     assert found.limits.maxRequestBodyBytes == 1_048_576
     assert (found.limits.clarificationRounds, found.limits.schemaRounds, found.limits.envelopesPerTurn) == (3, 2, 5)
-    assert found.implementation is not None
-    assert found.implementation["name"] == "weftwork"
+    assert present(found.implementation)["name"] == "weftwork"
     assert found.supportedTransports == ["rest"]
     assert client.discovery_openapi()["openapi"].startswith("3.1")
 
@@ -99,8 +98,7 @@ def test_a_key_gives_the_same_run_again(client: OpenwopClient) -> None:
     assert [client.runs_create(body, idempotency_key=key) for _ in range(5)] == [first] * 5
     other = CreateRunRequest("conformance-idempotent", inputs={"nonce": "m"})
     error = error_of(client.runs_create, other, idempotency_key=key)
-    assert error.envelope is not None
-    assert (error.status, error.envelope.error) == (409, "idempotency_key_mismatch")
+    assert (error.status, present(error.envelope).error) == (409, "idempotency_key_mismatch")
 
 
 @pytest.mark.rule("dedup-01")
@@ -110,8 +108,7 @@ def test_one_live_run_per_scope(client: OpenwopClient) -> None:
     error = error_of(client.runs_create, body, dedup=True)
     assert error.envelope is not None
     assert (error.status, error.envelope.error) == (409, "run_already_active")
-    assert error.envelope.details is not None
-    assert error.envelope.details["activeRunId"] == first.runId
+    assert present(error.envelope.details)["activeRunId"] == first.runId
     assert client.runs_cancel(first.runId).status in ("cancelling", "cancelled")
 
 
@@ -154,8 +151,7 @@ def test_an_error_reaches_the_caller_with_its_code_and_trace(
     client: OpenwopClient, call: Any, status: int, code: str
 ) -> None:
     error = error_of(call, client)
-    assert error.envelope is not None
-    assert (error.status, error.envelope.error) == (status, code)
+    assert (error.status, present(error.envelope).error) == (status, code)
 
 
 @pytest.mark.rule("auth-03")

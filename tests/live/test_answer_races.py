@@ -4,13 +4,14 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import FULL, edge, node
 from tests.live import Host, until
 from tests.live.racers import (
@@ -222,23 +223,15 @@ def unstoppable(state: Any, given: Any) -> Any:
         state.stop = stop
 
 
-def keep_cancelling(host: Host, racers: RaceClients) -> None:
-    for number in range(20):
-        check_cancel(host, racers, GOES_ON["id"], random.Random(number))
+@fails_without(transitions, "answer_interrupt", twice, match="answers were acknowledged")
+def test_two_answers_that_count_are_seen() -> None:
+    race_in_process(lambda host, racers: check_one_counts(host, racers, GOES_ON["id"]), *WORKFLOWS)
 
 
-@pytest.mark.parametrize(
-    ("check", "careless", "said"),
-    [
-        (lambda host, racers: check_one_counts(host, racers, GOES_ON["id"]), twice, "answers were acknowledged"),
-        (keep_cancelling, unstoppable, "a cancelled run was answered"),
-    ],
-    ids=["two answers", "an answer after the end"],
-)
-def test_a_host_that_miscounts_is_seen(
-    monkeypatch: pytest.MonkeyPatch, check: Callable[[Host, RaceClients], object], careless: Any, said: str
-) -> None:
-    race_in_process(check, *WORKFLOWS)
-    monkeypatch.setattr(transitions, "answer_interrupt", careless)
-    with pytest.raises(AssertionError, match=said):
-        race_in_process(check, *WORKFLOWS)
+@fails_without(transitions, "answer_interrupt", unstoppable, match="a cancelled run was answered")
+def test_an_answer_after_the_end_is_seen() -> None:
+    def keep_cancelling(host: Host, racers: RaceClients) -> None:
+        for number in range(20):
+            check_cancel(host, racers, GOES_ON["id"], random.Random(number))
+
+    race_in_process(keep_cancelling, *WORKFLOWS)

@@ -129,7 +129,7 @@ def test_an_envelope_becomes_the_outputs_of_its_node(host: Host) -> None:
 
 
 @pytest.mark.rule("ai-01")
-def test_a_kind_outside_the_contract_fails_the_node(host: Host) -> None:
+def test_a_kind_outside_the_contract_fails_the_node_or_is_set_aside_with_a_warning(host: Host) -> None:
     events = ended(host, started(host, "strict", sent(BILL), sent(TICKET)), "failed")
     (failed,) = of(events, "node.failed")
     error = failed["payload"]["error"]
@@ -139,10 +139,6 @@ def test_a_kind_outside_the_contract_fails_the_node(host: Host) -> None:
         error["details"]["acceptedTypes"]
     )
     assert len(of(events, "provider.usage")) == 1
-
-
-@pytest.mark.rule("ai-01")
-def test_a_kind_outside_the_contract_is_set_aside_with_a_warning(host: Host) -> None:
     events = ended(host, started(host, "lenient", sent(BILL), sent(TICKET)), "completed")
     (warned,) = [each for each in of(events, "log.appended") if each["payload"]["level"] == "warn"]
     assert warned["payload"]["fields"]["refusedType"] == BILL
@@ -203,16 +199,13 @@ def test_a_question_of_the_model_outlives_the_host(tmp_path: Path) -> None:
         assert len(of(events, "interrupt.requested")) == 1
 
 
-def test_items_of_a_map_ask_models_side_by_side(host: Host) -> None:
+def test_items_of_a_map_ask_models_side_by_side_bound_by_the_options_of_the_run(host: Host) -> None:
     events = ended(host, host.create("each"), "completed")
     results = of(events, "node.completed")[0]["payload"]["outputs"]["results"]
     assert ["Of red." in str(results[0]), "Of blue." in str(results[1])] == [True, True]
     assert len(of(events, "provider.usage")) == 2
     # Nobody could tell whose pieces they are.
     assert of(events, "output.chunk") == []
-
-
-def test_items_of_a_map_are_bound_by_the_options_of_the_run(host: Host) -> None:
     mock = {"id": "stream-text", "config": {"tokens": ["a", "b"]}}
     run_id = host.create("each", TEST_KEY, configurable={"mockProvider": mock})
     outputs = host.log(run_id, TEST_KEY)[-1]["payload"]["outputs"]["each"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.harness.cases import present
 from tests.harness.definitions import node
 from tests.live.host import KEY, Answer, Host
 from tests.live.steering import flow
@@ -20,9 +21,7 @@ def approval_workflow(workflow_id: str, **config: Any) -> dict[str, Any]:
 
 def administer(host: Host, operation: str, **arguments: Any) -> dict[str, Any]:
     """What the operator's socket answers."""
-    answer = send_request(host.data / ADMIN_SOCKET, {"operation": operation, "arguments": arguments})
-    assert answer is not None
-    return answer
+    return present(send_request(host.data / ADMIN_SOCKET, {"operation": operation, "arguments": arguments}))
 
 
 def key_with(host: Host, *scopes: str, tenant: str = "acme", label: str = "") -> str:

@@ -87,13 +87,9 @@ def test_no_two_tenants_share_a_partition(one: str, other: str) -> None:
     assert len(partitions) == 2 * len({one, other})
 
 
-@pytest.mark.rule("idem-01")
-def test_records_are_kept_for_a_day() -> None:
+@pytest.mark.rule("idem-01", "idem-02")
+def test_records_are_kept_for_a_day_in_slots_by_tenant_operation_and_key() -> None:
     assert idempotency.RETENTION_SECONDS == 24 * 60 * 60
-
-
-@pytest.mark.rule("idem-02")
-def test_a_slot_is_a_digest_that_differs_by_tenant_operation_and_key() -> None:
     places = list(product(("live:a", "test:a", "live:b"), ("createRun", "cancelRun/run-1"), ("k", "k2")))
     slots = {place: idempotency.record_key(*place) for place in places}
     assert len(set(slots.values())) == len(places)
@@ -208,13 +204,10 @@ def test_every_code_has_a_status_and_says_when_it_is_used(code: str) -> None:
     assert re.fullmatch(r"[A-Z].{10,100}\.", row.when)
 
 
-def test_a_retry_can_help_only_where_time_changes_the_answer() -> None:
+def test_the_table_of_codes_says_which_are_retried_and_which_are_our_own() -> None:
     retryable = {code for code, row in ERRORS.items() if row.retryable}
     waiting = {"run_already_active", "idempotency_in_flight", "rate_limited", "internal_error", "service_unavailable"}
     assert retryable == waiting
-
-
-def test_the_official_client_knows_our_codes() -> None:
     assert {code for code in ERRORS if not is_http_error_code(code)} == OUR_OWN
     assert OUR_OWN.isdisjoint(HTTP_ERROR_CODES)
 
@@ -228,12 +221,9 @@ STATUS_OF_CODES = """
 """.split()
 
 
-def test_a_fault_has_the_status_of_its_code() -> None:
+def test_a_fault_has_the_status_of_its_code_and_a_code_of_a_run_says_what_happened() -> None:
     for status, code in zip(STATUS_OF_CODES[::2], STATUS_OF_CODES[1::2], strict=True):
         assert ClientFault(code, "Text.").status == int(status), code
-
-
-def test_codes_of_runs_say_what_happened() -> None:
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", code) and text.endswith(".") for code, text in RUN_ERRORS.items())
 
 
@@ -246,15 +236,12 @@ def test_the_envelope_holds_code_message_and_details_alone(details: dict[str, st
     assert schema.check("error-envelope", {**document, "code": "x"})
 
 
-def test_an_invalid_request_is_pointed_at() -> None:
+def test_an_invalid_request_is_pointed_at_with_a_code_of_the_table() -> None:
     fault = invalid("No.", "/a/0", parameter="x")
     assert isinstance(fault, Fault)
     assert not isinstance(fault, HostFault)
     assert (fault.code, fault.details) == ("validation_error", {"pointer": "/a/0", "parameter": "x"})
     assert str(fault) == "validation_error: No."
-
-
-def test_a_code_outside_the_table_cannot_be_raised() -> None:
     with pytest.raises(KeyError):
         ClientFault("teapot", "Short and stout.")
 

@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import run_ready_tasks
 from weftwork.conformance.nodes.media_emit import sample_media
@@ -100,7 +100,7 @@ def test_an_answer_is_what_is_shortest_to_write(answer: Any, status: int, conten
     assert (found.status, found.content, found.url) == (status, content, URL)
 
 
-def test_a_function_may_wait_and_a_table_tells_methods_apart() -> None:
+def test_a_table_tells_methods_apart_and_functions_and_answers_may_come_one_after_the_other() -> None:
     async def later(request: OutboundRequest) -> Any:
         await asyncio.sleep(0)
         return {"asked": request.url}
@@ -109,9 +109,6 @@ def test_a_function_may_wait_and_a_table_tells_methods_apart() -> None:
     outbound = FakeOutbound({f"POST {URL}": 201, URL: 200})
     assert (fetch(outbound, method="POST").status, fetch(outbound).status) == (201, 200)
     assert [request.method for request in outbound.requests] == ["POST", "GET"]
-
-
-def test_answers_one_after_the_other_and_failures() -> None:
     outbound = FakeOutbound({URL: iter([503, FetchFailed("reset", True), 200])})
     assert fetch(outbound).status == 503
     with pytest.raises(FetchFailed):
@@ -200,14 +197,10 @@ def test_a_question_without_an_answer_fails_the_test(answers: Any) -> None:
         run_workflow(FLOW, model=answers)
 
 
-def test_a_fault_is_one_of_the_node() -> None:
+def test_an_answer_that_is_none_is_refused_and_a_fault_is_one_of_the_node() -> None:
     fault = {"fault": {"code": "provider_quota_exhausted", "message": "No more.", "retryable": False}}
     result = run_workflow(FLOW, model=[fault])
-    assert result.error is not None
-    assert (result.status, result.error.code) == ("failed", "provider_quota_exhausted")
-
-
-def test_an_answer_that_is_none_is_refused() -> None:
+    assert (result.status, present(result.error).code) == ("failed", "provider_quota_exhausted")
     with pytest.raises(Refused, match="is not a valid model answer"):
         run_workflow(FLOW, model=[{"contnet": "a"}])
 
@@ -254,21 +247,17 @@ def test_an_asset_is_a_reference_in_json(tmp_path: Path) -> None:
     assert len(asset) == 3
 
 
-def test_assets_may_stand_anywhere_in_the_inputs() -> None:
+def test_assets_may_stand_anywhere_in_the_inputs_but_must_be_uploaded() -> None:
     given = {"all": [Asset(PNG), Asset(b"text"), {**Asset(PNG), "more": 1}]}
     assert run_node(sizes, inputs={"given": given}).outputs == {"output": [80, 4, 80]}
     document = single_node_workflow("sizes", "acme.sizes", {"given": {"all": [Asset(b"12345")]}})
     assert run_workflow(document, nodes=[sizes]).outputs["n"] == {"output": [5]}
-
-
-def test_without_the_upload_nothing_is_found() -> None:
     asset = Asset(PNG)
     failed = run_node(sizes, inputs={"given": {"all": [dict(asset)]}})
-    assert failed.error is not None
-    assert failed.error.code == "media_not_found"
+    assert present(failed.error).code == "media_not_found"
 
 
-def test_what_is_shown_has_its_bytes_and_its_node() -> None:
+def test_what_is_shown_has_its_node_and_its_bytes_unless_the_log_hides_it() -> None:
     @weftwork.node("acme.show")
     async def show(ctx: weftwork.Context) -> None:
         await ctx.emit_image(PNG, alt="A dot", inline=True)
@@ -282,9 +271,6 @@ def test_what_is_shown_has_its_bytes_and_its_node() -> None:
     assert (first.kind, first.data, first.node_id, first.payload["alt"]) == ("image", PNG, "n", "A dot")
     assert (second.kind, second.data, second.payload["name"]) == ("file", b"text", "a.txt")
     assert ("base64" in first.payload, "url" in second.payload) == (True, True)
-
-
-def test_what_the_log_hides_is_shown_without_its_bytes() -> None:
     config = {"kind": "file", "text": "pin {{variables.pin}}", "alt": "A pin"}
     document = single_node_workflow("hides", "core.media.emit", config=config)
     document["variables"] = [{"name": "pin", "type": "string", "sensitive": True}]

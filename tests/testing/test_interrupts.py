@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import weftwork
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import edge, node, workflow
 from tests.testing.definitions import sequence
 from weftwork.testing import (
@@ -99,23 +99,16 @@ def vote(voter: str, action: str = "accept") -> dict[str, str]:
     return {"action": action, "voter": voter}
 
 
-def test_several_people_vote_one_after_the_other() -> None:
+def test_votes_come_one_after_the_other_are_waited_for_and_seen_by_functions() -> None:
     result = run_node(quorum, answers={"pay": [vote("ann"), vote("bob")]})
     assert (result.outputs["action"], result.outputs["votes"]) == ("accept", {"ann": "accept", "bob": "accept"})
     vetoed = run_node(quorum, answers={"pay": [vote("ann"), vote("cyd", "reject")]})
     assert (vetoed.outputs["action"], vetoed.outputs["votes"]) == ("reject", {"ann": "accept", "cyd": "reject"})
     outvoted = [vote("cyd", "reject"), vote("ann"), vote("bob")]
     assert run_node(quorum, inputs={"policy": "majority"}, answers={"pay": outvoted}).outputs["action"] == "accept"
-
-
-def test_votes_that_are_missing_are_waited_for() -> None:
     for answers in ([vote("ann")], vote("ann"), [vote("ann"), vote("ann")]):
         result = run_node(quorum, answers={"pay": answers})
-        assert result.question is not None
-        assert (result.status, result.question.votes) == ("suspended", {"ann": "accept"})
-
-
-def test_a_function_sees_the_votes_before_its_own() -> None:
+        assert (result.status, present(result.question).votes) == ("suspended", {"ann": "accept"})
     seen: list[dict[str, str]] = []
 
     def next_vote(question: Question) -> dict[str, str]:
@@ -187,19 +180,15 @@ def test_the_end_of_the_time_survives_crashes() -> None:
         assert result.elapsed_ms == 30 * DAY
 
 
-def test_a_question_without_a_timeout_cannot_run_out() -> None:
+def test_only_a_question_with_a_timeout_runs_out_and_not_by_itself() -> None:
     @weftwork.node("acme.ever")
     async def ever(ctx: weftwork.Context) -> None:
         await ctx.interrupt("more")
 
     with pytest.raises(Unmet, match="the interrupt node:0:more has no timeout"):
         run_node(ever, answers={"more": TIMEOUT})
-
-
-def test_an_open_question_is_not_let_run_out_by_itself() -> None:
     result = run_node(patient)
-    assert result.question is not None
-    assert (result.status, result.question.due_at) == ("suspended", "2026-01-31T00:00:00.000Z")
+    assert (result.status, present(result.question).due_at) == ("suspended", "2026-01-31T00:00:00.000Z")
 
 
 def looped(times: int) -> dict[str, Any]:
@@ -224,6 +213,7 @@ def each_round_plainly(ctx: weftwork.PlainContext) -> list[Any]:
 
 
 @pytest.mark.parametrize("function", [each_round, each_round_plainly])
+@fails_without("weftwork.adapters.python.calls.interrupts.wire_key", lambda call, key: f"{call.node_id}:0:{key}")
 def test_each_round_of_a_loop_asks_anew(function: Any) -> None:
     answers: dict[str, Any] = {"first": lambda question: question.data, "second": lambda question: question.data}
     result = run_workflow(looped(3), nodes=[function], answers=answers)
@@ -236,16 +226,6 @@ def test_each_round_of_a_loop_asks_anew(function: Any) -> None:
     rounds = [each["output"] for each in outputs if "output" in each]
     assert [{"round": 0}, {"number": 0}] in rounds
     assert [{"round": 2}, {"number": 2}] in rounds
-
-
-def test_a_key_without_the_round_would_ask_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sabotage: the second round finds the answer of the first."""
-    monkeypatch.setattr(
-        "weftwork.adapters.python.calls.interrupts.wire_key", lambda call, key: f"{call.node_id}:0:{key}"
-    )
-    answers: dict[str, Any] = {"first": lambda question: question.data, "second": lambda question: question.data}
-    result = run_workflow(looped(3), nodes=[each_round], answers=answers)
-    assert (result.status, len(result.asked)) == ("completed", 2)
 
 
 def test_rounds_of_an_author_have_keys_of_their_own() -> None:

@@ -256,7 +256,7 @@ def test_without_redaction_in_the_gate_a_secret_is_seen_here(monkeypatch: pytest
 
 
 @pytest.mark.rule("env-34")
-def test_a_capability_that_is_switched_off_stands_before_everything(host: Host) -> None:
+def test_a_capability_that_is_switched_off_stands_before_everything_until_it_is_unset(host: Host) -> None:
     refusal = {"status": "invalid", "reason": "capability_required", "details": []}
     try:
         off = host.call("POST", TOGGLE, {"name": SUPPORTED, "value": False})
@@ -270,10 +270,6 @@ def test_a_capability_that_is_switched_off_stands_before_everything(host: Host) 
     finally:
         assert host.call("POST", TOGGLE, {"reset": True}).document == {"overlay": {}}
     assert accept_envelope(host, envelope("error"))["status"] == "accepted"
-
-
-@pytest.mark.rule("env-34")
-def test_an_overlay_is_set_and_unset(host: Host) -> None:
     assert host.call("POST", TOGGLE, {"name": "__probe__", "value": None}).document == {"overlay": {}}
     assert host.call("POST", TOGGLE, {"name": "a", "value": True}).document == {"overlay": {"a": True}}
     assert host.call("POST", TOGGLE, {"name": "b", "value": False}).document == {"overlay": {"a": True, "b": False}}

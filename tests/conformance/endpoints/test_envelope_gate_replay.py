@@ -52,7 +52,7 @@ def test_what_is_planted_badly_is_not_there(host: Host, prior: Any) -> None:
 
 
 @pytest.mark.rule("env-36")
-def test_another_kind_under_the_same_id_conflicts_without_any_help(host: Host) -> None:
+def test_an_id_that_was_seen_conflicts_with_another_kind_and_bends_no_other_judgement(host: Host) -> None:
     first = envelope("ui.a2ui-surface")
     assert accept_envelope(host, first)["status"] == "accepted"
     again = {**first, "envelopeId": "another"}
@@ -60,10 +60,6 @@ def test_another_kind_under_the_same_id_conflicts_without_any_help(host: Host) -
     assert accept_envelope(host, again)["envelopeId"] == first["envelopeId"]
     other = accept_envelope(host, {**first, "type": "error", "payload": PAYLOADS["error"]})
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
-
-
-@pytest.mark.rule("env-36")
-def test_what_was_only_seen_does_not_bend_another_judgement(host: Host) -> None:
     """The same id in calls with other rules: each is judged by its own."""
     document = envelope("clarification.request")
     assert accept_envelope(host, document)["status"] == "accepted"
@@ -87,7 +83,7 @@ def test_an_invalid_envelope_leaves_its_id_free(host: Host) -> None:
 
 
 @pytest.mark.rule("env-36")
-def test_a_run_keeps_its_first_outcome(host: Host) -> None:
+def test_a_run_keeps_its_first_outcome_also_a_refusal_and_writes_its_events_once(host: Host) -> None:
     run, document = run_id(), envelope(VENDOR)
     body: dict[str, Any] = {"persistedDedup": {"runId": run}}
     first = accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"}, **body)
@@ -104,10 +100,6 @@ def test_a_run_keeps_its_first_outcome(host: Host) -> None:
     assert (other["status"], CONFLICT in other["reason"]) == ("invalid", True)
     elsewhere: dict[str, Any] = {"persistedDedup": {"runId": run_id()}}
     assert accept_envelope(host, again, hostSupportedEnvelopes=[], **elsewhere)["status"] == "gated"
-
-
-@pytest.mark.rule("env-36")
-def test_a_refusal_is_kept_for_its_run_too(host: Host) -> None:
     counters = {"envelopesPerTurn": {"current": 1, "cap": 1}}
     refusals: list[dict[str, Any]] = [{"hostSupportedEnvelopes": []}, {"counters": counters}]
     for refused in refusals:
@@ -116,10 +108,6 @@ def test_a_refusal_is_kept_for_its_run_too(host: Host) -> None:
         first = accept_envelope(host, document, **body, **refused)
         assert first["status"] in ("gated", "breached")
         assert accept_envelope(host, document, **body) == first
-
-
-@pytest.mark.rule("env-36")
-def test_events_are_written_once(host: Host) -> None:
     run, document = run_id(), envelope("clarification.request")
     first = accept_envelope(host, document, projectTo={"runId": run, "nodeId": "talk"})
     events = events_in_test_log(host, run)

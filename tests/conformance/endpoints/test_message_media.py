@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
+from tests.harness.definitions import node, variable, workflow
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, InProcessHost, open_in_process
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.models.message_media import MessageMedia
@@ -120,7 +121,15 @@ async def strangers(inside: InProcessHost, what: Callable[[str], Awaitable[Any]]
                 assert (answer.status, answer.body) == (nothing.status, nothing.body)
 
 
+async def anybodys(self: Any, partition: str, ref: Any) -> Any:
+    for each in ("live:acme", "test:acme", "live:other"):
+        if (found := await self._rows.find(each, str(ref).rpartition(":")[2])) is not None:
+            return found.asset
+    return None
+
+
 @pytest.mark.rule("media-46")
+@fails_without(Assets, "find", anybodys)
 def test_an_asset_of_others_is_none() -> None:
     async def work() -> None:
         async with open_in_process(test_seams=True) as inside:
@@ -154,26 +163,12 @@ def test_a_url_of_the_host_opens_what_the_caller_has(place: str) -> None:
     run(work)
 
 
-LOOK: dict[str, Any] = {
-    "id": "look",
-    "name": "Look",
-    "version": "1.0",
-    "nodes": [
-        {
-            "id": "ask",
-            "typeId": "core.ai.callPrompt",
-            "name": "Ask",
-            "position": {"x": 0, "y": 0},
-            "config": {"prompt": "?"},
-            "inputs": {"media": {"type": "variable", "variableName": "photo"}},
-        }
-    ],
-    "variables": [{"name": "photo", "type": "object"}],
-    "edges": [],
-    "triggers": [],
-    "metadata": {},
-    "settings": {},
-}
+PHOTO = {"media": {"type": "variable", "variableName": "photo"}}
+LOOK = workflow(
+    [node("ask", "core.ai.callPrompt", config={"prompt": "?"}, inputs=PHOTO)],
+    variables=[variable("photo", "object")],
+    id="look",
+)
 
 
 async def ended(inside: InProcessHost, photo: Any, key: str) -> dict[str, Any]:
@@ -187,6 +182,7 @@ async def ended(inside: InProcessHost, photo: Any, key: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("media-46")
+@fails_without(Assets, "find", anybodys)
 async def test_a_run_sees_no_asset_of_others() -> None:
     async with open_in_process(LOOK, test_seams=True) as inside:
         inside.host.keyring.accept_for_process(TEST_KEY, "acme", None)
@@ -199,25 +195,6 @@ async def test_a_run_sees_no_asset_of_others() -> None:
                 snapshot = await ended(inside, {"mediaRef": ref, "mimeType": "image/png"}, key)
                 assert snapshot["status"] == ("completed" if key == owner else "failed")
                 assert key == owner or snapshot["error"] == nothing
-
-
-async def test_without_the_look_at_the_tenant_runs_would_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Assets, "find", anybodys)  # sabotage
-    with pytest.raises(AssertionError):
-        await test_a_run_sees_no_asset_of_others()
-
-
-async def anybodys(self: Any, partition: str, ref: Any) -> Any:
-    for each in ("live:acme", "test:acme", "live:other"):
-        if (found := await self._rows.find(each, str(ref).rpartition(":")[2])) is not None:
-            return found.asset
-    return None
-
-
-def test_without_the_look_at_the_tenant_assets_of_others_would_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Assets, "find", anybodys)  # sabotage
-    with pytest.raises(AssertionError):
-        test_an_asset_of_others_is_none()
 
 
 def test_without_the_look_at_the_token_urls_of_others_would_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,14 +204,8 @@ def leave_some(ground: AssetHost) -> AssetHistory:
     for wish in (album.image_runs[0], album.image_runs[1]):
         album.delete(host, wish)
     stop(host)
-    stray = (
-        ground.data
-        / "assets"
-        / ("0" * 32)
-        / image_digest(6)[:2]
-        / image_digest(6)[2:4]
-        / f"{image_digest(6)}-{'0' * 24}"
-    )
+    digest = image_digest(6)
+    stray = ground.data / "assets" / ("0" * 32) / digest[:2] / digest[2:4] / f"{digest}-{'0' * 24}"
     stray.parent.mkdir(parents=True)
     stray.write_bytes(image_bytes(6))
     ground.age_assets()

@@ -1,5 +1,6 @@
 """The proofs of trees can fail: each guard that is taken away is missed by the check that is there for it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +59,14 @@ def test_a_child_that_is_there_before_it_is_named_is_made_twice(tmp_path: Path) 
             check_trees(ground.start(), desk)
 
 
-@pytest.mark.parametrize("sabotage", ["drop_child_results", "clear_results_early"])
-def test_word_that_is_in_nobodys_store_is_missed(tmp_path: Path, sabotage: str) -> None:
+@pytest.mark.parametrize("sabotage", ["drop_child_results", "clear_results_early", "skip_message_recovery"])
+def test_word_that_is_in_nobodys_store_or_that_nobody_takes_up_is_missed(tmp_path: Path, sabotage: str) -> None:
     with ChildRunHost(tmp_path, sabotage) as ground:
         desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
         check_killed_at(host, "kin.deliver")
-        with pytest.raises(AssertionError, match=r"the word of .* is lost"):
+        kept = sabotage == "skip_message_recovery"
+        with nullcontext() if kept else pytest.raises(AssertionError, match=r"the word of .* is lost"):
             check_messages(ground.data, tmp_path / "image")
-        with pytest.raises(AssertionError, match="did not go on"):
-            check_trees(ground.start(), desk, patience=2.0)
-
-
-def test_word_that_nobody_takes_up_is_missed(tmp_path: Path) -> None:
-    with ChildRunHost(tmp_path, "skip_message_recovery") as ground:
-        desk, host = begin(ground, "fan", 1, "kin.deliver:1:kill")
-        check_killed_at(host, "kin.deliver")
-        check_messages(ground.data, tmp_path / "image")
         with pytest.raises(AssertionError, match="did not go on"):
             check_trees(ground.start(), desk, patience=2.0)
 

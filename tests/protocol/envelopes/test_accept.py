@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import for_all
 from tests.protocol.envelopes.sample_envelopes import (
     ABSENT,
@@ -151,16 +151,12 @@ def test_every_kind_has_its_counter(kind: str, counter: Any, name: str) -> None:
     assert isinstance(accept_outcome(envelope(kind), held), Accepted)
 
 
-@pytest.mark.rule("env-08")
-def test_what_is_sent_again_is_not_counted() -> None:
+@pytest.mark.rule("env-08", "env-15")
+def test_what_is_sent_again_is_not_counted_and_what_was_one_too_many_stays_so() -> None:
     known = {"run-1:node-1:0": RecordedOutcome("error", Accepted("error", "first", "run-1:node-1:0", {}))}
     held = rules(counters=Counters(envelopes=FULL), find_recorded=known.get)
     assert accept_recorded(envelope(), held) == known["run-1:node-1:0"].outcome
     assert isinstance(accept_outcome(envelope(correlationId="another"), held), Breached)
-
-
-@pytest.mark.rule("env-15")
-def test_what_was_one_too_many_stays_so() -> None:
     first = Breached("envelopes", 2, 3, "the first time")
     known = {"run-1:node-1:0": RecordedOutcome("error", first)}
     held = rules(counters=Counters(envelopes=FULL), find_recorded=known.get, trust="untrusted", advances_approval=True)
@@ -307,20 +303,14 @@ def test_without_a_step_what_only_it_finds_goes_through(name: str, monkeypatch: 
         check_step(name)
 
 
-def test_the_canary_is_seen_where_redaction_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = envelope("vendor.any", {"bag": [CANARY]})
-    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
-    monkeypatch.setattr(gate, "STEPS", without("redaction"))
-    with pytest.raises(AssertionError):
-        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+@fails_without(gate, "STEPS", without("redaction"))
+def test_a_secret_in_a_payload_is_not_shown() -> None:
+    check_no_canary(envelope("vendor.any", {"bag": [CANARY]}), rules(secrets=CONTEXT_WITH_SECRETS))
 
 
-def test_the_canary_is_seen_in_a_name_that_is_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = envelope("vendor.any", 1, envelopeId=CANARY)
-    check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
-    monkeypatch.setattr(GateContext, "_mask_name", lambda self, text, longest: text)
-    with pytest.raises(AssertionError):
-        check_no_canary(document, rules(secrets=CONTEXT_WITH_SECRETS))
+@fails_without(GateContext, "_mask_name", lambda self, text, longest: text)
+def test_a_secret_in_a_name_is_not_shown() -> None:
+    check_no_canary(envelope("vendor.any", 1, envelopeId=CANARY), rules(secrets=CONTEXT_WITH_SECRETS))
 
 
 def test_without_the_bound_on_depth_a_deep_payload_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,16 +346,12 @@ BARE = {"type": "error", "payload": {"code": "c", "message": "m"}}
 
 
 @pytest.mark.rule("env-20")
-def test_a_bare_envelope_is_made_whole() -> None:
+def test_a_bare_envelope_is_made_whole_and_keeps_what_the_model_says_but_for_its_trust() -> None:
     whole = fill_defaults(BARE, ORIGIN)
     assert whole["meta"] == {"source": "ai-generation", "ts": "2023-11-14T22:13:20.000Z"}
     assert whole["nodeId"] == "plan"
     assert isinstance(accept(whole, GateRules(BUILTIN_KINDS)).outcome, Accepted)
     assert fill_defaults(BARE, ORIGIN) == whole
-
-
-@pytest.mark.rule("env-20")
-def test_what_the_model_says_of_itself_stays_but_for_its_trust() -> None:
     said: dict[str, Any] = {**BARE, "envelopeId": "mine", "correlationId": "c-1", "meta": {"contentTrust": "trusted"}}
     trusted, untrusted = fill_defaults(said, ORIGIN), fill_defaults(said, UNTRUSTED)
     assert trusted["correlationId"] != fill_defaults({**said, "correlationId": "c-2"}, ORIGIN)["correlationId"]

@@ -100,16 +100,12 @@ def test_pieces_that_contradict_each_other(documents: list[Json], keyword: str) 
 
 
 @pytest.mark.rule("env-16")
-def test_pieces_that_never_came() -> None:
+def test_pieces_that_never_came_and_another_kind_under_the_same_id_are_refused() -> None:
     pieces = PartialEnvelopes()
     assert pieces.add(cut(3)[2]) is None
     assert pieces.add(cut(3)[0]) is None
     (missing,) = pieces.close().values()
     assert missing.code == "invalid_envelope_shape"
-
-
-@pytest.mark.rule("env-16")
-def test_another_kind_under_the_same_id() -> None:
     first, second, _ = cut(3)
     found = taken([first, {**second, "type": "error"}])
     assert found[0] is None
@@ -123,13 +119,10 @@ def test_envelopes_are_kept_apart_by_their_ids() -> None:
     assert found == [None, None, {**envelope(SURFACE), "correlationId": "other"}, envelope(SURFACE)]
 
 
-def test_a_piece_is_an_envelope() -> None:
+def test_pieces_that_are_no_envelopes_or_make_no_json_are_refused() -> None:
     found = PartialEnvelopes().add({**piece(0, "a"), "partial": {"isPartial": True, "index": 0}})
     assert isinstance(found, Invalid)
     assert found.code == "invalid_envelope_shape"
-
-
-def test_pieces_that_make_no_json() -> None:
     for text in ('{"a": 1', '{"a": 1, "a": 2}', "NaN     "):
         found = taken(cut(2, text))[-1]
         assert isinstance(found, Invalid)

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.protocol.envelopes.sample_envelopes import ABSENT, COMPONENTS, PAYLOADS, Json, envelope, with_value
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.validator import expand_tagged_unions
@@ -35,8 +35,7 @@ def subschemas(document: Any, depth: int = 0) -> Iterator[tuple[int, Json]]:
 @each_case("kind", *KINDS)
 def test_every_kind_has_a_schema_that_takes_a_good_payload(kind: str) -> None:
     assert schema.check(f"envelopes/{kind}", PAYLOADS[kind]) == []
-    found = BUILTIN_KINDS.find(kind)
-    assert found is not None
+    found = present(BUILTIN_KINDS.find(kind))
     assert found.version == 1
     assert found.schema["$id"] == f"https://openwop.dev/spec/v1/envelopes/{kind}.schema.json"
 

@@ -122,16 +122,12 @@ def test_the_lists_beside_a_gathering(source: str, monkeypatch: pytest.MonkeyPat
     assert evaluate(source, a=[True] * (most + 1), b=[]) is True
 
 
-@pytest.mark.rule("expr-04")
-def test_lists_that_are_joined_for_a_gathering_count_together() -> None:
+@pytest.mark.rule("expr-04", "expr-06")
+def test_lists_that_are_joined_or_walked_over_count_together() -> None:
     source = "(inputs.a + inputs.a).map(x, x).size()"
     assert evaluate(source, a=[True] * 1000) == 2000
     assert "1,000 items" in limited(evaluate, source, a=[True] * 1001)
     assert "500 items" in limited(evaluate, "[inputs.a].map(x, x + x + x + x)[0].map(x, x)", a=[True] * 501)
-
-
-@pytest.mark.rule("expr-06")
-def test_the_items_walked_over() -> None:
     assert evaluate("inputs.a.all(x, x)", a=[True] * 9_999) is True
     assert "9,999 items" in limited(evaluate, "inputs.a.all(x, x)", a=[True] * 10_000)
     assert "9,999 items" in limited(evaluate, "inputs.a.all(x, x) && inputs.a.all(y, y)", a=[True] * 5_001)

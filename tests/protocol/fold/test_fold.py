@@ -132,15 +132,6 @@ def test_a_request_to_cancel_stops_the_run() -> None:
     assert (state.status, state.stop) == ("cancelling", RunStop(None, "why"))
 
 
-def resolved(ports: dict[str, Any], outputs: dict[str, Any] | None = None, **more: Any) -> Any:
-    edges = [edge("a", "b", id="e2", **more), edge("a", "b", id="e1", sourceOutput="other")]
-    plan = plan_of(workflow([node("a"), node("b", inputs=ports)], edges, [variable("v", defaultValue="var")]))
-    state = fold(plan, header_of(plan), {}, [Fact(0, "run.started", {}, 5)])
-    if outputs is not None:
-        apply(state, Fact(1, "node.completed", {"outputs": outputs}, 6, "a"))
-    return resolve_inputs(state, "b")
-
-
 STATIC = {"input": {"type": "static", "value": None}}
 VARIABLE = {"p": {"type": "variable", "variableName": "v"}}
 UNSET = {"p": {"type": "variable", "variableName": "gone"}}
@@ -164,4 +155,9 @@ CONNECTED = {"p": {"type": "connection", "nodeId": "a", "outputKey": "output"}}
     ({"input": {**UNSET["p"], "optional": True}}, {"output": 1}, {}),
 )
 def test_a_port_has_its_own_value_and_an_edge_fills_what_is_left(ports: Any, outputs: Any, expected: Any) -> None:
-    assert resolved(ports, outputs) == expected
+    edges = [edge("a", "b", id="e2"), edge("a", "b", id="e1", sourceOutput="other")]
+    plan = plan_of(workflow([node("a"), node("b", inputs=ports)], edges, [variable("v", defaultValue="var")]))
+    state = fold(plan, header_of(plan), {}, [Fact(0, "run.started", {}, 5)])
+    if outputs is not None:
+        apply(state, Fact(1, "node.completed", {"outputs": outputs}, 6, "a"))
+    assert resolve_inputs(state, "b") == expected

@@ -199,12 +199,9 @@ def test_what_is_not_finite_has_no_canonical_form(value: Any) -> None:
         encode_canonical(value)
 
 
-def test_what_is_not_json_has_no_canonical_form() -> None:
+def test_the_canonical_form_is_of_json_only_and_its_digest_is_that_of_the_meaning() -> None:
     with pytest.raises(TypeError, match="not JSON: set"):
         encode_canonical({"a": {1, 2}})
-
-
-def test_the_digest_is_the_same_for_the_same_meaning() -> None:
     assert digest({"a": 1, "b": [1.0, "x"]}) == digest({"b": [1, "x"], "a": 1.0})
     assert digest({"a": 1}) != digest({"a": True})
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
@@ -327,21 +324,15 @@ def test_a_place_counts_lines_and_characters(pointer: str, place: tuple[int, int
     assert locate(SAMPLE, ["/a/b", pointer, "/last"])[pointer] == place
 
 
-def test_a_member_can_be_asked_for_by_its_name() -> None:
+def test_a_place_is_found_by_a_member_by_a_long_name_and_at_any_depth() -> None:
     asked = ["/a", "/last", "/a/b/1", "/a/b/1/c"]
     assert list(locate(SAMPLE, asked, asked).values()) == [(2, 3), (4, 13), (2, 19), (2, 20)]
     assert locate(SAMPLE, asked, ["/last"])["/a"] == (2, 8)
-
-
-def test_a_long_name_is_found_as_errors_show_it() -> None:
     name = "ü" * 50 + "/" * 50
     text = json.dumps({"x": 1, name: {"y": 2}}).encode()
     pointer = f"/{printable_token(name)}/y"
     assert len(pointer) == 123
     assert parsed_at(text.decode(), locate(text, [pointer])[pointer]) == 2
-
-
-def test_depth_is_no_matter() -> None:
     depth = 50_000
     text = b"[" * depth + b"1" + b"]" * depth
     pointer = "/0" * depth

@@ -357,7 +357,7 @@ def test_usual_sizes_are_far_within_the_bounds() -> None:
 
 
 @pytest.mark.rule("schema-04")
-def test_violations_point_below_where_the_value_stands() -> None:
+def test_violations_point_below_the_value_and_of_a_large_one_the_first_is_named_or_that_it_does_not_fit() -> None:
     schema = {"properties": {"a/b": {"items": {"type": "integer", "enum": [1, 2]}}}, "additionalProperties": False}
     found = [(each.pointer, each.message) for each in check_value(schema, {"a/b": [1, "x"], "c": 1}, "/configurable")]
     assert found == [
@@ -365,10 +365,6 @@ def test_violations_point_below_where_the_value_stands() -> None:
         ("/configurable/a~1b/1", "must be one of: 1, 2"),
         ("/configurable/c", "is not a known member"),
     ]
-
-
-@pytest.mark.rule("schema-04")
-def test_of_a_large_value_the_first_violation_is_named_or_only_that_it_does_not_fit() -> None:
     value = [*range(4_000), "x", "y"]
     plain = {"items": {"type": "integer", "minimum": 0}}
     assert [each.pointer for each in check_value(plain, value, "/v")] == ["/v/4000"]

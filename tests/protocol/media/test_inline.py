@@ -104,17 +104,13 @@ def test_what_another_kind_carries_stays() -> None:
 
 
 @pytest.mark.rule("media-84")
-def test_of_an_answer_that_cannot_be_used_little_is_left() -> None:
+def test_of_an_answer_that_cannot_be_used_little_is_left_but_a_token_is_never_cut() -> None:
     long = b64encode(DATA * 3).decode()
     broken = envelope(long)[:-30]
     assert long[100:200] not in inline_media.truncate_inline_media(broken, CAP, everywhere=False)
     cut = inline_media.truncate_inline_media(f"x {long} y", CAP, everywhere=True)
     assert cut.startswith("x AAEC")
     assert cut.endswith(f"...({len(long) - 64} characters left out) y")
-
-
-@pytest.mark.rule("media-84")
-def test_a_token_is_never_cut() -> None:
     token = TEXT[:1900]
     text = f'{{"type": "media.image", "payload": {{"url": "https://a.example/assets/v1.k.{token}.{TEXT[:43]}"}}}}'
     assert inline_media.truncate_inline_media(text, 0, everywhere=True) == text

@@ -45,14 +45,11 @@ def test_a_learnt_text_is_masked_wherever_it_stands(learnt: Any, text: str, show
     assert knowing(learnt).mask(text) == shown
 
 
-def test_a_marker_is_not_searched_again() -> None:
+def test_the_first_name_of_a_text_stays_and_a_marker_is_not_searched_again() -> None:
     made = SecretMatcher()
     made.learn_value("[REDACTED:name]", "REDACTED")
     made.learn_value("[REDACTED:other]", "name")
     assert made.mask("REDACTED name") == "[REDACTED:name] [REDACTED:other]"
-
-
-def test_the_first_name_of_a_text_stays() -> None:
     made = SecretMatcher()
     made.learn_value("[1]", "abcd")
     made.learn_value("[2]", "abcd")
@@ -89,24 +86,18 @@ class Looked(str):
         return super().__len__()
 
 
-def test_of_many_texts_only_the_first_are_looked_at() -> None:
+def test_of_many_texts_and_values_only_the_first_in_the_order_of_names_are_looked_at() -> None:
     Looked.looks = 0
     many = [Looked(f"text-{index:05}") for index in range(90_000)]
     made = knowing(many, many, {"more": many})
     assert Looked.looks <= 2 * MAX_TEXTS
     assert made.mask(f"text-{MAX_TEXTS - 1:05}") == "***"
     assert made.mask(f"text-{MAX_TEXTS:05}") == f"text-{MAX_TEXTS:05}"
-
-
-def test_a_large_value_without_texts_is_not_walked_to_its_end() -> None:
     Looked.looks = 0
     made = knowing([Looked("abc")] * 90_000 + ["text"])
     assert Looked.looks == MAX_VALUES - 1
     assert made.mask("text") == "text"
     assert knowing([7] * (MAX_VALUES - 2) + ["text"]).mask("text") == "***"
-
-
-def test_members_are_learnt_in_the_order_of_their_names() -> None:
     names = [f"{index:03}" for index in range(MAX_TEXTS + 1)]
     forth = knowing({name: f"text-{name}" for name in names})
     back = knowing({name: f"text-{name}" for name in reversed(names)})
@@ -185,7 +176,7 @@ def test_a_match_in_a_member_name_or_in_an_escape_is_none_in_a_text() -> None:
     assert not made.is_absent({**value, "more": ["my name"]})
 
 
-def test_the_forms_of_a_text_take_no_place_of_another() -> None:
+def test_forms_of_a_text_in_json_are_learnt_with_it_and_take_no_place_of_another() -> None:
     """Each of these stands in JSON in three other ways."""
     texts = [f"\u00e5/{number:03}" for number in range(MAX_TEXTS)]
     made = knowing(texts)
@@ -193,7 +184,4 @@ def test_the_forms_of_a_text_take_no_place_of_another() -> None:
         assert not made.is_absent(f"<{text}>")
         assert made.mask(f"<{text}>") == "<***>"
         assert not made.is_absent_in_json(json.dumps([text], ensure_ascii=False).encode())
-
-
-def test_a_text_that_is_a_form_of_another_is_learnt_with_its_own() -> None:
     assert knowing('ab"cd', r"ab\"cd").mask(json.dumps(r"ab\"cd")) == '"***"'

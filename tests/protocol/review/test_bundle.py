@@ -86,14 +86,11 @@ def test_a_bundle_holds_the_run_its_log_and_its_spans(page: int) -> None:
     assert all(span["endedAt"] is not None for span in document["spans"])
 
 
-def test_a_run_without_events_has_a_bundle() -> None:
+def test_a_bundle_holds_the_events_of_its_snapshot_even_if_there_are_none() -> None:
     run = StoredRun(header_of(PLAN), Projection("pending"), ())
     document = read(write([], run)[0])
     assert (document["events"], document["run"]["endedAt"]) == ([], None)
     assert len(document["spans"]) == 1
-
-
-def test_events_behind_the_snapshot_are_left_for_the_next_bundle() -> None:
     events = events_of(story(2))
     document = read(write(events, stored(3, "running"))[0])
     assert [event["sequence"] for event in document["events"]] == [0, 1, 2, 3]

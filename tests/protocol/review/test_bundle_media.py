@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
@@ -46,6 +46,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
+@fails_without(debug_bundle, "reference_media", lambda event, link: event)
 @each_case("data", b"", TINY, PNG, b"\7" * 200_000)
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
@@ -61,15 +62,11 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 
 
 @pytest.mark.rule("bundle-02", "bundle-08")
-def test_no_credential_goes_into_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    def named() -> str:
-        body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
-        opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
-        return opened[0].name
-
-    assert named() == f"{MARKER}.png"
-    monkeypatch.setattr(debug_bundle, "mask_credentials_in_text", lambda text: text)
-    assert BODY in named()
+@fails_without(debug_bundle, "mask_credentials_in_text", lambda text: text, match=BODY)
+def test_no_credential_goes_into_a_token() -> None:
+    body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
+    opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
+    assert opened[0].name == f"{MARKER}.png"
 
 
 @pytest.mark.rule("bundle-08")
@@ -130,19 +127,10 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     assert RUN.search(msgspec.json.encode(bare)) is None
 
 
-@pytest.mark.parametrize("name", ["may_hold_base64", "elide_long_base64"])
-def test_without_the_eliding_there_would_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    events = events_of([("acme.thing", {"x": text_of(PNG)}, None)])
-    assert RUN.search(write(events)[0]) is None
-    monkeypatch.setattr(
-        debug_bundle, name, (lambda text: text) if name == "elide_long_base64" else (lambda document: False)
-    )
-    assert RUN.search(write(events)[0]) is not None
-
-
-def test_without_the_references_there_would_be_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debug_bundle, "reference_media", lambda event, link: event)
-    assert text_of(TINY).encode() in write(events_of(media(TINY)), stored(1), link=link)[0]
+@fails_without(debug_bundle, "may_hold_base64", lambda document: False)
+@fails_without(debug_bundle, "elide_long_base64", lambda text: text)
+def test_long_base64_of_an_event_is_left_out() -> None:
+    assert RUN.search(write(events_of([("acme.thing", {"x": text_of(PNG)}, None)]))[0]) is None
 
 
 @each_case(

@@ -60,14 +60,11 @@ def test_any_text_is_a_traceparent_or_absent(text: str) -> None:
 
 
 @pytest.mark.rule("trace-02")
-def test_the_header_we_send_can_be_read_and_is_sampled() -> None:
+def test_span_ids_are_derived_from_names_and_sent_in_a_header_that_is_sampled() -> None:
     sent = format_traceparent(TRACE, span_id("run-1", 2))
     assert sent.startswith("00-")
     assert sent.endswith("-01")
     assert parse_traceparent(sent) == TraceContext(TRACE, span_id("run-1", 2))
-
-
-def test_span_ids_are_derived_from_names() -> None:
     assert span_id("a", 1) == span_id("a", 1)
     assert len({span_id("a", 1), span_id("a1"), span_id("a", 11), span_id("a", 1, 1), span_id("", "a1")}) == 5
 

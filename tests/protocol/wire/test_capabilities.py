@@ -240,13 +240,6 @@ def references(value: Any) -> Iterator[str]:
             yield from references(item)
 
 
-def resolve(document: Any, pointer: str) -> Any:
-    assert pointer.startswith("#/"), pointer
-    for token in pointer[2:].split("/"):
-        document = document[token.replace("~1", "/").replace("~0", "~")]
-    return document
-
-
 @pytest.mark.rule("disc-04")
 @pytest.mark.parametrize("seams", [False, True])
 def test_the_interface_describes_exactly_the_mounted_routes(seams: bool) -> None:
@@ -267,7 +260,11 @@ def test_every_reference_in_the_interface_leads_somewhere() -> None:
     found = set(references(document))
     assert found
     for reference in found:
-        assert isinstance(resolve(document, reference), dict)
+        assert reference.startswith("#/"), reference
+        target: Any = document
+        for token in reference[2:].split("/"):
+            target = target[token.replace("~1", "/").replace("~0", "~")]
+        assert isinstance(target, dict)
     assert set(document["components"]["schemas"]) == set(schema.names())
     json.dumps(document)
 

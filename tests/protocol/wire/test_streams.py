@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openwop_client import output_chunk_payload
 from openwop_client.types import RunEventDoc
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -139,8 +139,7 @@ def test_a_chunk_reads_as_an_event_document_and_as_a_bare_chunk() -> None:
     assert (document["sequence"], document["type"]) == (4, "ai.message.chunk")
     assert schema.check("run-event", document) == []
     kept = {name: document[name] for name in ("eventId", "runId", "payload", "timestamp", "sequence")}
-    parsed = output_chunk_payload(RunEventDoc(type="output.chunk", **kept))
-    assert parsed is not None
+    parsed = present(output_chunk_payload(RunEventDoc(type="output.chunk", **kept)))
     assert parsed.get("chunk") == "hi"
 
 

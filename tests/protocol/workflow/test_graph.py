@@ -74,12 +74,10 @@ def test_a_trigger_rule_is_weighed(completed: int, failed: int, skipped: int, ho
     assert {rule for rule in RULES if graph.is_rule_satisfied(rule, tally)} == holds
 
 
-def test_every_trigger_rule_is_explained() -> None:
+@pytest.mark.rule("wf-06")
+def test_every_trigger_rule_is_explained_and_that_of_the_edge_with_the_first_id_decides() -> None:
     assert list(graph.TRIGGER_RULES) == RULES
 
-
-@pytest.mark.rule("wf-06")
-def test_the_edge_with_the_first_id_decides() -> None:
     def made(edge_id: str, rule: str) -> Edge:
         return Edge(edge_id, "a", "b", "output", "input", rule)
 
@@ -116,14 +114,11 @@ def test_each_node_ends_as_its_rule_says_of_those_above(document: dict[str, Any]
 
 
 @pytest.mark.rule("wf-05")
-def test_a_skipped_node_skips_those_that_need_it() -> None:
+def test_a_node_waits_for_every_edge_and_a_skipped_one_skips_those_that_need_it() -> None:
     nodes = [node("a", disabled=True), node("b"), node("c"), node("d")]
     edges = [edge("a", "b"), edge("b", "c"), edge("c", "d", "all_complete")]
     state = ended(plan_of(workflow(nodes, edges)), {})
     assert [state.nodes[each].status for each in "abcd"] == ["skipped", "skipped", "skipped", "completed"]
-
-
-def test_a_node_waits_for_every_edge_even_if_its_rule_could_be_decided() -> None:
     plan = plan_of(workflow([node("a"), node("b"), node("c")], [edge("a", "c", "any_success"), edge("b", "c")]))
     state = fold(plan, header_of(plan), {}, [Fact(0, "run.started", {}, 0)])
     apply(state, Fact(1, "node.completed", {"outputs": {}}, 0, "a"))

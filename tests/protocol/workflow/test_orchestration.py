@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.harness.definitions import for_all, node, workflow
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -70,8 +70,7 @@ def test_what_was_decided_stays_so_whatever_ends_later(data: st.DataObject) -> N
     mode = data.draw(st.sampled_from(orchestration.JOIN_MODES))
     quorum = data.draw(st.integers(1, total))
     ends = [(index, data.draw(st.sampled_from(ENDED))) for index in data.draw(st.permutations(range(total)))]
-    last = orchestration.join_outcome(mode, quorum, total, ends)
-    assert last is not None
+    last = present(orchestration.join_outcome(mode, quorum, total, ends))
     assert (last.failed is None) is bool(last.deciding)
     for count in range(total):
         early = orchestration.join_outcome(mode, quorum, total, ends[:count])

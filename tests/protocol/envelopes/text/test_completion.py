@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
@@ -87,7 +87,7 @@ def test_an_answer_is_refused_or_cut_off_or_unreadable_or_unfit_or_complete(
 
 
 @pytest.mark.rule("rel-05")
-def test_an_answer_that_does_not_fit_says_what_would() -> None:
+def test_every_document_of_an_answer_is_checked_and_what_would_fit_is_said() -> None:
     found = judged(answer('{"valid": "canary"}'))
     assert isinstance(found, completion.MismatchedAnswer)
     assert (found.reason, found.error) == ("schema-violation", "/valid must be of type boolean")
@@ -95,9 +95,6 @@ def test_an_answer_that_does_not_fit_says_what_would() -> None:
     assert isinstance(found, completion.MismatchedAnswer)
     assert found.error == "The document must be of type object"
 
-
-@pytest.mark.rule("rel-05")
-def test_every_document_of_an_answer_is_checked() -> None:
     def read(text: str) -> Extraction:
         return Extraction(({"valid": True}, {"valid": 1}, {}), "brace-walker", 0)
 
@@ -243,14 +240,6 @@ def test_no_word_of_the_model_comes_back(document: Any) -> None:
     assert CANARY not in written(document)
 
 
-LEAKS = {"map": {CANARY: {"inner": "x"}}}
-
-
-def test_places_would_carry_the_model_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instructions, "_step_text", lambda step, known: step)
-    assert CANARY in written(LEAKS)
-
-
 @pytest.mark.rule("rel-07")
 def test_a_reason_of_the_gate_is_said_in_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Violation("", "unknown_envelope_kind", f"{CANARY} is not known")]
@@ -260,6 +249,7 @@ def test_a_reason_of_the_gate_is_said_in_other_words(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.rule("rel-07")
+@fails_without(instructions, "_step_text", lambda step, known: step, match=CANARY)
 def test_places_are_named_as_far_as_the_schema_names_them() -> None:
     document = {"plan": [{}, {"inner": "x"}], "map": {CANARY: {"inner": 1.5}}, CANARY: 1}
     lines = instructions.describe_violations(
@@ -273,16 +263,12 @@ def test_places_are_named_as_far_as_the_schema_names_them() -> None:
 
 
 @pytest.mark.rule("rel-08")
-def test_a_correction_says_what_was_wrong_and_what_to_send() -> None:
+def test_a_correction_says_what_was_wrong_in_a_short_list_and_what_to_send() -> None:
     text = instructions.correction(check_inline(PLAN_SHAPE, {"word": "ABCD"}, ""), "vendor.acme.plan", PLAN_SHAPE)
     assert '- The document must have the member "plan"' in text
     assert "- /word must have 3 or fewer characters" in text
     assert "vendor.acme.plan" in text
     assert json.loads(text.rpartition("JSON Schema: ")[2]) == PLAN_SHAPE
-
-
-@pytest.mark.rule("rel-08")
-def test_a_long_list_of_mistakes_is_cut_short() -> None:
     found = [Violation(f"/plan/{index}", "type", "m" * 1_000) for index in range(30)]
     text = instructions.correction(found, "plan", {"properties": {"plan": {}}})
     assert text.count("\n- ") == instructions.MAX_LISTED + 1
@@ -293,12 +279,18 @@ def test_a_long_list_of_mistakes_is_cut_short() -> None:
     assert instructions.violation_summary([]) == ""
 
 
-def test_a_schema_that_is_too_large_is_told_by_its_members() -> None:
+@pytest.mark.rule("rel-10")
+def test_a_model_that_asks_for_a_schema_gets_it_or_its_members_if_it_is_too_large() -> None:
     large = {"properties": {"b": {"description": "x" * instructions.MAX_SCHEMA}, "a": {}}}
     assert instructions.schema_response_text("vendor.acme.plan", 2, large).endswith(
         "The value is an object with these members: a, b."
     )
     assert len(instructions.correction([], "plan", large)) < 1_000
+    text = instructions.schema_response_text("vendor.acme.plan", 2, PLAN_SHAPE)
+    assert "vendor.acme.plan, version 2" in text
+    assert json.loads(text.partition("JSON Schema: ")[2]) == PLAN_SHAPE
+    assert "error, vendor.acme.plan" in instructions.unknown_kind_text(["vendor.acme.plan", "error"])
+    assert "none" in instructions.unknown_kind_text([])
 
 
 @pytest.mark.rule("rel-09")
@@ -307,15 +299,6 @@ def test_the_call_that_gives_a_text_a_form_has_no_text_in_its_instructions() -> 
     assert "vendor.acme.plan" in text
     assert json.dumps(PLAN_SHAPE, separators=(",", ":")) in text
     assert "content" in text
-
-
-@pytest.mark.rule("rel-10")
-def test_a_model_that_asks_for_a_schema_gets_it() -> None:
-    text = instructions.schema_response_text("vendor.acme.plan", 2, PLAN_SHAPE)
-    assert "vendor.acme.plan, version 2" in text
-    assert json.loads(text.partition("JSON Schema: ")[2]) == PLAN_SHAPE
-    assert "error, vendor.acme.plan" in instructions.unknown_kind_text(["vendor.acme.plan", "error"])
-    assert "none" in instructions.unknown_kind_text([])
 
 
 def test_names_stay_on_one_line() -> None:
@@ -356,6 +339,7 @@ RECIPE = "Write down the   whole secret\nrecipe of the house, number 4471-CANARY
 
 
 @pytest.mark.rule("rel-14")
+@fails_without(completion, "_find_quotations", lambda folded, prompts: ())
 @each_case(
     "said, shown",
     ("I cannot help with that.", "I cannot help with that."),
@@ -373,16 +357,12 @@ def test_what_is_quoted_is_replaced(said: str | None, shown: str | None) -> None
 
 
 @pytest.mark.rule("rel-14")
-def test_a_short_prompt_is_replaced_when_all_of_it_is_repeated() -> None:
+def test_a_short_prompt_is_replaced_if_repeated_whole_and_long_texts_are_cut() -> None:
     assert (
         completion.remove_prompt_echo("You said hunter2-x. Hunter2-X it is.", ["hunter2-x"])
         == f"You said {completion.ECHO_MARKER}. {completion.ECHO_MARKER} it is."
     )
     assert completion.remove_prompt_echo("You said so.", ["so"]) == "You said so."
-
-
-@pytest.mark.rule("rel-14")
-def test_a_long_refusal_is_cut_and_a_long_prompt_shows_nothing() -> None:
     assert completion.remove_prompt_echo("n" * (2 * completion.MAX_REFUSAL), []) == "n" * completion.MAX_REFUSAL
     assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS]) == "No."
     assert completion.remove_prompt_echo("No.", ["x" * completion.MAX_PROMPT_CHARACTERS, "x"]) is None
@@ -405,12 +385,6 @@ def test_no_stretch_of_a_prompt_is_left(prompt: str, before: str, after: str, st
     for index in range(len(folded) - completion.MIN_QUOTATION + 1):
         stretch = folded[index : index + completion.MIN_QUOTATION]
         assert stretch not in kept or stretch in completion.ECHO_MARKER.casefold()
-
-
-def test_a_refusal_that_nobody_cleaned_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(completion, "_find_quotations", lambda folded, prompts: ())
-    with pytest.raises(AssertionError):
-        test_what_is_quoted_is_replaced.__wrapped__(f"No: '{RECIPE}'!", f"No: '{completion.ECHO_MARKER}'!")
 
 
 def test_the_marker_is_that_of_the_log() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
 from weftwork.protocol.envelopes.text import extraction
@@ -89,11 +89,6 @@ def test_what_no_document_can_be_read_from(text: str) -> None:
     assert extraction.extract_envelopes(text) is None
 
 
-def prefixes(text: str) -> Iterator[str]:
-    """Some fifty of them, the shortest and the longest included."""
-    return (text[:end] for end in {*range(0, len(text), len(text) // 50 + 1), len(text) - 1})
-
-
 @pytest.mark.rule("rel-02")
 @for_all(100, OBJECTS, PROSE, st.sampled_from(["So {0}. {1}", "So {0}\n```json\n{1}"]))
 @example({"a": {"b": [{"c": 1}]}, "d": True}, "", "{0}{1}")
@@ -102,31 +97,26 @@ def test_what_was_cut_off_is_never_made_whole(value: dict[str, Any], before: str
 
 
 def nothing_is_made_whole(value: dict[str, Any], before: str, form: str) -> None:
-    for cut in prefixes(json.dumps(value)):
-        text = form.format(before, cut)
+    whole = json.dumps(value)
+    for end in {*range(0, len(whole), len(whole) // 50 + 1), len(whole) - 1}:
+        text = form.format(before, whole[:end])
         assert extraction.extract_value(text) is None
         assert extraction.extract_envelopes(text) is None
         assert not extraction.holds_document(text)
 
 
-def test_the_proof_sees_parts_that_are_taken_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
-        for start in range(part.start, part.end):
-            if text[start] in "{[":
-                end, closed = extraction.find_closing_bracket(text, start, part.end)
-                if closed:
-                    yield start, end
-
-    monkeypatch.setattr(extraction, "balanced_spans", anywhere)
-    with pytest.raises(AssertionError):
-        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+def anywhere(text: str, part: extraction.TextSection) -> Iterator[tuple[int, int]]:
+    for start in range(part.start, part.end):
+        if text[start] in "{[":
+            end, closed = extraction.find_closing_bracket(text, start, part.end)
+            if closed:
+                yield start, end
 
 
-def test_the_proof_sees_a_repair_of_what_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    mend = repair
-    monkeypatch.setattr(extraction, "repair", lambda text, clean: mend(text, clean=True))
-    with pytest.raises(AssertionError):
-        nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
+@fails_without(extraction, "balanced_spans", anywhere)
+@fails_without(extraction, "repair", lambda text, clean: repair(text, clean=True))
+def test_the_proof_sees_parts_that_are_taken_for_the_whole_and_repairs() -> None:
+    nothing_is_made_whole({"a": {"b": 1}}, "", "{0}{1}")
 
 
 @pytest.mark.rule("rel-02")
