@@ -117,7 +117,7 @@ def test_inputs_and_config_are_checked_as_a_host_does() -> None:
 
 
 def test_a_function_that_is_no_node_is_refused() -> None:
-    with pytest.raises(Refused, match="is no node"):
+    with pytest.raises(Refused, match=r"is not a node; decorate it with @weftwork\.node\(\.\.\.\)$"):
         run_node(len)
 
 
