@@ -177,7 +177,7 @@ def test_an_acknowledged_run_survives_a_killed_process(someone: DocsUser) -> Non
         run_id = run(someone, CREATE % 300)
         process.kill()
     with someone.host():
-        assert "1 unfinished, going on" in someone.printed
+        assert "1 unfinished, resumed" in someone.printed
         assert "API key" not in someone.printed
         log = events(someone, run_id)
     assert [event["sequence"] for event in log] == list(range(8))
@@ -199,7 +199,7 @@ def test_a_backup_of_a_running_host_can_be_restored(someone: DocsUser) -> None:
         (someone.data / part).unlink(missing_ok=True)
     shutil.copy(someone.home / "backup.db", someone.data / "weftwork.db")
     with someone.host():
-        assert "1 unfinished, going on" in someone.printed
+        assert "1 unfinished, resumed" in someone.printed
         assert events(someone, ended) == before
         answer = run(someone, f'curl -s $URL/v1/runs/{later} -H "$AUTH"\n')
         assert json.loads(answer)["error"] == "not_found"

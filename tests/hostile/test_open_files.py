@@ -24,7 +24,7 @@ def test_a_host_with_few_files_takes_fewer_connections(tmp_path: Path, monkeypat
     monkeypatch.setattr(live, "command", lambda *args: [*few, *honest(*args)])
     with start_host(tmp_path) as host, contextlib.ExitStack() as clients:
         (said,) = [json.loads(line) for line in host.errors.splitlines()]
-        assert (said["message"].partition(":")[0], said["count"]) == ("fewer connections than set", ROOM)
+        assert (said["message"].partition(" to ")[0], said["count"]) == ("max_connections lowered", ROOM)
         held = [clients.enter_context(connect(host.port)) for _ in range(ROOM)]
         for client in held:
             send_pieces(client, HEALTH)

@@ -108,7 +108,7 @@ def test_inputs_config_and_functions_are_checked_as_a_host_does() -> None:
     with pytest.raises(Refused, match="inputs cannot be sent"):
         run_node(score, inputs={"value": float("nan")})
     assert run_node(steps, inputs={"names": ("ab",)}).outputs == {"output": [2]}
-    with pytest.raises(Refused, match="is not a node"):
+    with pytest.raises(Refused, match=r"is not a node; decorate it with @weftwork\.node\(\.\.\.\)$"):
         run_node(len)
 
 

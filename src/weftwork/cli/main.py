@@ -1,7 +1,4 @@
-"""The weftwork command and its groups.
-
-`weftwork completion`: the script that makes a shell complete commands, options and ids.
-"""
+"""The `weftwork` command with its subcommands, and `weftwork completion`, which prints a shell completion script."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -11,51 +8,60 @@ from weftwork.cli.console.root_group import RootGroup
 COMMANDS = {
     "serve": ("serve", "Start the host in the foreground."),
     "keys": ("keys", "Create, list and revoke API keys."),
-    "signing": ("keys", "List, renew and drop the keys that links are signed with."),
-    "run": ("run", "Start a run, and follow it to its end with --follow."),
-    "events": ("events", "Print the events of a run, one on each line."),
-    "runs": ("runs", "List, show, cancel, pause and resume runs; delete old ones."),
-    "bundle": ("bundle", "Save a run in one file, or look at such a file."),
-    "assets": ("assets", "List, send and fetch assets: images, sounds and files; delete what nobody needs."),
-    "inbox": ("inbox", "List what runs ask and nobody has answered yet, oldest first."),
-    "answer": ("answer", "Answer what a run asks."),
-    "workflows": ("workflows", "Check, draw, list and register workflow definitions."),
-    "nodes": ("nodes", "List and explain the node types that definitions can use."),
-    "envelope": ("envelope", "Explain what becomes of an envelope that a model sends, and list the kinds there are."),
-    "kinds": ("kinds", "List and explain the kinds of envelopes that a host takes from models."),
-    "doctor": ("doctor", "Check this machine and a host, and say what to do about what is not well."),
-    "new": ("new", "Make the first files of a package."),
-    "completion": ("", "Print the script that makes a shell complete what is typed after weftwork."),
+    "signing": ("keys", "List, rotate and drop the keys that sign links."),
+    "run": ("run", "Start a run of a workflow."),
+    "events": ("events", "Print the events of a run, one per line."),
+    "runs": ("runs", "List, show, cancel, pause, resume and prune runs."),
+    "bundle": ("bundle", "Save a run as a debug bundle, or show a saved bundle."),
+    "assets": ("assets", "List, upload, download and prune assets (images, audio and other files)."),
+    "inbox": ("inbox", "List open interrupts, oldest first."),
+    "answer": ("answer", "Answer an open interrupt of a run."),
+    "workflows": ("workflows", "Validate, draw, list and register workflow definitions."),
+    "nodes": ("nodes", "List and describe node types."),
+    "envelope": ("envelope", "Check an envelope, and list the known envelope kinds, without a host."),
+    "kinds": ("kinds", "List and describe the envelope kinds of a host."),
+    "doctor": ("doctor", "Check this machine and a host, and suggest fixes."),
+    "new": ("new", "Create a project from a template."),
+    "completion": ("", "Print a shell completion script."),
 }
-"""The module of `cli/commands` that has each command, and the first sentence of its help."""
+"""The module in `cli/commands` of each command, and the first sentence of its help."""
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that makes a shell complete what is typed after weftwork.
+    """Print a shell completion script.
 
-    With WEFTWORK_KEY set, ids of runs and workflows are completed too, if the host answers within a second.
+    The script completes commands and options. If WEFTWORK_KEY is set, it also completes the ids of runs and workflows,
+    provided that the host responds within a second.
 
     \b
-    Where it goes:
+    To install it:
       bash  weftwork completion bash > ~/.local/share/bash-completion/completions/weftwork
       zsh   weftwork completion zsh > ~/.zfunc/_weftwork, with fpath+=~/.zfunc before compinit in ~/.zshrc
       fish  weftwork completion fish > ~/.config/fish/completions/weftwork.fish
     """
     root = context.find_root().command
-    made = get_completion_class(shell)
-    assert made is not None, "click knows every shell of the choice"
-    script = made(root, {}, "weftwork", "_WEFTWORK_COMPLETE")
-    # Not source(), which looks for the shell on this machine and complains about an old one.
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None, "click has a class for each shell of the choice"
+    script = completion_class(root, {}, "weftwork", "_WEFTWORK_COMPLETE")
+    # Not source(), which runs the installed shell to check its version.
     click.echo(script.source_template % script.source_vars())
 
 
 @click.group(cls=RootGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="weftwork", prog_name="weftwork")
 def main() -> None:
-    """A Python host for OpenWOP: durable workflow runs over REST and server-sent events."""
+    """A Python host for OpenWOP: durable workflow runs over REST and server-sent events.
+
+    \b
+    Start here:
+      weftwork serve --workflows DIR        start a host; it prints an API key
+      export WEFTWORK_KEY=...               use that key in another terminal
+      weftwork run WORKFLOW --follow        start a run and follow it
+      weftwork inbox                        list what waits for an answer
+    """
 
 
 main.add_command(completion)

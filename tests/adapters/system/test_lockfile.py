@@ -71,7 +71,7 @@ def test_another_process_is_named_and_its_death_frees_the_seat(tmp_path: Path) -
     seat = LockFile(path)
     process = hold(path)
     try:
-        with pytest.raises(HostLocked, match=rf"locked by process {process.pid}: stop it first, or "):
+        with pytest.raises(HostLocked, match=rf"another host \(process {process.pid}\) is using .*; stop it, or "):
             seat.acquire()
         assert path.read_text().startswith(f"{process.pid} ")
     finally:
@@ -81,12 +81,12 @@ def test_another_process_is_named_and_its_death_frees_the_seat(tmp_path: Path) -
     seat.release()
 
 
-def test_a_holder_that_left_no_name_is_another_process(tmp_path: Path) -> None:
+def test_a_holder_without_a_process_id_is_another_host(tmp_path: Path) -> None:
     path = tmp_path / "seat.lock"
     first = LockFile(path)
     first.acquire()
     path.write_text("")
-    with pytest.raises(HostLocked, match="another process"):
+    with pytest.raises(HostLocked, match=r"^another host is using .*; stop it, or pass --data OTHER_DIR$"):
         LockFile(path).acquire()
     first.release()
 

@@ -70,7 +70,7 @@ def test_an_answer_goes_to_the_question_that_was_meant(foreign: ForeignHost) -> 
     asks(foreign, GATE)
     done = foreign.run_command("answer", RUN, "--approve")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == f"{RUN}/review answered; the run is completed\n"
+    assert done.stdout == f"{RUN}/review: answer recorded; the run is completed\n"
     assert sent(foreign) == {"action": "accept"}
     (asked,) = posted(foreign)
     assert asked.query == {"interruptId": ["review.1"]}
@@ -123,14 +123,17 @@ def test_questions_are_answered_by_name_and_read_as_each_wants(foreign: ForeignH
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--set", "colour=green"], "--set colour: that is none of the choices."),
-        (["--set", "colour=2"], "--set colour: that is none of the choices."),
+        (["--set", "colour=green"], "--set colour: not one of the choices."),
+        (["--set", "colour=2"], "--set colour: not one of the choices."),
         (["--set", "count=0"], "--set count: it"),
-        (["--set", "colour=red"], "there is no answer to count, zip;"),
-        (["--set", "colour"], "must look like NAME=VALUE"),
-        (["--set", "size=3"], "the question has no size; it asks for colour, count, zip"),
-        (["--approve"], "this is no approval but clarification; answer it with --set"),
-        (["--value", "1", "--as", "ada"], "with an approval"),
+        (["--set", "colour=red"], "no value for count, zip;"),
+        (["--set", "colour"], "must have the form NAME=VALUE"),
+        (["--set", "size=3"], "the interrupt has no field size; its fields are colour, count, zip"),
+        (["--approve"], "the interrupt is not an approval but of kind clarification; answer it with --set"),
+        (
+            ["--value", "1", "--as", "ada"],
+            "--comment and --data require an action; --as and --override require an approval.",
+        ),
         (["--value", '{"a": 1, "a": 2}'], "--value: "),
     ],
 )
@@ -145,10 +148,13 @@ def test_what_cannot_be_an_answer_is_not_sent(foreign: ForeignHost, args: list[s
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--action", "maybe"], "this gate does not take maybe; it takes accept, reject, refine, edit-accept, ask."),
-        (["--action", "refine"], "refine needs --comment TEXT"),
-        (["--action", "ask", "--comment", " "], "ask needs --comment TEXT"),
-        (["--set", "a=1"], "this is an approval; answer it with --approve"),
+        (
+            ["--action", "maybe"],
+            "this approval does not accept --action maybe; choose accept, reject, refine, edit-accept, ask.",
+        ),
+        (["--action", "refine"], "--action refine requires --comment TEXT (What should change?)"),
+        (["--action", "ask", "--comment", " "], "--action ask requires --comment TEXT (What do you want to know?)"),
+        (["--set", "a=1"], "the interrupt is an approval; answer it with --approve"),
     ],
 )
 def test_a_gate_takes_its_actions(foreign: ForeignHost, args: list[str], said: str) -> None:
@@ -226,10 +232,10 @@ def test_several_questions_are_listed_to_choose_from(foreign: ForeignHost) -> No
 def test_what_is_not_asked_is_not_answered(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
     done = foreign.run_command("answer", f"{RUN}/nothing", "--approve")
-    assert (done.exit_code, "what asks is review" in done.stderr) == (7, True)
+    assert (done.exit_code, "nodes of this run that have one: review" in done.stderr) == (7, True)
     asks(foreign, status="completed")
     done = foreign.run_command("answer", RUN, "--approve")
-    assert (done.exit_code, "waits for no answer; it is completed" in done.stderr) == (7, True)
+    assert (done.exit_code, "has no open interrupt; its status is completed" in done.stderr) == (7, True)
     asks(foreign, {**GATE, "status": "resolved"})
     assert foreign.run_command("answer", RUN, "--approve").exit_code == 7
     for name in ("/", "/review", f"{RUN}/"):
@@ -307,15 +313,15 @@ def test_a_link_is_printed_alone(foreign: ForeignHost) -> None:
     foreign.replies[LINKS] = made()
     done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, done.stdout) == (0, f"{foreign.url}/v1/interrupts/t.x\n")
-    assert done.stderr.startswith("whoever has it can answer until 20")
-    assert done.stderr.endswith(" UTC, in 2 d 0 h.\n")
+    assert done.stderr.startswith("anyone who has the link can answer until 20")
+    assert done.stderr.endswith(" UTC (in 2 d 0 h).\n")
     (asked,) = posted(foreign)
     assert asked.body == {}
     foreign.replies[LINKS] = made(url="https://public.example/v1/interrupts/t.x", intent="inspect")
     line = ["--for", "ada", "--inspect", "--expires", "2d"]
     done = foreign.run_command("answer", RUN, "--link", *line)
     assert done.stdout == "https://public.example/v1/interrupts/t.x\n"
-    assert done.stderr.startswith("ada, and whoever else has it, can see the question until ")
+    assert done.stderr.startswith("the link is for ada; anyone who has it can read the question but not answer until ")
     assert posted(foreign)[1].body == {"for": "ada", "intent": "inspect", "expiresInSeconds": 172_800}
     assert json.loads(foreign.run_command("answer", RUN, "--link", "--json").stdout)["token"] == "t.x"
 
@@ -334,7 +340,7 @@ def test_a_link_to_another_question_is_not_handed_out(foreign: ForeignHost) -> N
     foreign.replies[LINKS] = made(interruptId="review.2")
     done = foreign.run_command("answer", RUN, "--link")
     assert (done.exit_code, done.stdout) == (7, "")
-    assert "meanwhile the node asks something else" in done.stderr
+    assert "the node has requested another one" in done.stderr
 
 
 def test_without_the_look_it_would_be(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +352,8 @@ def test_without_the_look_it_would_be(foreign: ForeignHost, monkeypatch: pytest.
 def test_a_host_without_links_is_named(foreign: ForeignHost) -> None:
     asks(foreign, GATE)
     done = foreign.run_command("answer", RUN, "--link")
-    assert (done.exit_code, "only a weftwork host does" in done.stderr) == (1, True)
+    assert done.exit_code == 1
+    assert done.stderr == "Error: this host does not support --link, which is a weftwork extension.\n"
     foreign.replies[LINKS] = CannedResponse(404, {"error": "interrupt_not_found", "message": "Gone."})
     assert foreign.run_command("answer", RUN, "--link").exit_code == 7
     foreign.replies[LINKS] = CannedResponse(201, [])

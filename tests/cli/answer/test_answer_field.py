@@ -58,11 +58,11 @@ def test_a_value_is_read_as_its_schema_wants(schema: dict[str, Any], text: str, 
     ({"type": "integer"}, "many", "it must be"),
     ({"type": "integer", "maximum": 3}, "4", "3"),
     ({"type": "string", "minLength": 3}, "ab", "3"),
-    ({"type": "boolean"}, "perhaps", "answer y or n"),
-    ({"enum": ["red", "blue"]}, "3", "none of the choices"),
-    ({"enum": ["red", "blue"]}, "0", "none of the choices"),
-    ({"enum": ["red", "blue"]}, "²", "none of the choices"),
-    ({"enum": [1, 2, 4]}, "3", "none of the choices"),
+    ({"type": "boolean"}, "perhaps", "enter y or n"),
+    ({"enum": ["red", "blue"]}, "3", "not one of the choices"),
+    ({"enum": ["red", "blue"]}, "0", "not one of the choices"),
+    ({"enum": ["red", "blue"]}, "²", "not one of the choices"),
+    ({"enum": [1, 2, 4]}, "3", "not one of the choices"),
     ({"type": "array", "items": {"type": "integer"}}, "1,x", "it must be"),
     (DEFINED, "0", "it must be"),
     ({"type": "array", "maxItems": 1}, "1,2", "1"),
@@ -206,12 +206,12 @@ def test_a_turn_of_a_conversation_fits_what_it_is_to_give() -> None:
 @each_case(
     "field, hint",
     (AnswerField("f"), ""),
-    (AnswerField("f", required=False), "may be left out"),
+    (AnswerField("f", required=False), "optional"),
     (AnswerField("f", schema={"type": "boolean"}), "y or n"),
     (AnswerField("f", schema={"type": "string", "maxLength": 5}), "up to 5 characters"),
     (AnswerField("f", schema={"type": "integer", "minimum": 1}), "integer, 1 or more"),
     (AnswerField("f", schema={"type": "array"}), "separated by commas, or a JSON array"),
-    (AnswerField("f", schema={"type": "integer"}, default=3), "integer; 3 if nothing is written"),
+    (AnswerField("f", schema={"type": "integer"}, default=3), "integer; default: 3"),
     (AnswerField("f", schema={"enum": ["a"]}), ""),
 )
 def test_what_may_be_written_is_said(field: AnswerField, hint: str) -> None:
@@ -262,7 +262,7 @@ def test_an_artifact_is_changed_in_an_editor(foreign: ForeignHost, tmp_path: Pat
         sit_down(foreign, tmp_path, EDITOR=program, VISUAL=""),
         ("5) ask", "edit-accept\n"),
         ("Edit it again? [y/N]", "y\n"),
-        ("comment (may be left out) > ", "\n"),
+        ("Comment (optional) > ", "\n"),
         ("[y/N] > ", "y\n"),
     )
     assert code == 0
@@ -279,8 +279,8 @@ def test_an_artifact_that_is_not_changed_is_not_sent(foreign: ForeignHost, tmp_p
     code = talk(
         terminal,
         ("5) ask", "edit-accept\n"),
-        ("nothing was changed", "edit-accept\n"),
-        ("comment (may be left out) > ", "\n"),
+        ("nothing was changed; choose an action again.", "edit-accept\n"),
+        ("Comment (optional) > ", "\n"),
         ("[y/N] > ", "y\n"),
     )
     assert code == 0

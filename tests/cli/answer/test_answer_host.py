@@ -91,11 +91,12 @@ def test_the_inbox_lists_what_waits_oldest_first(host: Host) -> None:
 def test_an_approval_is_given_from_the_command_line(host: Host) -> None:
     run_id = waiting(host, "gate")
     done = run_on(host, "answer", run_id, "--approve", "--comment", "fine")
-    assert done.stdout == f"{run_id}/review answered; the run is completed\n"
+    assert done.stdout == f"{run_id}/review: answer recorded; the run is completed\n"
     (payload,) = payloads(host, run_id, "approval.received")
     assert (payload["action"], payload["comment"]) == ("accept", "fine")
     # Once more: there is nothing to answer.
-    assert "waits for no answer; it is completed" in run_on(host, "answer", run_id, "--approve", code=7).stderr
+    again = run_on(host, "answer", run_id, "--approve", code=7).stderr
+    assert again == f"Error: run {run_id} has no open interrupt; its status is completed.\n"
 
 
 def test_each_action_has_what_it_needs(host: Host, tmp_path: Path) -> None:
@@ -105,7 +106,8 @@ def test_each_action_has_what_it_needs(host: Host, tmp_path: Path) -> None:
     run_on(host, "answer", edited, "--action", "edit-accept", "--data", str(file))
     assert payloads(host, edited, "approval.received")[0]["editedArtifactData"] == {"amount": 4}
     refined = waiting(host, "gate")
-    assert "; it stays open" in run_on(host, "answer", refined, "--action", "ask", "--comment", "why?").stdout
+    asked = run_on(host, "answer", refined, "--action", "ask", "--comment", "why?").stdout
+    assert asked == f"{refined}/review: question recorded; the approval is still open\n"
     run_on(host, "answer", refined, "--action", "refine", "--comment", "less")
     assert payloads(host, refined, "approval.received")[0]["refineFeedback"] == {"scope": "whole", "text": "less"}
     rejected = waiting(host, "gate")
@@ -115,17 +117,17 @@ def test_each_action_has_what_it_needs(host: Host, tmp_path: Path) -> None:
 def test_votes_are_counted(host: Host) -> None:
     run_id = waiting(host, "quorum")
     first = run_on(host, "answer", run_id, "--approve", "--as", "ada")
-    assert first.stdout == f"{run_id}/vote recorded, 1 of 2 approvals; it stays open\n"
+    assert first.stdout == f"{run_id}/vote: vote recorded, 1 of 2 approvals; the approval is still open\n"
     # The same person counts once.
     again = run_on(host, "answer", run_id, "--approve", "--as", "ada")
-    assert again.stdout == f"{run_id}/vote recorded, 1 of 2 approvals; it stays open\n"
+    assert again.stdout == f"{run_id}/vote: vote recorded, 1 of 2 approvals; the approval is still open\n"
     shown = run_on(host, "runs", "show", run_id).stdout
     assert "\n  approvals: 1 of 2 (ada accept)\n" in shown
     assert "1 of 2" in run_on(host, "inbox", "--run", run_id).stdout
     told = run_on(host, "events", run_id).stderr
     assert "  approvals: 1 of 2\n" in told
     last = run_on(host, "answer", run_id, "--approve", "--as", "bob")
-    assert last.stdout == f"{run_id}/vote answered; the run is completed\n"
+    assert last.stdout == f"{run_id}/vote: answer recorded; the run is completed\n"
 
 
 def test_two_keys_that_say_the_same_are_two_votes(host: Host) -> None:
@@ -244,7 +246,7 @@ def test_a_link_lets_somebody_without_a_key_answer(host: Host) -> None:
     run_id = waiting(host, "gate")
     done = run_on(host, "answer", run_id, "--link", "--for", "ada", "--expires", "1h")
     assert done.stdout.startswith(f"{host.address}/v1/interrupts/")
-    assert done.stderr.startswith("ada, and whoever else has it, can answer until ")
+    assert done.stderr.startswith("the link is for ada; anyone who has it can answer until ")
     path = done.stdout.strip().removeprefix(host.address)
     seen = host.call("GET", path, key=None)
     assert (seen.status, seen.document["nodeId"]) == (200, "review")
@@ -262,7 +264,9 @@ def test_a_key_that_may_only_read_sees_and_does_not_answer(host: Host) -> None:
     run_id = waiting(host, "gate")
     assert run_id in run_on(host, "inbox", "--all", key=READER).stdout
     for args in (["--approve"], ["--link"]):
-        assert "this key may not do that" in run_on(host, "answer", run_id, *args, key=READER, code=7).stderr
+        assert (
+            "this key is not permitted to do this" in run_on(host, "answer", run_id, *args, key=READER, code=7).stderr
+        )
     assert "(not_found)" in run_on(host, "answer", run_id, "--approve", key=OTHER_KEY, code=7).stderr
     assert host.snapshot(run_id)["status"] == "waiting-approval"
 
@@ -323,19 +327,19 @@ def test_events_about_people_are_told_by_name(plain: Host) -> None:
 def test_what_was_answered_is_not_asked_again_by_following(plain: Host) -> None:
     run_id = waiting(plain, "gate")
     done = run_on(plain, "answer", run_id, "--approve", "--follow")
-    assert done.stderr == f"{run_id}/review answered; the run is completed\n"
+    assert done.stderr == f"{run_id}/review: answer recorded; the run is completed\n"
     assert " interrupt.requested review " in done.stdout
 
 
 def test_who_is_no_approver_is_told_who_is(plain: Host) -> None:
     run_id = waiting(plain, "named")
     refused = run_on(plain, "answer", run_id, "--approve", code=7)
-    assert "its approvers are ada, bob" in refused.stderr
+    assert "the approvers are ada, bob" in refused.stderr
     assert "--as NAME" in refused.stderr
     for args in ((), ("--for", "eve")):
         link = run_on(plain, "answer", run_id, "--link", *args, code=7)
         assert link.stdout == ""
-        assert "  it takes ada, bob\n" in link.stderr
+        assert "  supported: ada, bob\n" in link.stderr
     assert "/v1/interrupts/" in run_on(plain, "answer", run_id, "--link", "--for", "ada").stdout
     cancel(plain, run_id)
 

@@ -19,6 +19,7 @@ from tests.live.host import command as line_of
 from tests.live.host import environment
 from tests.live.steering import answer_over_http, await_status
 from weftwork.cli.answer import submission
+from weftwork.cli.answer.command_line import APPROVAL_ONLY
 from weftwork.cli.render.interrupt_text import (
     accepts_actions,
     curl_lines,
@@ -40,7 +41,7 @@ def test_an_answer_that_comes_too_late_says_so(foreign: ForeignHost, code: str) 
     done = foreign.run_command("answer", RUN, "--approve")
     assert (done.exit_code, done.stdout) == (7, "")
     assert done.stderr.splitlines() == [
-        f"nothing was answered; `weftwork runs show {RUN}` shows how the run stands.",
+        f"the answer was not recorded; `weftwork runs show {RUN}` shows the run.",
         f"Error: Too late ({code}).",
     ]
 
@@ -101,7 +102,7 @@ def test_without_its_name_it_would_be(foreign: ForeignHost, monkeypatch: pytest.
         test_a_question_that_has_become_another_is_not_answered(foreign)
 
 
-@pytest.mark.parametrize(("action", "said"), [("accept", "recorded"), ("ask", "asked")])
+@pytest.mark.parametrize(("action", "said"), [("accept", "vote recorded"), ("ask", "question recorded")])
 def test_a_vote_is_recorded_and_the_gate_stays_open(foreign: ForeignHost, action: str, said: str) -> None:
     gate = {**GATE, "data": {**GATE["data"], "requiredApprovals": 3}}
     asks(foreign, gate)
@@ -117,12 +118,13 @@ def test_a_vote_is_recorded_and_the_gate_stays_open(foreign: ForeignHost, action
         200, {"runId": RUN, "nodeId": "review", "status": "waiting-approval"}
     )
     done = foreign.run_command("answer", RUN, "--action", action, "--comment", "x", "--as", "ada")
-    assert done.stdout == f"{RUN}/review {said}, 1 of 3 approvals; it stays open\n"
+    assert done.stdout == f"{RUN}/review: {said}, 1 of 3 approvals; the approval is still open\n"
     # The last vote: the node asks something else now.
     foreign.requests.clear()
     after["interruptId"] = "review.2"
     foreign.replies[f"{POST}/review"] = CannedResponse(200, {"runId": RUN, "nodeId": "review", "status": "running"})
-    assert foreign.run_command("answer", RUN, "--approve").stdout == f"{RUN}/review answered; the run is running\n"
+    last = foreign.run_command("answer", RUN, "--approve")
+    assert last.stdout == f"{RUN}/review: answer recorded; the run is running\n"
 
 
 def test_json_is_the_answer_of_the_host(foreign: ForeignHost) -> None:
@@ -146,7 +148,7 @@ def test_the_run_is_followed_to_its_end(foreign: ForeignHost) -> None:
     done = foreign.run_command("answer", RUN, "--approve", "--follow")
     assert done.exit_code == 1
     assert [each.split()[2] for each in done.stdout.splitlines()] == ["run.started", "run.failed"]
-    assert done.stderr == f"{RUN}/review answered; the run is completed\n"
+    assert done.stderr == f"{RUN}/review: answer recorded; the run is completed\n"
     lines = foreign.run_command("answer", RUN, "--approve", "--follow", "--json").stdout.splitlines()
     assert [json.loads(each).get("type") for each in lines] == ["run.started", "run.failed", None]
 
@@ -173,7 +175,7 @@ def follow_on(foreign: ForeignHost, *log: dict[str, Any], **snapshot: Any) -> st
 def test_what_was_answered_is_not_asked_again(foreign: ForeignHost) -> None:
     resolved = {"type": "interrupt.resolved", "sequence": 2, "nodeId": "review", "payload": {"key": GATE["key"]}}
     said = follow_on(foreign, ASKED, resolved, ENDED, status="completed", interrupts=[])
-    assert said == f"{RUN}/review answered; the run is completed\n"
+    assert said == f"{RUN}/review: answer recorded; the run is completed\n"
 
 
 def test_without_a_look_at_the_run_it_would_be(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +188,7 @@ def test_what_stays_open_is_told_as_it_stands(foreign: ForeignHost) -> None:
     data = {**GATE["data"], "requiredApprovals": 2}
     voted = {**GATE, "data": data, "votes": [{"voter": "ada", "action": "accept"}]}
     said = follow_on(foreign, {**ASKED, "payload": {**GATE, "data": data}}, ENDED, interrupts=[voted])
-    assert "review asks approval: Send the letter?\n" in said
+    assert "review requests approval: Send the letter?\n" in said
     assert "  approvals: 1 of 2 (ada accept)\n" in said
     assert f"answer with: weftwork answer {RUN}/review\n" in said
 
@@ -199,8 +201,8 @@ def test_who_is_no_approver_is_told_who_is(foreign: ForeignHost, details: dict[s
     foreign.replies[f"{POST}/review"] = CannedResponse(403, refusal)
     done = foreign.run_command("answer", RUN, "--approve")
     assert done.exit_code == 7
-    assert "You are none of them (forbidden); its approvers are ada, bob\\u{1b}[2J: " in done.stderr
-    assert "--as NAME and a key that has the scope approvals:delegate" in done.stderr
+    assert "You are none of them (forbidden); the approvers are ada, bob\\u{1b}[2J. " in done.stderr
+    assert "--as NAME with a key that has the scope approvals:delegate" in done.stderr
     assert "--link --for NAME" in done.stderr
     assert "keys ls" not in done.stderr
 
@@ -211,12 +213,14 @@ def test_who_may_not_answer_at_all_is_told_of_the_scope(foreign: ForeignHost) ->
     foreign.replies[f"{POST}/review"] = CannedResponse(
         403, {"error": "forbidden", "message": "No.", "details": details}
     )
-    assert "see its scopes with `weftwork keys ls`" in foreign.run_command("answer", RUN, "--approve").stderr
+    refused = foreign.run_command("answer", RUN, "--approve").stderr
+    assert "this key is not permitted to do this; check its scopes with `weftwork keys ls`" in refused
 
 
 UNSURE = "conformance-orchestrator-low-confidence"
 AGENT = "core.conformance.low-conf-supervisor"
-SAID = f"The agent {AGENT} wants to run conformance-noop; it is 0.5 sure, 0.7 is asked for"
+SAID = f"The agent {AGENT} wants to run conformance-noop with confidence 0.5; 0.7 is required"
+ACTIONS = '\n  action in the answer: "accept" or "reject"; with accept, decision may contain a different decision\n'
 NEXT = {"kind": "next-worker", "nextWorkerIds": ["pay", "ship"]}
 host = host_fixture("--conformance", store="memory")
 
@@ -234,14 +238,17 @@ def in_doubt(decision: Any = NEXT, agent: Any = "host:supervisor", **more: Any) 
 
 @each_case(
     "question, words",
-    (in_doubt(), "The supervisor wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
-    (in_doubt(agent="acme:one"), "The agent acme:one wants to run pay, ship; it is 0.5 sure, 0.7 is asked for"),
-    (in_doubt({"kind": "terminate", "reason": "done"}), "The supervisor wants to end the work (done); it is"),
-    (in_doubt({"kind": "terminate"}), "The supervisor wants to end the work; it is"),
-    (in_doubt({"kind": "ask-user", "prompt": "Which?"}), "The supervisor wants to ask: Which?; it is"),
-    (in_doubt({"kind": "mock"}), 'The supervisor decides {"kind": "mock"}; it is'),
-    (in_doubt("x" * 500), f'The supervisor decides "{"x" * 199}…; it is'),
-    ({"kind": "low-confidence", "data": {"agentId": "a", "threshold": 1, "observed": 0}}, "The agent a is 0 sure"),
+    (in_doubt(), "The supervisor wants to run pay, ship with confidence 0.5; 0.7 is required"),
+    (in_doubt(agent="acme:one"), "The agent acme:one wants to run pay, ship with confidence 0.5; 0.7 is required"),
+    (in_doubt({"kind": "terminate", "reason": "done"}), "The supervisor wants to end the work (done) with confidence"),
+    (in_doubt({"kind": "terminate"}), "The supervisor wants to end the work with confidence"),
+    (in_doubt({"kind": "ask-user", "prompt": "Which?"}), "The supervisor wants to ask: Which? with confidence"),
+    (in_doubt({"kind": "mock"}), 'The supervisor decided {"kind": "mock"} with confidence'),
+    (in_doubt("x" * 500), f'The supervisor decided "{"x" * 199}… with confidence'),
+    (
+        {"kind": "low-confidence", "data": {"agentId": "a", "threshold": 1, "observed": 0}},
+        "The agent a made a decision with confidence 0; 1 is required",
+    ),
     (in_doubt(agent=5), ""),
     ({"kind": "approval", "data": in_doubt()["data"]}, ""),
 )
@@ -249,7 +256,7 @@ def test_it_is_said_who_wants_what(question: dict[str, Any], words: str) -> None
     assert summarize_decision(question).startswith(words)
     assert bool(summarize_decision(question)) == bool(words)
     if words:
-        assert describe_interrupt(question)[0].startswith(f"low-confidence: {words}")
+        assert describe_interrupt(question)[0].startswith(f"confirmation (low-confidence): {words}")
         assert headline(question).startswith(words)
 
 
@@ -280,8 +287,8 @@ def test_a_host_takes_what_is_shown(host: Host) -> None:
     run_id = waiting(host)
     shown = run_on(host, "runs", "show", run_id).stdout
     node_id = host.snapshot(run_id)["interrupts"][0]["nodeId"]
-    assert f"{node_id} asks low-confidence: {SAID}\n" in shown
-    assert '  action in the answer: "accept" or "reject"; decision goes with accept: ' in shown
+    assert f"{node_id} requests confirmation (low-confidence): {SAID}\n" in shown
+    assert ACTIONS in shown
     (sent,) = re.findall(r"curl -d '(.*)' \\", shown)
     assert answer_over_http(host, run_id, node_id, json.loads(sent)["resumeValue"]).status == 200
     await_status(host, run_id, "completed")
@@ -292,9 +299,11 @@ def test_one_word_answers(host: Host) -> None:
     listed = json.loads(run_on(host, "inbox", "--run", run_id, "--json").stdout)["interrupts"]
     assert SAID in run_on(host, "inbox", "--run", run_id).stdout
     assert [headline(each) for each in listed] == [SAID]
-    assert "it takes accept and reject" in run_on(host, "answer", run_id, "--action", "ask", code=2).stderr
-    assert "go with an approval" in run_on(host, "answer", run_id, "--approve", "--comment", "x", code=2).stderr
-    assert f"asks low-confidence: {SAID}" in run_on(host, "run", UNSURE, "--follow", "--no-wait", code=4).stderr
+    unknown = run_on(host, "answer", run_id, "--action", "ask", code=2).stderr
+    assert "a low-confidence interrupt does not accept --action ask; choose accept or reject." in unknown
+    assert APPROVAL_ONLY in run_on(host, "answer", run_id, "--approve", "--comment", "x", code=2).stderr
+    followed = run_on(host, "run", UNSURE, "--follow", "--no-wait", code=4).stderr
+    assert f"requests confirmation (low-confidence): {SAID}" in followed
     run_on(host, "answer", run_id, "--approve")
     await_status(host, run_id, "completed")
     run_id = waiting(host)
@@ -327,6 +336,11 @@ def test_questions_say_which_words_they_take() -> None:
 def test_a_run_that_asks_nothing_is_said_to_before_it_is_said_that_nobody_can_be_asked(host: Host) -> None:
     run_id = host.create("conformance-noop")
     await_status(host, run_id, "completed")
-    assert f"{run_id} waits for no answer; it is completed" in run_on(host, "answer", run_id, code=7).stderr
+    assert (
+        f"run {run_id} has no open interrupt; its status is completed." in run_on(host, "answer", run_id, code=7).stderr
+    )
     run_id = waiting(host)
-    assert "this is no terminal" in run_on(host, "answer", run_id, code=2).stderr
+    assert (
+        "standard input is not a terminal, so the answer must be on the command line: "
+        in run_on(host, "answer", run_id, code=2).stderr
+    )

@@ -60,7 +60,7 @@ def test_an_approval_is_shown_and_asked_about(foreign: ForeignHost, tmp_path: Pa
     asks(foreign, gate)
     terminal = sit_down(foreign, tmp_path)
     terminal.until("5) ask")
-    assert "review asks approval: Send the letter?\r\n" in terminal.shown
+    assert "review requests approval: Send the letter?\r\n" in terminal.shown
     assert '  artifactData: {"text": "Dear Ada"}\r\n' in terminal.shown
     assert "  approvals: 1 of 3 (ada accept)\r\n" in terminal.shown
     assert "  answer by 2099-01-01 00:00:00 UTC, in " in terminal.shown
@@ -68,14 +68,14 @@ def test_an_approval_is_shown_and_asked_about(foreign: ForeignHost, tmp_path: Pa
     code = talk(
         terminal,
         ("> ", "perhaps\n"),
-        ("that is none of the choices", "2\n"),
-        ("comment (may be left out) > ", "too long\n"),
+        ("not one of the choices", "2\n"),
+        ("Reason for the rejection (optional) > ", "too long\n"),
         ("[y/N] > ", "y\n"),
     )
     assert code == 0
     assert sent(foreign) == {"action": "reject", "comment": "too long"}
     # The gate of this test never closes.
-    assert terminal.shown.endswith(f"{RUN}/review recorded, 1 of 3 approvals; it stays open\r\n")
+    assert terminal.shown.endswith(f"{RUN}/review: vote recorded, 1 of 3 approvals; the approval is still open\r\n")
 
 
 def test_what_is_to_be_changed_has_to_be_said(foreign: ForeignHost, tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_what_is_to_be_changed_has_to_be_said(foreign: ForeignHost, tmp_path: Pa
     code = talk(
         sit_down(foreign, tmp_path, "--yes", "--as", "ada"),
         ("5) ask", "refine\n"),
-        ("changed? > ", "\n"),
-        ("something has to be written", "shorter\n"),
+        ("What should change? > ", "\n"),
+        ("a value is required", "shorter\n"),
     )
     assert code == 0
     assert sent(foreign) == {
@@ -100,12 +100,12 @@ def test_questions_are_asked_one_by_one_until_they_fit(foreign: ForeignHost, tmp
     code = talk(
         terminal,
         ("colour: Which colour?\r\n  1) red\r\n  2) blue\r\n", "green\n"),
-        ("that is none of the choices", "2\n"),
+        ("not one of the choices", "2\n"),
         ("count: How many?\r\n  integer, 1 or more > ", "none\n"),
         ("it must be", "0\n"),
         ("it must be", "3\n"),
         ("zip: Where to?", "\n"),
-        ("something has to be written", "01234\n"),
+        ("a value is required", "01234\n"),
         ('Send {"answers": {"colour": "blue", "count": 3, "zip": "01234"}}? [y/N]', "what\n"),
         ("[y/N]", "yes\n"),
     )
@@ -120,7 +120,7 @@ def test_an_answer_that_does_not_fit_together_is_asked_for_again(foreign: Foreig
         ("paid: Is it paid?\r\n  y or n > ", "y\n"),
         ("sizes", "1, 2\n"),
         ("note", "\n"),
-        ("does not fit together", "n\n"),
+        ("the answer is not valid", "n\n"),
         ("sizes", "[]\n"),
         ("note", "\n"),
         ("[y/N]", "y\n"),
@@ -133,7 +133,7 @@ def test_an_answer_that_does_not_fit_together_is_asked_for_again(foreign: Foreig
 def test_what_is_not_confirmed_is_not_sent(foreign: ForeignHost, tmp_path: Path, answer: str) -> None:
     asks(foreign, GATE)
     terminal = sit_down(foreign, tmp_path)
-    assert talk(terminal, ("5) ask", "1\n"), ("left out) > ", "\n"), ("[y/N]", answer)) == 1
+    assert talk(terminal, ("5) ask", "1\n"), ("(optional) > ", "\n"), ("[y/N]", answer)) == 1
     assert "nothing was sent." in terminal.shown
     assert posted(foreign) == []
 
@@ -197,7 +197,7 @@ def test_what_is_no_text_is_asked_for_again(foreign: ForeignHost, tmp_path: Path
     code = talk(
         sit_down(foreign, tmp_path, "--yes", PYTHONIOENCODING="utf-8:strict"),
         ("q: Who?", "\udcff\n"),
-        ("not text in the encoding", "Zoë\n"),
+        ("not valid text", "Zoë\n"),
     )
     assert code == 0
     assert sent(foreign) == {"answers": {"q": "Zoë"}}
@@ -206,7 +206,7 @@ def test_what_is_no_text_is_asked_for_again(foreign: ForeignHost, tmp_path: Path
 def pasted(foreign: ForeignHost, folder: Path, before: str = "") -> int:
     """A comment of several lines, and then nothing more."""
     asks(foreign, GATE)
-    turns = [("5) ask", "1\n"), ("left out) > ", "one\ny\n"), ("[y/N] > ", "\x04")]
+    turns = [("5) ask", "1\n"), ("(optional) > ", "one\ny\n"), ("[y/N] > ", "\x04")]
     return talk(sit_down(foreign, folder, before=before), *turns)
 
 
@@ -223,7 +223,7 @@ def test_unless_what_was_typed_before_is_kept(foreign: ForeignHost, tmp_path: Pa
 def test_an_end_of_the_input_is_an_end(capsys: Any) -> None:
     with pytest.raises(InputEnded, match="nothing was sent"):
         TerminalPrompt(lambda: "").text("Who?")
-    assert capsys.readouterr().err == "Who? (may be left out) > \n"
+    assert capsys.readouterr().err == "Who? (optional) > \n"
 
 
 def test_choices_that_nobody_could_read_are_counted(capsys: Any) -> None:
@@ -270,6 +270,6 @@ def test_a_question_that_changes_while_it_is_asked_is_not_answered(foreign: Fore
     terminal = sit_down(foreign, tmp_path)
     terminal.until("5) ask")
     open_now[0] = "review.2"
-    code = talk(terminal, ("> ", "1\n"), ("left out) > ", "\n"), ("[y/N]", "y\n"))
+    code = talk(terminal, ("> ", "1\n"), ("(optional) > ", "\n"), ("[y/N]", "y\n"))
     assert code == 7
     assert "Somebody was faster (interrupt_already_resolved)." in terminal.shown

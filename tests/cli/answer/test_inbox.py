@@ -45,7 +45,7 @@ def test_what_waits_is_listed_with_its_age_votes_and_end(foreign: ForeignHost) -
     done = foreign.run_command("inbox")
     assert (done.exit_code, done.stderr) == (0, "")
     head, first, other = done.stdout.splitlines()
-    assert head.split() == ["run", "node", "asks", "age", "expires", "votes", "kind", "workflow"]
+    assert head.split() == ["run", "node", "question", "age", "expires", "votes", "kind", "workflow"]
     cells = [each.strip() for each in first.split("  ") if each.strip()]
     assert cells == ["r1", "review", "Pay 5 EUR?", "3 h 05 min", "in 2 h 10 min", "1 of 3", "approval", "order"]
     assert [each.strip() for each in other.split("  ") if each.strip()][2:5] == [
@@ -59,13 +59,13 @@ def test_filters_are_asked_for(foreign: ForeignHost) -> None:
     foreign.replies[PATH] = CannedResponse(200, {"interrupts": []})
     line = "--kind approval --kind custom --workflow w --run r --node n --due-within 24h --limit 7".split()
     done = foreign.run_command("inbox", *line)
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "Nothing like that waits for an answer.\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "no open interrupts match these options.\n")
     (asked,) = foreign.requests
     before = datetime.fromisoformat(asked.query.pop("dueBefore")[0])
     assert timedelta(hours=23) < before - datetime.now(UTC) < timedelta(hours=25)
     known = {"workflowId": ["w"], "runId": ["r"], "nodeId": ["n"], "limit": ["7"]}
     assert asked.query == {"kind": ["approval", "custom"], **known}
-    assert foreign.run_command("inbox").stderr == "Nothing waits for an answer.\n"
+    assert foreign.run_command("inbox").stderr == "no open interrupts.\n"
     assert foreign.requests[-1].query == {"limit": ["50"]}
 
 
@@ -88,7 +88,7 @@ def test_kinds_that_there_are_not_are_answered_with_those_that_there_are(foreign
     foreign.replies["GET /v1/host/weftwork/interrupts"] = CannedResponse(400, refusal)
     done = foreign.run_command("inbox", "--kind", "nope")
     assert done.exit_code == 7
-    assert done.stderr == "Error: No such kind (validation_error).\n  it takes approval, custom\\u{1b}[2J\n"
+    assert done.stderr == "Error: No such kind (validation_error).\n  supported: approval, custom\\u{1b}[2J\n"
 
 
 def test_pages_are_followed_to_the_limit_or_to_the_end(foreign: ForeignHost) -> None:

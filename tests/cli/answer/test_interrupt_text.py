@@ -60,7 +60,7 @@ def body_of(line: str) -> Any:
 
 def test_the_message_comes_first_and_whole() -> None:
     first, second, *rest = describe_interrupt(ORDER)
-    assert (first, second) == (f"custom: {LONG}", "  Say what you know.")
+    assert (first, second) == (f"an answer (custom): {LONG}", "  Say what you know.")
     assert rest == [
         "  amount: 5",
         '  who: {"a": [1]}',
@@ -70,24 +70,25 @@ def test_the_message_comes_first_and_whole() -> None:
 
 
 def test_a_text_alone_is_the_message() -> None:
-    assert describe_interrupt({"kind": "custom", "data": {"customKind": "k", "payload": "Who?"}}) == ["custom: Who?"]
+    question = {"kind": "custom", "data": {"customKind": "k", "payload": "Who?"}}
+    assert describe_interrupt(question) == ["an answer (custom): Who?"]
 
 
 def test_what_has_no_message_is_shown_whole_up_to_a_bound() -> None:
     data = {"customKind": "k", "payload": {f"member {at}": "x" * 20 for at in range(20)}}
     head, *lines = describe_interrupt({"kind": "custom", "data": data})
-    assert head == "custom:"
+    assert head == "an answer (custom):"
     assert json.loads("".join(lines)) == data
     many = describe_interrupt({"kind": "custom", "data": {"payload": list(range(1000))}})
     assert len(many) == MAX_DETAIL_LINES + 2
-    assert many[-1] == "  and 964 more lines; `weftwork runs show --json` has all of it"
+    assert many[-1] == "  and 964 more lines; `weftwork runs show RUN --json` shows all"
 
 
 def test_an_effect_of_unknown_outcome_is_explained() -> None:
     said = describe_interrupt(UNKNOWN)
-    assert said[0].startswith("custom: The step charge of the node pay was started, ")
+    assert said[0].startswith("an answer (custom): The step charge of the node pay was started, ")
     assert {line.split(":")[0] for line in said[1:-1]} == {"  step", "  item", "  done", "  failed", "  again"}
-    assert said[-1].startswith("  outcome is one of these words; output goes with done")
+    assert said[-1] == "  outcome is one of these words; with done, output may have the result of the effect"
     value = body_of(curl_lines("http://x", "r", "pay", UNKNOWN)[0])
     assert value == {"outcome": "done", "key": UNKNOWN["key"]}
     assert check_value(UNKNOWN["resumeSchema"], value, "/resumeValue") == []
@@ -141,11 +142,12 @@ def test_another_question_of_a_node_knows_nothing_of_the_one_before() -> None:
 
 def test_a_picture_holds_as_much_of_it_as_there_is_room_for() -> None:
     tree = tree_after(START, ("node.started", "n"), ("interrupt.requested", "n", ORDER))
-    assert f"asks custom: {LONG.rstrip()}" in "\n".join(drawn(tree))
+    assert f"requests an answer (custom): {LONG.rstrip()}" in "\n".join(drawn(tree))
     live = drawn(tree, height=24)
     assert len(live) < 20
-    assert live[2].startswith("      asks custom: Was the invoice 17 of the customer north paid already?")
-    assert live[9] == "      Ctrl-C prints all of it"
+    assert live[2] == "      requests an answer (custom): Was the invoice 17 of the customer north paid"
+    assert live[3].startswith("        already? Was the invoice 17 ")
+    assert live[9] == "      Ctrl-C prints the rest"
 
 
 def test_the_line_of_a_question_has_its_message() -> None:
@@ -186,7 +188,7 @@ def test_events_tell_of_questions_that_are_open(foreign: ForeignHost, is_answere
     for args in ((), ("--follow",)):
         done = foreign.run_command("events", "r", *args)
         assert done.exit_code == 0
-        assert (f"n asks custom: {LONG}" in done.stderr) != is_answered, args
+        assert (f"n requests an answer (custom): {LONG}" in done.stderr) != is_answered, args
         assert ("answer with: weftwork answer r/n\n" in done.stderr) != is_answered
         assert foreign.run_command("events", "r", "--json", *args).stderr == ""
 
@@ -214,7 +216,7 @@ def test_a_snapshot_says_what_is_open(foreign: ForeignHost, snapshot: Any, is_op
     frames = b"".join(f"data: {json.dumps(each)}\n\n".encode() for each in [*log_with(), last])
     foreign.replies["GET /v1/runs/r"] = CannedResponse(200, snapshot)
     foreign.replies["GET /v1/runs/r/events"] = CannedResponse(stream=lambda write: write(frames))
-    assert ("asks custom" in foreign.run_command("events", "r", "--follow").stderr) == is_open
+    assert ("requests an answer (custom)" in foreign.run_command("events", "r", "--follow").stderr) == is_open
 
 
 def test_a_sheet_shows_what_the_events_know_of_a_question(foreign: ForeignHost) -> None:
@@ -223,7 +225,7 @@ def test_a_sheet_shows_what_the_events_know_of_a_question(foreign: ForeignHost) 
     foreign.replies["GET /v1/runs/r"] = CannedResponse(200, run)
     foreign.replies["GET /v1/runs/r/events/poll"] = CannedResponse(200, {"events": log_with(), "isComplete": False})
     said = foreign.run_command("runs", "show", "r").stdout
-    assert f"\nn asks custom: {LONG}\n  Say what you know.\n  amount: 5\n" in said
+    assert f"\nn requests an answer (custom): {LONG}\n  Say what you know.\n  amount: 5\n" in said
     short, pasted = said.split("\nanswer with\n")[1].split("/interrupts/n")[0].split("\nor\n")
     assert short == "  weftwork answer r/n"
     assert shlex.split(pasted.replace("\\\n", " "))[2] == '{"resumeValue": {"paid": true, "why": "seen"}}'
@@ -251,7 +253,7 @@ def test_somebody_can_answer_what_a_killed_host_left_open(tmp_path: Path) -> Non
     with start_host(tmp_path, *options, env=env) as host:
         await_status(host, run_id, "waiting-input")
         said = told(host, "runs", "show", run_id)
-        assert "\npay asks custom: The node pay was started, " in said
+        assert "\npay requests an answer (custom): The node pay was started, " in said
         assert "Find out whether it happened.\n" in said
         # Followed by somebody who comes later.
         line = process_of("events", run_id, "--follow")

@@ -79,32 +79,40 @@ def refusal(status: int, code: str, message: str, **details: Any) -> CannedRespo
 @pytest.mark.parametrize(
     ("said", "code", "words"),
     [
-        (refusal(401, "unauthenticated", "No."), "unauthenticated", "does not know this key; give"),
-        (refusal(401, "key_expired", "No."), "key_expired", "has expired; give another with --key"),
-        (CannedResponse(401, raw=b"<html>"), "", "does not know this key"),
-        (refusal(403, "forbidden", "Scope."), "forbidden", "Scope (forbidden); this key may not"),
-        (refusal(404, "not_found", "No run."), "not_found", "No run (not_found); see that the id"),
+        (
+            refusal(401, "unauthenticated", "No."),
+            "unauthenticated",
+            "does not accept this API key; pass another key with --key",
+        ),
+        (refusal(401, "key_expired", "No."), "key_expired", "has expired; pass another key with --key"),
+        (CannedResponse(401, raw=b"<html>"), "", "does not accept this API key"),
+        (
+            refusal(403, "forbidden", "Scope."),
+            "forbidden",
+            "Scope (forbidden); this key is not permitted to do this; check its scopes with `weftwork keys ls`",
+        ),
+        (refusal(404, "not_found", "No run."), "not_found", "No run (not_found); check the id, and that"),
         (
             CannedResponse(404, raw=b"<html>nope"),
             "",
-            "answers 404 Not Found; this does not look like an OpenWOP v1 host",
+            "responded with 404 Not Found; check that --url is the base URL of an OpenWOP v1 host",
         ),
         (
             CannedResponse(429, {"error": "rate_limited", "message": "Slow."}, {"Retry-After": "90"}),
             "rate_limited",
             "in 90 s",
         ),
-        (CannedResponse(503, raw=b""), "", "answers 503 Service Unavailable; try again later"),
-        (refusal(501, "capability_not_provided", "No"), "capability_not_provided", "not offer it"),
+        (CannedResponse(503, raw=b""), "", "responded with 503 Service Unavailable; try again later"),
+        (refusal(501, "capability_not_provided", "No"), "capability_not_provided", "does not support the operation"),
         (
             CannedResponse(307, raw=b"", headers={"Location": "http://b\x1b[2J"}),
             "",
-            "sends on to http://b\\u{1b}[2J; name that",
+            "redirects to http://b\\u{1b}[2J, and redirects are not followed; pass that address with --url",
         ),
         (
             refusal(500, "internal_error", "Oh.", correlationId="c-9"),
             "internal_error",
-            "Oh (internal_error); the host's log has more under c-9.",
+            "Oh (internal_error); search the host's log for c-9.",
         ),
         (
             refusal(400, "validation_error", "Bad", pointer="/inputs/a"),
@@ -114,15 +122,15 @@ def refusal(status: int, code: str, message: str, **details: Any) -> CannedRespo
         (
             refusal(400, "validation_error", "Bad", supported=["a", 2]),
             "validation_error",
-            "Bad (validation_error).\n  it takes a, 2",
+            "Bad (validation_error).\n  supported: a, 2",
         ),
         # What hosts say that do not keep to the protocol.
         (CannedResponse(400, {"error": {"code": "bad", "message": "Inner."}}), "bad", "Inner (bad)."),
         (CannedResponse(422, {"detail": "No such thing."}), "", "No such thing."),
         (CannedResponse(400, {"title": "Title", "status": 400}), "", "Title."),
         (CannedResponse(409, {"error": "conflict"}), "conflict", "conflict (conflict)."),
-        (CannedResponse(400, ["what"]), "", "answers 400 Bad Request."),
-        (CannedResponse(400, {"error": 5, "message": {}, "details": []}), "", "answers 400 Bad Request."),
+        (CannedResponse(400, ["what"]), "", "responded with 400 Bad Request."),
+        (CannedResponse(400, {"error": 5, "message": {}, "details": []}), "", "responded with 400 Bad Request."),
     ],
 )
 def test_a_refusal_says_what_happened_and_what_to_do(
@@ -147,7 +155,7 @@ def test_a_refusal_says_what_happened_and_what_to_do(
         ),
         (
             refusal(400, "validation_error", "No.", supported=[f"kind-{at}" for at in range(60)]),
-            {1: f"  it takes {', '.join(f'kind-{at}' for at in range(50))} and others"},
+            {1: f"  supported: {', '.join(f'kind-{at}' for at in range(50))} and others"},
         ),
         (
             refusal(
@@ -175,7 +183,7 @@ def test_nothing_is_said_twice_and_many_places_or_alternatives_are_cut(
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"<html>hello", "cannot be read: The document is not valid JSON"),
+        (b"<html>hello", "is not valid JSON: The document is not valid JSON"),
         (b'{"a": 1, "a": 2}', "An object repeats a member name."),
         (b"\xff", "not valid UTF-8"),
     ],
@@ -208,7 +216,9 @@ def test_an_answer_beyond_the_bound_is_not_read(foreign: ForeignHost, monkeypatc
     "http://[1",
 )
 def test_an_address_that_is_none_is_a_mistake_of_the_caller(url: str) -> None:
-    with pytest.raises(click.UsageError, match="--url must look like") as error:
+    with pytest.raises(
+        click.UsageError, match=r"--url must be an http or https URL, such as http://127\.0\.0\.1:8787"
+    ) as error:
         Client(url, None)
     assert error.value.exit_code == 2
 
@@ -231,7 +241,7 @@ def test_a_redirect_is_not_followed(foreign: ForeignHost) -> None:
     with open_foreign_host() as other:
         other.replies["GET /v1/runs"] = CannedResponse(200, {})
         foreign.replies["GET /v1/runs"] = CannedResponse(302, raw=b"", headers={"Location": f"{other.url}/v1/runs"})
-        with pytest.raises(RequestRefused, match="sends on to"):
+        with pytest.raises(RequestRefused, match=r"redirects to .*, and redirects are not followed"):
             asking(foreign).get("/v1/runs")
         assert other.requests == []
 
@@ -270,7 +280,7 @@ def test_a_host_that_asks_to_wait_is_asked_again(foreign: ForeignHost) -> None:
     foreign.replies["POST /v1/runs"] = in_turn(in_flight, HANG_UP, CannedResponse(201, {"runId": "r"}))
     assert client.post("/v1/runs", {}, idempotency_key="once") == {"runId": "r"}
     assert [each.headers.get("idempotency-key") for each in foreign.requests] == [None] * 3 + ["once"] * 3
-    assert said == ["the host asks to wait 0 s"] * 3
+    assert said == ["the host is busy; retrying in 0 s"] * 3
 
 
 @pytest.mark.parametrize(
@@ -297,11 +307,11 @@ def test_polling_has_a_bound(foreign: ForeignHost, said: CannedResponse, key: st
 LACKING = [CannedResponse(status, {"error": "x", "message": "y"}) for status in (404, 405, 501)]
 """From a host that does not have the operation."""
 INBOX, TREE = "GET /v1/host/weftwork/interrupts", "GET /v1/host/weftwork/runs/r/tree"
-STANDS = "does not say how r stands now; see that --url names an OpenWOP v1 host."
-UNLISTED = """this host does not list runs: GET /v1/runs is not part of every OpenWOP host. \
-Name a run: `weftwork runs show RUN`."""
+STANDS = "sent a response without the status of run r (`status`); check that --url is an OpenWOP v1 host."
+UNLISTED = """this host does not list runs: GET /v1/runs is optional for OpenWOP hosts. \
+Show a run by its id with `weftwork runs show RUN`."""
 UNRELATED = [{}, [], None, "ok"]
-REGISTERED = "does not say what it registered; see that --url names an OpenWOP v1 host."
+REGISTERED = "sent a response without the workflow id (`workflowId`); check that --url is an OpenWOP v1 host."
 
 
 def wrong(*documents: Any) -> list[CannedResponse]:
@@ -311,12 +321,30 @@ def wrong(*documents: Any) -> list[CannedResponse]:
 @pytest.mark.parametrize(
     ("line", "operation", "answers", "code", "words"),
     [
-        ("inbox", INBOX, LACKING, 1, "this host has no inbox"),
+        ("inbox", INBOX, LACKING, 1, "this host does not list open interrupts, which is a weftwork extension"),
         ("inbox", INBOX, wrong([], {}, {"interrupts": 5}, None), 1, ""),
         ("runs ls", "GET /v1/runs", LACKING, 1, UNLISTED),
-        ("runs ls", "GET /v1/runs", wrong([], {"runs": 5}, None, "runs"), 1, "not a list of runs"),
-        ("runs tree r", TREE, [*LACKING, *wrong({"runs": []}, [1])], 1, "only a weftwork host does"),
-        ("workflows add FILE", "POST /v1/workflows", LACKING, 1, "this host takes no definitions"),
+        (
+            "runs ls",
+            "GET /v1/runs",
+            wrong([], {"runs": 5}, None, "runs"),
+            1,
+            "sent a response to GET /v1/runs without a list of runs",
+        ),
+        (
+            "runs tree r",
+            TREE,
+            [*LACKING, *wrong({"runs": []}, [1])],
+            1,
+            "this host does not return run trees, which are a weftwork extension",
+        ),
+        (
+            "workflows add FILE",
+            "POST /v1/workflows",
+            LACKING,
+            1,
+            "this host does not accept definitions: POST /v1/workflows is optional",
+        ),
         ("workflows add FILE", "POST /v1/workflows", wrong(*UNRELATED, {"workflowId": 5}), 6, REGISTERED),
         *(
             (f"runs {verb} r{more}", f"POST /v1/runs/r{path}", wrong(*UNRELATED, {"status": 5}, {"a": 1}), 6, STANDS)
@@ -344,7 +372,7 @@ def test_an_address_that_ends_with_the_version_is_told(foreign: ForeignHost, arg
     done = foreign.run_command(*args, "--url", f"{foreign.url}/v1/")
     assert done.exit_code == EXIT_UNREACHABLE
     assert f"{foreign.url}/v1 has no /v1/" in done.stderr
-    assert done.stderr.endswith(f"name the host without /v1: --url {foreign.url}\n")
+    assert done.stderr.endswith(f"pass the base URL without /v1: --url {foreign.url}\n")
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("nope", True), ("failed", False)])
@@ -352,7 +380,7 @@ def test_a_status_that_is_none_is_answered_with_those_there_are(foreign: Foreign
     foreign.replies["GET /v1/runs"] = CannedResponse(400, {"error": "validation_error", "message": "no such status"})
     done = foreign.run_command("runs", "ls", "--status", name)
     assert done.exit_code == 7
-    assert (f"the statuses of runs are {', '.join(STATUSES)}.\n" in done.stderr) == is_told
+    assert (f"valid values of --status are {', '.join(STATUSES)}.\n" in done.stderr) == is_told
     shown = " ".join(foreign.run_command("runs", "ls", "--help").stdout.split())
     assert all(status in shown for status in STATUSES)
 
@@ -360,7 +388,7 @@ def test_a_status_that_is_none_is_answered_with_those_there_are(foreign: Foreign
 def test_a_run_that_is_not_there_is_not_asked_for_again(foreign: ForeignHost) -> None:
     done = foreign.run_command("events", "nope", "--follow")
     assert done.exit_code == 7
-    assert done.stderr.startswith("Error: Nothing here (not_found); see that the id is right")
+    assert done.stderr.startswith("Error: Nothing here (not_found); check the id, and that --url and --key belong to")
     assert [asked.path for asked in foreign.requests] == [
         *("/v1/runs/nope", "/v1/runs"),
         *("/v1/runs/nope/events", "/v1/runs/nope"),
@@ -373,7 +401,7 @@ def test_a_host_without_streams_is_polled(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/runs/r/events/poll"] = CannedResponse(200, {"events": [ended], "isComplete": True})
     done = foreign.run_command("events", "r", "--follow")
     assert (done.exit_code, done.stdout) == (0, "- 0 run.completed -\n")
-    assert done.stderr == "this host does not stream here; asking again and again instead\n"
+    assert done.stderr == "this host does not stream events; polling instead\n"
 
 
 CERTIFICATES = Path(__file__).parents[2] / "adapters" / "outbound" / "ca"
@@ -381,9 +409,9 @@ CERTIFICATES = Path(__file__).parents[2] / "adapters" / "outbound" / "ca"
 
 @each_case(
     "url, words",
-    (NOBODY, "nothing listens on .*start a host with `weftwork serve` or name another with --url"),
-    ("http://no-such-name.invalid", "no machine named no-such-name.invalid; name another with --url"),
-    (f"http://{'a' * 64}.invalid", "no machine named a{64}.invalid"),
+    (NOBODY, "no host is listening on .*start one with `weftwork serve`, or pass another address with --url"),
+    ("http://no-such-name.invalid", "the host name no-such-name.invalid cannot be resolved; check --url"),
+    (f"http://{'a' * 64}.invalid", "the host name a{64}.invalid cannot be resolved"),
 )
 def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
     with pytest.raises(HostUnreachable, match=words) as unreachable:
@@ -395,10 +423,10 @@ def test_where_nobody_answers_it_says_so(url: str, words: str) -> None:
 @each_case(
     "answer, words",
     (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "broke before its answer was complete"),
-    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "broke before its answer was complete"),
-    (b"", "broke before its answer was complete"),
-    (None, "says nothing for 0.2 s"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "was lost before the response was complete"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{", "was lost before the response was complete"),
+    (b"", "was lost before the response was complete"),
+    (None, "sent nothing for 0.2 s"),
 )
 def test_a_broken_answer_is_named(answer: bytes | None, words: str) -> None:
     over = threading.Event()
@@ -474,5 +502,8 @@ def test_without_the_check_any_certificate_would_do(monkeypatch: pytest.MonkeyPa
 
 
 def test_tls_towards_a_host_without_it_is_named() -> None:
-    with open_foreign_host() as foreign, pytest.raises(HostUnreachable, match="start --url with http://"):
+    with (
+        open_foreign_host() as foreign,
+        pytest.raises(HostUnreachable, match="if the host serves plain HTTP, use http:// in --url"),
+    ):
         Client(foreign.url.replace("http:", "https:"), KEY).get("/v1/runs")

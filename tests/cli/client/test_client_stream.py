@@ -73,8 +73,8 @@ def test_a_broken_stream_goes_on_where_it_was(foreign: ForeignHost) -> None:
     assert read(client, streamMode="debug") == list(range(10))
     assert story.ids == [None, "2", "2", "4"]
     assert {each.query["streamMode"][0] for each in foreign.requests if each.path == PATH} == {"debug"}
-    assert said[0] == f"{foreign.url} cannot be heard any more; trying again for 60 s"
-    assert said[-1] == "connected again"
+    assert said[0] == "connection lost; reconnecting for up to 60 s"
+    assert said[-1] == "reconnected"
 
 
 def test_a_connection_that_is_cut_inside_a_frame_loses_nothing(foreign: ForeignHost) -> None:
@@ -206,7 +206,7 @@ def test_a_host_that_was_never_there_is_not_waited_for() -> None:
     with open_foreign_host() as gone:
         pass
     client, said = reading(gone)
-    with pytest.raises(HostUnreachable, match="nothing listens"):
+    with pytest.raises(HostUnreachable, match="no host is listening"):
         next(client.stream("r"))
     assert said == []
 
@@ -255,7 +255,7 @@ def test_what_is_no_json_is_left_out_and_told_once(foreign: ForeignHost) -> None
     foreign.replies[f"GET {PATH}"] = CannedResponse(stream=lambda write: write(body))
     client, said = reading(foreign)
     assert read(client) == [0, 9]
-    assert said == ["the host sends something that is not JSON; it is left out"]
+    assert said == ["the host sent an event that is not valid JSON; it is skipped"]
 
 
 def test_a_run_that_is_not_there_is_told_so(foreign: ForeignHost) -> None:
@@ -321,7 +321,7 @@ def test_a_host_that_does_not_stream_is_polled(
         client.notify = said.append
         found = [each.sequence for each in client.stream("r")]
     assert found == list(range(9 if "endless" in habits else 10))
-    assert said == ["this host does not stream here; asking again and again instead"]
+    assert said == ["this host does not stream events; polling instead"]
 
 
 def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,10 +341,10 @@ def test_a_poll_goes_on_after_a_restart_of_the_host(monkeypatch: pytest.MonkeyPa
         assert [each.sequence for each in client.stream("r")] == list(range(10))
     url = foreign.url
     assert said[1:] == [
-        f"{url} cannot be heard any more; trying again for 60 s",
-        "connected again",
-        f"{url} is busy; trying again for 60 s",
-        "connected again",
+        "connection lost; reconnecting for up to 60 s",
+        "reconnected",
+        f"{url} is busy; reconnecting for up to 60 s",
+        "reconnected",
     ]
 
 
@@ -367,7 +367,7 @@ def test_an_answer_to_a_poll_that_is_none() -> None:
         foreign.replies[f"GET {PATH}/poll"] = CannedResponse(200, ["what"])
         client = Client(foreign.url, KEY, 10)
         client.notify = lambda text: None
-        with pytest.raises(HostUnreachable, match="no list of events"):
+        with pytest.raises(HostUnreachable, match="response without events"):
             list(client.stream("r"))
 
 

@@ -38,7 +38,7 @@ def test_a_prefix_of_several_runs_is_refused_with_their_ids(foreign: ForeignHost
     foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [{"runId": RUN}, {"runId": OTHER_RUN}]})
     done = foreign.run_command("runs", "cancel", RUN[:4])
     assert done.exit_code == 2
-    assert f"2 runs start with {RUN[:4]}; give more characters:\n  {RUN}\n  {OTHER_RUN}" in done.stderr
+    assert f"2 runs start with {RUN[:4]}; enter more characters:\n  {RUN}\n  {OTHER_RUN}" in done.stderr
     assert not [asked for asked in foreign.requests if asked.method == "POST"]
 
 

@@ -48,7 +48,7 @@ def test_a_file_comes_back_as_it_was(host: Host, here: Path) -> None:
     done = assets(host, "put", "dot.png")
     assert done.stdout == f"{REF}\n"
     assert re.fullmatch(
-        r"dot\.png: image/png, 1\.0 kB, stays until .* UTC, or as long as a run refers to it\n", done.stderr
+        r"dot\.png: image/png, 1\.0 kB, kept until .* UTC, or longer while a run refers to it\n", done.stderr
     )
     for at, asset in enumerate([REF, DIGEST, DIGEST[:12], list_assets(host)["assets"][0]["url"]]):
         fetched = assets(host, "get", asset, "-o", f"{at}.png")
@@ -69,7 +69,9 @@ def test_several_files_and_what_is_said_of_them(host: Host, here: Path) -> None:
     assert (told[0]["file"], told[0]["name"], told[0]["mimeType"]) == ("note.txt", "a b.txt", "text/plain")
     forced = json.loads(assets(host, "put", "note.txt", "--type", "text/markdown", "--json").stdout)["assets"]
     assert forced[0]["mimeType"] == "text/markdown"
-    assert "--name is for one file" in assets(host, "put", "dot.png", "note.txt", "--name", "x", code=2).stderr
+    assert (
+        "--name requires exactly one FILE" in assets(host, "put", "dot.png", "note.txt", "--name", "x", code=2).stderr
+    )
 
 
 def test_the_list_shows_what_there_is(host: Host) -> None:
@@ -78,16 +80,16 @@ def test_the_list_shows_what_there_is(host: Host) -> None:
     host.log(run_id)
     digest = hashlib.sha256(b"second of two").hexdigest()
     lines = assets(host, "ls", "--run", run_id).stdout.splitlines()
-    assert lines[0].split() == ["asset", "type", "bytes", "age", "runs", "held", "until"]
+    assert lines[0].split() == ["asset", "type", "bytes", "age", "runs", "kept", "until"]
     assert lines[1].split()[:3] == [f"weftwork-asset:{digest}", "text/plain", "13"]
     assert len(lines) == 2
     every = json.loads(assets(host, "ls", "--all", "--json").stdout)
     assert every["usage"]["assets"] == len(every["assets"])
     assert len(json.loads(assets(host, "ls", "--limit", "1", "--json").stdout)["assets"]) == 1
     said = assets(host, "ls", "--limit", "2")
-    assert re.search(r"^\d+ assets? in all, .* of 10\.7 GB$", said.stderr)
-    assert "no such assets" in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
-    assert "no such assets" in assets(host, "ls", key=OTHER_KEY).stderr
+    assert re.search(r"^total: \d+ assets?, .* of 10\.7 GB$", said.stderr)
+    assert "no assets." in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
+    assert "no assets." in assets(host, "ls", key=OTHER_KEY).stderr
 
 
 def test_a_terminal_is_shown_short_names_that_can_be_used(host: Host, here: Path) -> None:
@@ -99,7 +101,7 @@ def test_a_terminal_is_shown_short_names_that_can_be_used(host: Host, here: Path
     assert weftwork(here, "assets", "get", short, "-o", "got", *env).returncode == 0
     assert (here / "got").read_bytes() == b"for a terminal"
     code, shown = run_at_terminal(here, b"", "assets", "get", short, "-o", "-", *env)
-    assert (code, "standard output is a terminal" in shown) == (2, True)
+    assert (code, "binary data to the terminal" in shown) == (2, True)
     assert "for a terminal" not in shown
 
 
@@ -114,7 +116,7 @@ def test_all_pages_are_read(foreign: ForeignHost) -> None:
     assert len(json.loads(foreign.run_command("assets", "ls", "--limit", "250", "--json").stdout)["assets"]) == 250
     foreign.replies["GET /x/599"] = CannedResponse(200, raw=b"last")
     done = foreign.run_command("assets", "get", f"weftwork-asset:{599:064x}", "-o", "x")
-    assert (done.exit_code, "are not those of the asset" in done.stderr) == (6, True)
+    assert (done.exit_code, "digest is not that of the asset" in done.stderr) == (6, True)
     foreign.replies[LIST] = CannedResponse(200, {"assets": [{}], "nextCursor": "same"})
     assert foreign.run_command("assets", "ls", "--all").exit_code == 0
 
@@ -127,12 +129,12 @@ def test_what_cannot_be_sent_is_told_before_anything_is(foreign: ForeignHost, he
         ("nowhere", "cannot be read: No such file"),
         ("empty", "is empty"),
         ("folder", "is a folder"),
-        ("pipe", "is not a file"),
+        ("pipe", "is not a regular file"),
         ("nul\0", "cannot be read"),
     ):
         done = foreign.run_command("assets", "put", "dot.png", bad)
         assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
-    assert "is no media type" in foreign.run_command("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
+    assert "is not a media type" in foreign.run_command("assets", "put", "dot.png", "--type", "image\r\nx: y").stderr
     assert foreign.requests == []
 
 
@@ -158,16 +160,16 @@ def test_the_digest_goes_along_and_is_compared(foreign: ForeignHost) -> None:
 def test_refusals_say_what_to_do(host: Host, foreign: ForeignHost, here: Path) -> None:
     (here / "large.bin").write_bytes(bytes(3_000_001))
     refused = assets(host, "put", "large.bin", code=7)
-    assert "large.bin has 3.0 MB, and the host takes 3.0 MB" in refused.stderr
+    assert "large.bin has 3.0 MB; the host accepts up to 3.0 MB" in refused.stderr
     assert assets(host, "put", "dot.png", code=7, key="wrong").exit_code == 7
-    assert "takes no files" in foreign.run_command("assets", "put", "dot.png").stderr
+    assert "this host does not accept files" in foreign.run_command("assets", "put", "dot.png").stderr
     assert "does not list assets" in foreign.run_command("assets", "ls").stderr
     foreign.replies[LIST] = CannedResponse(200, {"assets": 7})
-    assert "is not a list" in foreign.run_command("assets", "ls").stderr
-    assert "no such asset" in assets(host, "get", "0" * 64, code=1).stderr
-    assert "is no URL, no mediaRef" in assets(host, "get", "dot.png", code=2).stderr
+    assert "without a list of assets" in foreign.run_command("assets", "ls").stderr
+    assert f"no asset matches {'0' * 64}" in assets(host, "get", "0" * 64, code=1).stderr
+    assert "is not a URL, a mediaRef" in assets(host, "get", "dot.png", code=2).stderr
     for short in ("569c60", "weftwork-asset:569c60f"):
-        assert "a digest begins with 8 digits at least" in assets(host, "get", short, code=2).stderr
+        assert "enter at least 8 digits" in assets(host, "get", short, code=2).stderr
     gone = assets(host, "get", f"{host.address}{UPLOADS}/v1.k.AAAA.{'A' * 43}", code=7)
     assert "There is no such asset" in gone.stderr
 
@@ -190,21 +192,21 @@ def test_a_file_that_becomes_shorter_is_not_waited_for(
     foreign.replies[POST] = kept()
     monkeypatch.setattr(asset_get, "Upload", Shrinking)
     done = foreign.run_command("assets", "put", "dot.png")
-    assert (done.exit_code, "became shorter while it was sent" in done.stderr) == (1, True)
+    assert (done.exit_code, "was truncated during the upload" in done.stderr) == (1, True)
 
 
 def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
     upload_asset(host, PNG)
     (here / "mine").write_text("mine")
     (here / "folder").mkdir()
-    assert "is there; write over it with --force" in assets(host, "get", REF, "-o", "mine", code=2).stderr
+    assert "already exists; overwrite it with --force" in assets(host, "get", REF, "-o", "mine", code=2).stderr
     assert "is a folder" in assets(host, "get", REF, "-o", "folder", "--force", code=2).stderr
     assert "cannot be written" in assets(host, "get", REF, "-o", "nowhere/x", code=1).stderr
     assert (here / "mine").read_text() == "mine"
     assets(host, "get", REF, "-o", "mine", "--force")
     assert (here / "mine").read_bytes() == PNG
     assets(host, "get", REF)
-    assert "is there" in assets(host, "get", REF, code=2).stderr
+    assert "already exists" in assets(host, "get", REF, code=2).stderr
     assert not [each for each in here.iterdir() if each.name.startswith(".")]
 
 
@@ -261,7 +263,7 @@ def files(data: Path) -> list[Path]:
     return [each for each in (data / "assets").rglob("*") if each.is_file() and DIGEST in each.name]
 
 
-NOTHING = {"found": 0, "deleted": 0, "freed": 0, "strays": 0, "dryRun": False}
+NOTHING = {"count": 0, "deleted": 0, "freedBytes": 0, "orphanFiles": 0, "dryRun": False}
 
 
 def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> None:
@@ -273,10 +275,10 @@ def test_pruning_takes_what_nobody_needs_and_nothing_else(tmp_path: Path) -> Non
         assert host.stop() == 0
     forget_holds(host.data)
     assert len(files(host.data)) == 1
-    found = {"found": 1, "deleted": 0, "freed": 0, "strays": 0, "dryRun": True}
+    found = {"count": 1, "deleted": 0, "freedBytes": 0, "orphanFiles": 0, "dryRun": True}
     assert prune(host.data, "--dry-run") == found
     done = weftwork(tmp_path, "assets", "prune", "--data", host.data)
-    assert done.stdout == "1 asset deleted, 1.0 kB.\n"
+    assert done.stdout == "deleted 1 asset, 1.0 kB.\n"
     assert files(host.data) == []
     assert prune(host.data) == NOTHING
     with start_host(tmp_path, "--conformance", data=host.data) as again:
@@ -303,8 +305,8 @@ def test_somebody_at_a_terminal_is_asked(tmp_path: Path) -> None:
     assert (code, "Delete 1 asset, 1.0 kB?" in shown) == (1, True)
     assert len(files(host.data)) == 1
     code, shown = run_at_terminal(tmp_path, b"", *line, "--yes")
-    assert (code, "1 asset deleted" in shown) == (0, True)
-    assert "there is no store" in weftwork(tmp_path, "assets", "prune", "--data", tmp_path / "none").stderr
+    assert (code, "deleted 1 asset, 1.0 kB." in shown) == (0, True)
+    assert "no store in" in weftwork(tmp_path, "assets", "prune", "--data", tmp_path / "none").stderr
 
 
 def test_keys_need_no_place_of_bytes(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
     run_id = finished(host)
     (here / "mine.json").write_text("mine")
     refused = bundle(host, run_id, "-o", "mine.json", code=2)
-    assert "mine.json is there; write over it with --force" in refused.stderr
+    assert "mine.json already exists; overwrite it with --force" in refused.stderr
     assert (here / "mine.json").read_text() == "mine"
     bundle(host, run_id, "-o", "mine.json", "--force")
     assert json.loads((here / "mine.json").read_text())["run"]["runId"] == run_id
@@ -77,7 +77,7 @@ def test_what_is_there_is_not_written_over(host: Host, here: Path) -> None:
     assert [each.name for each in sorted(here.iterdir())] == ["mine.json", "new.json"]
     (here / "folder").mkdir()
     for more in ([], ["--force"]):
-        assert "is a folder; name a file" in bundle(host, run_id, "-o", "folder", *more, code=2).stderr
+        assert "is a folder; pass a file" in bundle(host, run_id, "-o", "folder", *more, code=2).stderr
 
 
 @pytest.mark.parametrize("more", [[], ["--force"]])
@@ -130,7 +130,7 @@ def test_what_is_missing_is_said(host: Host, here: Path) -> None:
     assert "cut.json: 3 events, " in done.stdout
     then = f"weftwork events {run_id} --json --from 3"
     assert done.stderr == (
-        f"it has only the first 3 events (events_truncated_to_size_cap); `{then}` prints the others\n"
+        f"the bundle is truncated to the first 3 events (events_truncated_to_size_cap); `{then}` prints the rest\n"
     )
     rest = weftwork(here, *then.split()[1:], env={"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY})
     kept = json.loads((here / "cut.json").read_bytes())["events"]
@@ -141,7 +141,7 @@ def test_what_is_missing_is_said(host: Host, here: Path) -> None:
         "runId": run_id,
         "file": "one.json",
         "bytes": size,
-        "events": 1,
+        "eventCount": 1,
         "truncated": True,
         "truncatedReason": "events_truncated_to_size_cap",
     }
@@ -151,9 +151,9 @@ def test_members_that_were_too_large_are_named(foreign: ForeignHost) -> None:
     told = {**BUNDLE, "run": {"omitted": ["variables", 7, "\x1b[31m"]}, "truncated": True}
     foreign.replies[PATH] = CannedResponse(200, {**told, "truncatedReason": "run_truncated_to_size_cap"})
     done = foreign.run_command("bundle", "run-1")
-    assert done.stderr.startswith("too large for it: variables, ")
+    assert done.stderr.startswith("members of the run that are too large for the bundle: variables, ")
     assert "\x1b" not in done.stderr
-    assert "only the first" not in done.stderr
+    assert "truncated to the first" not in done.stderr
 
 
 def test_a_terminal_is_shown_how_much_has_come(host: Host, here: Path) -> None:
@@ -170,11 +170,11 @@ def test_a_terminal_is_shown_how_much_has_come(host: Host, here: Path) -> None:
 def test_refusals_say_what_to_do(host: Host, foreign: ForeignHost, here: Path) -> None:
     run_id = finished(host)
     theirs = bundle(host, run_id, code=7, key=OTHER_KEY)
-    assert "There is no such run (not_found); see that the id is right" in theirs.stderr
+    assert "There is no such run (not_found); check the id" in theirs.stderr
     assert bundle(host, run_id, code=7, key="wrong").exit_code == 7
     assert bundle(host, run_id, "--max-events", "0", code=2).exit_code == 2
     foreign.replies[PATH] = CannedResponse(404, {"error": "not_found", "message": "Nothing here."})
-    assert "does not offer debug bundles" in foreign.run_command("bundle", "run-1").stderr
+    assert "does not support debug bundles" in foreign.run_command("bundle", "run-1").stderr
     foreign.replies["GET /.well-known/openwop"] = OFFERED
     assert "Nothing here (not_found)" in foreign.run_command("bundle", "run-1").stderr
     assert list(here.iterdir()) == []
@@ -184,7 +184,7 @@ def test_refusals_say_what_to_do(host: Host, foreign: ForeignHost, here: Path) -
 def test_what_is_no_bundle_is_not_kept(foreign: ForeignHost, here: Path, raw: bytes) -> None:
     foreign.replies[PATH] = CannedResponse(200, raw=raw)
     done = foreign.run_command("bundle", "run-1")
-    assert (done.exit_code, "is no debug bundle" in done.stderr) == (6, True)
+    assert (done.exit_code, "is not a debug bundle" in done.stderr) == (6, True)
     assert list(here.iterdir()) == []
 
 
@@ -197,7 +197,7 @@ def test_a_broken_connection_is_tried_again_and_half_a_bundle_is_none(foreign: F
         200, raw=half, headers={"Content-Length": str(len(half) + 10), "Connection": "close"}
     )
     done = foreign.run_command("bundle", "run-1", "-o", "half.json")
-    assert (done.exit_code, "broke before its answer was complete" in done.stderr) == (6, True)
+    assert (done.exit_code, "was lost before the response was complete" in done.stderr) == (6, True)
     assert [each.name for each in here.iterdir()] == ["out.json"]
 
 
@@ -268,9 +268,9 @@ started   2026-01-31 08:05:09 UTC
 ended     2026-01-31 08:05:11 UTC, took 2.5 s
 error     node_failed: no shelf
 details   {{"nodeId": "a"}}
-made      by weftwork 0.1.0, 2026-01-31 08:05:11 UTC
+created   by weftwork 0.1.0, 2026-01-31 08:05:11 UTC
 bundle    1.0: 5 events, 2 spans, 1 media, {(tmp_path / "b.json").stat().st_size / 1000:.1f} kB
-tokens    12 in, 30 out
+tokens    12 input, 30 output
 
 events
 {START} 0 run.started - workflowId=shop
@@ -294,14 +294,20 @@ def test_standard_input_and_the_summary(tmp_path: Path) -> None:
     data = json.dumps(document()).encode()
     done = CliRunner().invoke(main, ["bundle", "open", "-", "--json"], input=data)
     told = json.loads(done.stdout)
-    assert (told["file"], told["bytes"], told["events"], told["spans"]) == ("-", len(data), 5, 2)
+    assert (told["file"], told["bytes"], told["eventCount"], told["spanCount"]) == ("-", len(data), 5, 2)
     assert told["run"]["error"]["code"] == "node_failed"
-    assert told["types"] == {"media.image": 1, "node.failed": 1, "node.started": 1, "run.failed": 1, "run.started": 1}
+    assert told["eventTypes"] == {
+        "media.image": 1,
+        "node.failed": 1,
+        "node.started": 1,
+        "run.failed": 1,
+        "run.started": 1,
+    }
     assert told["tokens"] == {"input": 12, "output": 30}
     shown = {"mimeType": "image/png", "bytes": 12_345, "alt": "a shelf", "url": URL}
     assert told["media"] == [{"sequence": 2, "type": "media.image", **shown}]
     assert (told["truncated"], told["problems"]) == (False, [])
-    assert json.loads(opened(tmp_path, data, "--json", "--type", "node").stdout)["shown"] == 2
+    assert json.loads(opened(tmp_path, data, "--json", "--type", "node").stdout)["matchedEvents"] == 2
 
 
 @pytest.mark.parametrize(
@@ -321,7 +327,7 @@ def test_standard_input_and_the_summary(tmp_path: Path) -> None:
 def test_events_can_be_chosen(tmp_path: Path, args: list[str], kept: list[int]) -> None:
     done = opened(tmp_path, document(), *args)
     assert [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(START)] == kept
-    assert ("no event fits" in done.stderr) == (args == ["--type", "nod"])
+    assert ("none of the 5 events matches --type and --node" in done.stderr) == (args == ["--type", "nod"])
 
 
 def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
@@ -329,22 +335,22 @@ def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
     cut = document(run=run, truncated=True, truncatedReason="events_truncated_to_size_cap", spansTruncated=True)
     done = opened(tmp_path, cut)
     assert done.stderr.splitlines() == [
-        "warning: these members of the run were too large for the bundle: variables",
-        "warning: it was cut (events_truncated_to_size_cap): it has only the first 5 events",
-        "warning: there were more spans than the 2 that it has",
+        "warning: members of the run that were too large for the bundle: variables",
+        "warning: the bundle is truncated (events_truncated_to_size_cap) to the first 5 events",
+        "warning: the bundle is truncated to the first 2 spans",
     ]
-    assert "running, which the host calls paused" in done.stdout
+    assert "running (host status paused)" in done.stdout
     events = document()["events"]
     wrong = document(redactionMode="passthrough", metrics={"eventCount": 9}, events=events[:2] + events[3:], run={})
     lines = opened(tmp_path, wrong).stderr
-    assert "not as bundles are, at /run" in lines
-    assert "says that secrets are masked and also that nothing is" in lines
-    assert "it says that it has 9 events and has 4" in lines
-    assert "some are missing or changed" in lines
+    assert "does not match its schema at /run" in lines
+    assert "redactionApplied is true but redactionMode is passthrough" in lines
+    assert "metrics.eventCount is 9, but the bundle has 4 events" in lines
+    assert "events are missing or were changed" in lines
     inline = document(redactionApplied=False, events=[event(0, "media.file", base64="AAAA", bytes=3)])
     lines = opened(tmp_path, inline).stderr
-    assert "holds media as text" in lines
-    assert "secrets are not masked" in lines
+    assert "has inline media (base64)" in lines
+    assert "secrets are not redacted in this bundle" in lines
 
 
 def test_many_spans_and_media_are_counted(tmp_path: Path) -> None:
@@ -375,7 +381,7 @@ def test_many_spans_and_media_are_counted(tmp_path: Path) -> None:
 )
 def test_what_is_no_bundle_is_refused(tmp_path: Path, raw: bytes) -> None:
     done = opened(tmp_path, raw, code=1)
-    assert "is no debug bundle" in done.stderr
+    assert "is not a debug bundle" in done.stderr
     assert done.stdout == ""
 
 

@@ -192,7 +192,7 @@ def test_it_makes_a_package_and_says_what_to_do_next(tmp_path: Path) -> None:
     made = weftwork(tmp_path, "new", "node-package", "here", "--name", "acme-nodes")
     assert (made.returncode, made.stderr) == (0, "")
     assert made_in(tmp_path / "here") == FILES
-    assert made.stdout.splitlines()[0] == "made acme-nodes in here:"
+    assert made.stdout.splitlines()[0] == "created acme-nodes in here:"
     assert made.stdout.splitlines()[-4:-1] == ["  cd here", "  pip install -e '.[dev]'", "  pytest"]
     project = tomllib.loads((tmp_path / "here" / "pyproject.toml").read_text("utf-8"))
     assert project["project"]["entry-points"] == {"weftwork.nodes": {"acme-nodes": "acme_nodes.nodes"}}
@@ -288,13 +288,13 @@ def test_keys_are_shown_renewed_and_dropped_without_their_secrets(tmp_path: Path
     assert [each["signs"] for each in rest] == [False, True]
     assert json.loads(dropped.stdout)["signs"] == rest[1]["kid"]
     told = weftwork(tmp_path, "signing", "drop", row["kid"], "--data", data).stdout
-    assert told == f"{row['kid']} is dropped, and every link that it signed; {rest[1]['kid']} signs.\n"
+    assert told == f"dropped {row['kid']}; its links are invalid. The current signing key is {rest[1]['kid']}.\n"
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     for args in (("ls",), ("rotate",), ("drop", "x")):
         refused = weftwork(tmp_path, "signing", *args, "--data", tmp_path / "none")
-        assert (refused.returncode, "there is no store in" in refused.stderr) == (1, True)
+        assert (refused.returncode, "no store in" in refused.stderr) == (1, True)
     assert not (tmp_path / "none").exists()
     with start_host(tmp_path) as host:
         refused = weftwork(tmp_path, "signing", "drop", "x", "--data", host.data)

@@ -66,7 +66,7 @@ def test_a_refused_one_says_where_and_why(
     assert lines[at].split()[:2] == ["fail", step]
     assert len(lines[at].split()) > 2
     assert lines[-1] == status
-    assert f"not reached: {', '.join(STEPS[at + 1 :])}" in lines
+    assert f"skipped steps: {', '.join(STEPS[at + 1 :])}" in lines
     assert SECRET not in done.output
     told = accept(document, *args, "--json")
     found = json.loads(told.stdout)
@@ -134,7 +134,7 @@ def test_kinds_of_files_are_known_too(tmp_path: Path) -> None:
     assert "/payload/steps" in accept(bad, *known).stdout
     assert accept(bad, *known).exit_code == 1
     assert accept(envelope(VENDOR, schemaVersion=3), *known).exit_code == 1
-    assert f"{VENDOR}       2        of others" in run("kinds", *known).stdout
+    assert f"{VENDOR}       2        custom" in run("kinds", *known).stdout
     assert json.loads(run("schema", VENDOR, *known).stdout)["required"] == ["steps"]
     assert run("kinds", "--envelope-kinds", str(tmp_path / "nothing")).exit_code == 2
 
@@ -143,7 +143,7 @@ def test_the_kinds_of_the_package_need_no_host() -> None:
     rows = [line.split()[0] for line in run("kinds").stdout.splitlines()]
     assert rows == ["kind", *BUILTIN_KINDS.names]
     words = [line.split(maxsplit=2)[2] for line in run("kinds").stdout.splitlines()[1:]]
-    assert set(words) == {"universal: always taken", "of the protocol: checked"}
+    assert set(words) == {"universal, always accepted", "protocol"}
     listed = json.loads(run("kinds", "--json").stdout)["kinds"]
     assert [each["kind"] for each in listed if each["universal"]] == list(UNIVERSAL)
     for name in BUILTIN_KINDS.names:
@@ -216,17 +216,23 @@ def test_the_kinds_of_a_host(host: Host) -> None:
     assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL_KINDS, *MEDIA_KINDS), 1), "vendor.acme.plan": 2}
     listed = asked(host, "kinds", "ls")
     assert [line.split() for line in listed.stdout.splitlines()] == [
-        ["kind", "version", "from"],
-        *([name, "1", "the", "protocol"] for name in (*UNIVERSAL_KINDS, *MEDIA_KINDS)),
-        ["vendor.acme.plan", "2", "the", "host"],
+        ["kind", "version", "origin"],
+        *([name, "1", "protocol"] for name in (*UNIVERSAL_KINDS, *MEDIA_KINDS)),
+        ["vendor.acme.plan", "2", "host"],
     ]
     rows = json.loads(asked(host, "kinds", "ls", "--json").stdout)["kinds"]
-    assert rows[-1] == {"kind": "vendor.acme.plan", "version": 2, "from": "the host"}
+    assert rows[-1] == {"kind": "vendor.acme.plan", "version": 2, "origin": "host"}
 
 
 def test_one_kind(host: Host) -> None:
     told = asked(host, "kinds", "show", "vendor.acme.plan").stdout
-    for said in ("version  2", "What is to be done.", "steps  array of string", "required", "others may be there too"):
+    for said in (
+        "version  2",
+        "What is to be done.",
+        "steps  array of string",
+        "required",
+        "other members are allowed",
+    ):
         assert said in told
     served = json.loads(asked(host, "kinds", "show", "vendor.acme.plan", "--json").stdout)
     assert served["properties"] == PLAN_SCHEMA["properties"]
@@ -237,9 +243,9 @@ def test_one_kind(host: Host) -> None:
 def test_a_kind_that_is_not_there(host: Host) -> None:
     missed = asked(host, "kinds", "show", "vendor.acme.pla")
     assert missed.exit_code == 1
-    assert "no schema of a kind vendor.acme.pla; there is vendor.acme.plan" in missed.stderr
+    assert "no schema for the envelope kind vendor.acme.pla; did you mean vendor.acme.plan?" in missed.stderr
     other = asked(host, "kinds", "show", "../x")
-    assert "`weftwork kinds ls` lists what there is" in other.stderr
+    assert "`weftwork kinds ls` lists the kinds of the host" in other.stderr
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"supportedEnvelopes": 7}, None])
@@ -247,7 +253,7 @@ def test_a_host_that_lists_none(foreign: ForeignHost, answer: Any) -> None:
     foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, answer)
     result = foreign.run_command("kinds", "ls")
     assert result.exit_code == 1
-    assert "does not list kinds of envelopes" in result.stderr
+    assert "without `supportedEnvelopes`" in result.stderr
 
 
 @pytest.mark.parametrize("value", [None, 7, EVIL, [EVIL], {EVIL: EVIL}, {"$ref": "#/$defs/x"}, True, {"enum": [EVIL]}])

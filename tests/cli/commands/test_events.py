@@ -129,7 +129,7 @@ def test_interrupting_ends_it(host: Host) -> None:
 def test_a_run_that_is_not_there(host: Host, follow: list[str], mode: str) -> None:
     done = events(host, "nowhere", "--mode", mode, *follow)
     assert done.exit_code == 7
-    assert "There is no such run (not_found); see that the id is right" in done.stderr
+    assert "There is no such run (not_found); check the id" in done.stderr
 
 
 def test_a_host_that_pages_and_repeats_itself(foreign: ForeignHost) -> None:
@@ -148,7 +148,7 @@ def test_a_host_without_the_mode_is_told(foreign: ForeignHost) -> None:
     refusal = {"error": "unsupported_stream_mode", "message": "No.", "details": {"supported": ["updates"]}}
     foreign.replies["GET /v1/runs/r/events"] = CannedResponse(400, refusal)
     done = foreign.run_command("events", "r", "--follow", "--mode", "messages")
-    assert (done.exit_code, done.stderr) == (7, "Error: No (unsupported_stream_mode).\n  it takes updates\n")
+    assert (done.exit_code, done.stderr) == (7, "Error: No (unsupported_stream_mode).\n  supported: updates\n")
 
 
 def test_following_a_run_shows_what_such_a_host_has(foreign: ForeignHost) -> None:
@@ -184,13 +184,14 @@ def test_a_host_that_takes_no_definitions(foreign: ForeignHost, tmp_path: Any) -
     file.write_text(json.dumps(delays("w", 1)))
     done = foreign.run_command("run", str(file))
     assert done.exit_code == 7
-    assert "this host takes no definitions at POST /v1/workflows; register it in the host's own way" in done.stderr
+    advice = "register the workflow by the host's own means, then run it by its id"
+    assert f"this host does not accept definitions at POST /v1/workflows; {advice}" in done.stderr
 
 
 def test_a_host_that_does_not_name_its_run(foreign: ForeignHost) -> None:
     foreign.replies["POST /v1/runs"] = CannedResponse(201, {"id": "r"})
     done = foreign.run_command("run", "w")
-    assert (done.exit_code, "does not say which run it started" in done.stderr) == (6, True)
+    assert (done.exit_code, "sent a response without the run id" in done.stderr) == (6, True)
 
 
 ASKING: dict[str, Any] = {
@@ -233,7 +234,7 @@ def test_runs_are_listed_newest_first(runs_host: Host) -> None:
     }
     assert set(made) < set(listed(runs_host, "--all"))
     head, *rows = runs(runs_host, "ls", "--limit", "4").stdout.splitlines()
-    assert head.split() == ["run", "status", "workflow", "created", "took", "at"]
+    assert head.split() == ["run", "status", "workflow", "created", "duration", "at"]
     assert rows[0].split()[:3] == [failed, "failed", "conformance-failure"]
     assert rows[0].split()[-1] == "conformance_test_failure"
     assert [row.split()[0] for row in rows[1:]] == made[::-1]
@@ -246,7 +247,7 @@ def test_a_run_that_has_ended_is_shown(runs_host: Host) -> None:
     lines = dict(line.split(None, 1) for line in runs(runs_host, "show", run_id).stdout.split("\n\n")[0].splitlines())
     assert (lines["run"], lines["workflow"], lines["status"]) == (run_id, "conformance-failure", "failed")
     assert lines["error"] == "conformance_test_failure: Intentional conformance failure"
-    assert lines["next"] == f"`weftwork events {run_id}` shows what led to it."
+    assert lines["next"] == f"See the events that led to the error with `weftwork events {run_id}`."
     assert "took" in lines["ended"]
     assert lines["tags"] == "a, b"
     assert json.loads(runs(runs_host, "show", run_id, "--json").stdout) == runs_host.snapshot(run_id)
@@ -256,16 +257,16 @@ def test_a_run_that_asks_is_shown_with_its_question_and_then_with_what_it_made(r
     run_id = runs_host.create("asking")
     standing(runs_host, run_id, "waiting-input")
     said = runs(runs_host, "show", run_id).stdout
-    assert f"once somebody has answered: `weftwork answer {run_id}`." in said
+    assert f"Answer the open interrupt with `weftwork answer {run_id}`." in said
     assert f"\nanswer with\n  weftwork answer {run_id}/ask\nor\n  curl -d" in said
-    assert "\n  since 20" in said
-    assert '\nask asks custom: {"customKind": "supplier", "payload": ["north", "south"]}\n' in said
+    assert "\n  open since 20" in said
+    assert '\nask requests an answer (custom): {"customKind": "supplier", "payload": ["north", "south"]}\n' in said
     assert runs(runs_host, "pause", run_id, code=7).stderr.startswith("Error: The run is waiting-input")
     answer = runs_host.call("POST", f"/v1/runs/{run_id}/interrupts/ask", {"resumeValue": "north"})
     assert answer.status == 200
     runs_host.log(run_id)
     said = runs(runs_host, "show", run_id).stdout
-    assert "asks" not in said
+    assert "requests" not in said
     assert "\nartifacts\n  keep  order  version 1  keep\n" in said
 
 
@@ -276,7 +277,7 @@ def test_a_run_is_paused_resumed_and_cancelled(runs_host: Host) -> None:
     assert said == f"{run_id} is paused\n"
     standing(runs_host, run_id, "paused")
     said = runs(runs_host, "show", run_id).stdout
-    assert f"`weftwork runs resume {run_id}` lets it go on." in said
+    assert f"Resume the run with `weftwork runs resume {run_id}`." in said
     assert "  n0  completed  attempt 1  " in said
     assert "xxx…" in said
     assert "(conflict)" in runs(runs_host, "pause", run_id, code=7).stderr
@@ -297,7 +298,7 @@ def test_each_of_several_runs_is_cancelled_and_each_refusal_told(runs_host: Host
     over = runs_host.create("conformance-noop")
     runs_host.log(over)
     done = runs(runs_host, "cancel", live[0], "unknown", over, live[1], code=7)
-    assert done.stdout.splitlines()[1] == f"{over} had ended before: completed"
+    assert done.stdout.splitlines()[1] == f"{over} has already ended: completed"
     assert done.stderr.startswith("unknown: There is no such run (not_found)")
     for run_id in live:
         standing(runs_host, run_id, "cancelled")
@@ -308,7 +309,7 @@ def test_runs_of_others_are_not_there(runs_host: Host) -> None:
     for verb in ("show", "cancel", "pause", "resume"):
         assert "There is no such run" in runs(runs_host, verb, run_id, key=OTHER_KEY, code=7).stderr
     assert runs_host.snapshot(run_id)["status"] == "running"
-    assert "this key" in runs(runs_host, "ls", key="wrong", code=7).stderr
+    assert "the host does not accept this API key" in runs(runs_host, "ls", key="wrong", code=7).stderr
     assert runs(runs_host, "cancel", run_id).exit_code == 0
 
 
@@ -321,7 +322,7 @@ def test_the_process_says_the_same(runs_host: Host, tmp_path: Path) -> None:
     assert done.stdout == runs(runs_host, "show", run_id).stdout
     gone = weftwork(tmp_path, "runs", "ls", "--url", "http://127.0.0.1:1")
     assert (gone.returncode, gone.stdout) == (6, "")
-    assert "nothing listens on http://127.0.0.1:1" in gone.stderr
+    assert "no host is listening on http://127.0.0.1:1" in gone.stderr
     assert weftwork(tmp_path, "runs", "show").returncode == 2
     poor = weftwork(tmp_path, "runs", "ls", env={**env, "PYTHONIOENCODING": "ascii"})
     assert poor.returncode == 0

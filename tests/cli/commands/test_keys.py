@@ -83,8 +83,9 @@ def test_keys_made_on_a_stopped_store_work_when_the_host_starts(tmp_path: Path) 
 def test_what_is_printed_for_people(tmp_path: Path) -> None:
     data = tmp_path / "data"
     made = weftwork(tmp_path, "keys", "create", "--data", data, "--label", "desk", "--expires-in", "2")
-    key, key_id = made.stdout.strip(), made.stderr.split()[0]
+    key, key_id = made.stdout.strip(), made.stderr.split()[3]
     assert key.startswith("hk_live_")
+    assert made.stderr == f"created live key {key_id} for tenant default; store the key now, it is not shown again.\n"
     assert key not in made.stderr
     shown = weftwork(tmp_path, "keys", "list", "--data", data).stdout
     assert key_id in shown
@@ -115,7 +116,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, running: bool) -> None:
 
 
 def test_a_folder_without_a_store_is_named(tmp_path: Path) -> None:
-    assert "there is no store in" in keys(tmp_path / "nowhere", "list", code=1)
+    assert "no store in" in keys(tmp_path / "nowhere", "list", code=1)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -189,7 +190,7 @@ def test_a_host_that_hangs_up_is_said_so(tmp_path: Path) -> None:
         listener.listen()
         hang_up = threading.Thread(target=lambda: listener.accept()[0].close())
         hang_up.start()
-        assert "does not answer" in keys(tmp_path, "list", code=1)
+        assert "does not respond" in keys(tmp_path, "list", code=1)
         hang_up.join(120)
 
 
@@ -271,19 +272,19 @@ def test_a_type_of_the_host_is_explained(foreign: ForeignHost) -> None:
     ]
     said = foreign.run_command("nodes", "show", "acme.score").stdout
     assert said.splitlines()[:9] == [
-        "type       acme.score",
-        "version    2.0.0",
-        "title      Scores a customer.",
-        f"effect     once: {EFFECTS['once']}",
-        "execution  waiting: runs asynchronously, while other nodes run",
-        "at once    4 in a host",
-        "needs      chat.sendPrompt",
-        "from       acme_nodes.score",
+        "type         acme.score",
+        "version      2.0.0",
+        "title        Scores a customer.",
+        f"effect       once: {EFFECTS['once']}",
+        "execution    waiting: runs asynchronously, while other nodes run",
+        "concurrency  at most 4 per host",
+        "requires     chat.sendPrompt",
+        "source       acme_nodes.score",
         "",
     ]
     assert "\n  value   integer, 0 to 10  required\n  who     object            required\n  who.id  string  " in said
     assert '\nconfig\n  mode  "fast" or "good"  "fast"  How to look.\n' in said
-    assert "\n  output  number or null\n  others may be there too\n" in said
+    assert "\n  output  number or null\n  other members are allowed\n" in said
     assert json.loads(said.split("\nexample\n")[1])["inputs"] == {
         "value": {"type": "static", "value": 1},
         "who": {"type": "static", "value": {"id": "text"}},
@@ -308,7 +309,7 @@ def test_a_type_that_is_not_there_has_neighbours(foreign: ForeignHost) -> None:
     done = offline("show", "core.delai")
     assert (done.exit_code, done.stderr) == (
         1,
-        "Error: there is no node type core.delai; there is core.delay, core.wait, core.fail.\n",
+        "Error: unknown node type core.delai; did you mean core.delay?\n",
     )
     foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": []})
     assert "`weftwork nodes ls` lists" in foreign.run_command("nodes", "show", EVIL).stderr
@@ -320,7 +321,7 @@ def test_a_host_without_the_route_is_said_to_be_one(foreign: ForeignHost) -> Non
     assert (done.exit_code, done.stdout) == (1, "")
     assert "--offline" in done.stderr
     foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(200, {"nodeTypes": 5})
-    assert "not a list of node types" in foreign.run_command("nodes", "ls").stderr
+    assert "without node types" in foreign.run_command("nodes", "ls").stderr
     foreign.replies[method_and_path("listNodeTypes")] = CannedResponse(
         401, {"error": "unauthenticated", "message": "no"}
     )
@@ -338,7 +339,7 @@ def test_only_a_host_that_nobody_named_may_be_missing(tmp_path: Path, monkeypatc
     monkeypatch.delenv("WEFTWORK_URL", raising=False)
     done = CliRunner().invoke(main, ["nodes", "ls"])
     assert (done.exit_code, done.stdout) == (0, offline("ls").stdout)
-    assert "no host answers on http://127.0.0.1:8787" in done.stderr
+    assert "no host is listening on http://127.0.0.1:8787" in done.stderr
 
 
 EVIL_TYPE = {

@@ -78,7 +78,7 @@ def test_a_run_is_started_with_all_that_was_given(host: Host, tmp_path: Path) ->
     done = run(host, "echo", *inputs, *more)
     assert done.exit_code == 0
     run_id = done.stdout.strip()
-    assert done.stderr == f"follow it with `weftwork events {run_id} --follow`.\n"
+    assert done.stderr == f"run started; follow it with `weftwork events {run_id} --follow`.\n"
     snapshot = host.snapshot(run_id)
     assert snapshot["inputs"] == {
         "text": "from a file",
@@ -104,19 +104,19 @@ def test_inputs_may_come_from_standard_input(host: Host) -> None:
 
 @each_case(
     "given, words",
-    (["--input", "no-sign"], "--input no-sign must look like NAME=VALUE or @FILE"),
-    (["--input", "=x"], "must look like NAME=VALUE"),
+    (["--input", "no-sign"], "--input no-sign must have the form NAME=VALUE or @FILE"),
+    (["--input", "=x"], "must have the form NAME=VALUE"),
     (["--input", "@nowhere.json"], "nowhere.json cannot be read: No such file"),
     (["--input", "a=@nowhere.json"], "nowhere.json cannot be read: No such file"),
-    (["--input", "@-"], "@- must hold a JSON object"),
+    (["--input", "@-"], "@- must contain a JSON object"),
     (["--input", 'a={"b": 1, "b": 2}'], "An object repeats a member name."),
     (["--input", "a=99999999999999999999"], "An integer is beyond 2^53-1; send it as a string."),
-    (["--metadata", "x"], "--metadata x must look like"),
-    (["--timeout", "3"], "--timeout and --no-wait need --follow"),
+    (["--metadata", "x"], "--metadata x must have the form"),
+    (["--timeout", "3"], "--timeout and --no-wait require --follow"),
     (["--timeout", "0", "--follow"], "0.0 is not in the range"),
-    (["--timeout", "nan", "--follow"], "nan is no number of seconds"),
-    (["--timeout", "inf", "--follow"], "inf is no number of seconds"),
-    (["--url", "nowhere"], "--url must look like"),
+    (["--timeout", "nan", "--follow"], "nan is not a number of seconds"),
+    (["--timeout", "inf", "--follow"], "inf is not a number of seconds"),
+    (["--url", "nowhere"], "--url must be an http or https URL, such as"),
 )
 def test_what_was_given_wrongly_is_named(host: Host, given: list[str], words: str) -> None:
     done = run(host, "echo", *given, stdin="[]")
@@ -179,14 +179,14 @@ def test_no_wait_stops_at_a_question_and_says_how_to_answer(host: Host) -> None:
     assert "node.completed slow" in done.stdout
     run_id = newest(host, "no-wait")
     asked, answer, left = done.stderr.splitlines()
-    assert asked == 'who asks custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
-    assert left.startswith("the run waits for somebody; follow it with `weftwork events ")
+    assert asked == 'who requests an answer (custom): {"customKind": "pick", "payload": {"from": [1, 2]}}'
+    assert left.startswith("the run waits for an answer (--no-wait); follow it with `weftwork events ")
     # The line does it when somebody pastes it.
     program, *line = shlex.split(answer.removeprefix("answer with: "))
     assert (program, line) == ("weftwork", ["answer", f"{run_id}/who"])
     env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
     sent = CliRunner(env=env).invoke(main, [*line, "--value", "1"])
-    assert (sent.exit_code, sent.stdout) == (0, f"{run_id}/who answered; the run is completed\n")
+    assert (sent.exit_code, sent.stdout) == (0, f"{run_id}/who: answer recorded; the run is completed\n")
     assert await_status(host, run_id, "completed")["nodeStates"]["who"]["status"] == "completed"
 
 
@@ -215,7 +215,7 @@ def test_a_question_is_waited_for(host: Host) -> None:
 def test_time_is_up(host: Host) -> None:
     done = run(host, "long", "--follow", "--timeout", "0.5", "--tag", "timeout")
     assert done.exit_code == 5
-    assert "the run is not over; follow it with" in done.stderr
+    assert "--timeout elapsed; the run continues on the host; follow it with" in done.stderr
     run_id = newest(host, "timeout")
     assert host.snapshot(run_id)["status"] == "running"
     cancel(host, run_id)
@@ -228,7 +228,7 @@ def test_interrupting_leaves_the_run_alone(host: Host) -> None:
     _, said = process.communicate(timeout=TIMEOUT_SECONDS)
     run_id = newest(host, "left")
     assert process.returncode == 130
-    assert f"the run goes on; follow it with `weftwork events {run_id} --follow --from " in said
+    assert f"the run continues on the host; follow it with `weftwork events {run_id} --follow --from " in said
     assert f"cancel it with `weftwork runs cancel {run_id}`" in said
     assert "Traceback" not in said
     assert host.snapshot(run_id)["status"] == "running"
@@ -239,7 +239,7 @@ def test_interrupting_leaves_the_run_alone(host: Host) -> None:
     "args, key, words",
     (["nowhere"], KEY, "There is no workflow with this id (validation_error).\n  at /workflowId"),
     (["quik"], KEY, "There is no workflow with this id; did you mean quick? (validation_error)"),
-    (["quick"], "wrong", "the host does not know this key; give another with --key or WEFTWORK_KEY"),
+    (["quick"], "wrong", "the host does not accept this API key; pass another key with --key or WEFTWORK_KEY"),
 )
 def test_a_refusal_is_told(host: Host, args: list[str], key: str, words: str) -> None:
     done = run(host, *args, key=key)
@@ -254,14 +254,16 @@ def test_an_input_that_looks_like_a_misspelt_variable_is_warned_of(host: Host, t
     file.write_text(json.dumps(flow("greets", [node("n", "core.noop")], variables=[greeting])))
     for workflow in (str(file), "greets"):
         done = run(host, workflow, "--input", "greting=1", "--input", "other=2")
-        assert done.stderr.startswith("warning: the workflow has no input greting; did you mean greeting?\nfollow it")
+        warning = "warning: the workflow has no input greting; did you mean greeting?"
+        assert done.stderr.startswith(f"{warning}\nrun started; follow it")
 
 
 def test_a_host_that_is_not_there_is_told(tmp_path: Path) -> None:
     done = weftwork(tmp_path, "run", "hello", "--url", "http://127.0.0.1:1")
     assert done.returncode == 6
     assert done.stderr == (
-        "Error: nothing listens on http://127.0.0.1:1; start a host with `weftwork serve` or name another with --url.\n"
+        "Error: no host is listening on http://127.0.0.1:1; start one with `weftwork serve`, "
+        "or pass another address with --url or WEFTWORK_URL.\n"
     )
 
 
@@ -328,12 +330,12 @@ def test_a_file_becomes_an_input_that_the_run_refers_to(media_host: Host) -> Non
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--media", "photo"], "must look like NAME=FILE"),
-        (["--media", "=shelf.png"], "must look like NAME=FILE"),
-        (["--media", "photo="], "must look like NAME=FILE"),
+        (["--media", "photo"], "must have the form NAME=FILE"),
+        (["--media", "=shelf.png"], "must have the form NAME=FILE"),
+        (["--media", "photo="], "must have the form NAME=FILE"),
         (["--media", "photo=nowhere.png"], "nowhere.png cannot be read: No such file"),
         (["--media", "photo=."], "is a folder"),
-        (["--media", "photo=shelf.png;type=picture"], "picture is no media type"),
+        (["--media", "photo=shelf.png;type=picture"], "picture is not a media type"),
         (["--media", "a=shelf.png", "--media", "a=shelf.png"], "the input a is given twice"),
         (["--media", "a=shelf.png", "--input", "a=1"], "the input a is given twice"),
         (["--media", "a=shelf.png", "--media", "b=nowhere"], "nowhere cannot be read"),
@@ -350,9 +352,9 @@ def test_no_run_starts_without_its_files(media_host: Host, foreign: ForeignHost,
     (here / "large.bin").write_bytes(bytes(2001))
     line = ("run", "conformance-noop", "--media", "a=shelf.png", "--media", "b=large.bin")
     done = run_command(media_host.address, *line, key=KEY)
-    assert (done.exit_code, "large.bin has 2.0 kB, and the host takes 2.0 kB" in done.stderr) == (7, True)
+    assert (done.exit_code, "large.bin has 2.0 kB; the host accepts up to 2.0 kB" in done.stderr) == (7, True)
     assert media_host.call("GET", "/v1/runs").document["runs"] == before
-    assert "takes no files" in foreign.run_command("run", "hello", "--media", "a=shelf.png").stderr
+    assert "this host does not accept files" in foreign.run_command("run", "hello", "--media", "a=shelf.png").stderr
     assert [asked.path for asked in foreign.requests] == ["/v1/workflows/hello", "/v1/workflows", UPLOADS]
 
 
@@ -379,7 +381,9 @@ def test_who_may_not_see_workflows_may_start_them(foreign: ForeignHost, status: 
 def test_a_file_of_another_type_is_told(media_host: Host) -> None:
     done = run_command(media_host.address, "run", "conformance-noop", "--media", "a=shelf.png;type=audio/wav", key=KEY)
     assert done.exit_code == 0
-    assert "warning: shelf.png does not look like audio/wav, and is kept as application/octet-stream" in done.stderr
+    assert (
+        "warning: shelf.png does not look like audio/wav; the host stored it as application/octet-stream" in done.stderr
+    )
 
 
 def test_the_same_command_with_the_same_key_starts_one_run(foreign: ForeignHost) -> None:

@@ -78,16 +78,16 @@ def test_old_runs_are_deleted_from_a_stopped_store(tmp_path: Path) -> None:
     fill(data, 3, "test:acme")
     fill(data, 2, "live:other")
     said = prune(data, "--older-than", YEAR, "--tenant", "acme", "--dry-run")
-    assert (said["found"], said["deleted"], said["dryRun"]) == (453, 0, True)
+    assert (said["count"], said["deleted"], said["dryRun"]) == (453, 0, True)
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT.*Z", said["endedBefore"])
     assert left(data) == 450
     said = prune(data, "--older-than", YEAR, "--tenant", "acme")
-    assert (said["found"], said["deleted"], said["dryRun"]) == (453, 453, False)
+    assert (said["count"], said["deleted"], said["dryRun"]) == (453, 453, False)
     assert (left(data), left(data, "test:acme"), left(data, "live:other")) == (0, 0, 2)
     assert prune(data, "--older-than", YEAR)["deleted"] == 2
     assert prune(data, "--older-than", YEAR) | {"endedBefore": ""} == {
         "endedBefore": "",
-        "found": 0,
+        "count": 0,
         "deleted": 0,
         "dryRun": False,
     }
@@ -131,13 +131,14 @@ def test_what_is_printed_for_people(tmp_path: Path) -> None:
     fill(data, 2)
     line = ("runs", "prune", "--older-than", "30d", "--data", data)
     assert re.fullmatch(
-        r"2 runs ended before 20\S+Z; nothing was deleted\.\n", weftwork(tmp_path, *line, "--dry-run").stdout
+        r"2 runs that ended before 20\S+Z would be deleted; nothing was deleted \(--dry-run\)\.\n",
+        weftwork(tmp_path, *line, "--dry-run").stdout,
     )
     done = weftwork(tmp_path, *line)
-    assert re.fullmatch(r"2 runs that ended before 20\S+Z deleted\.\n", done.stdout), done.stderr
+    assert re.fullmatch(r"deleted 2 runs that ended before 20\S+Z\.\n", done.stdout), done.stderr
     assert done.stderr == ""
     fill(data, 1, "live:other")
-    assert weftwork(tmp_path, *line).stdout.startswith("1 run that ended before ")
+    assert weftwork(tmp_path, *line).stdout.startswith("deleted 1 run that ended before ")
 
 
 def test_somebody_at_a_terminal_is_asked_and_sees_how_far_it_is(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_an_age_is_a_number_and_a_unit(age: str, milliseconds: int) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert "--older-than" in prune(data, code=2)
-    assert "there is no store" in prune(data, "--older-than", "1d", code=1)
+    assert "no store in" in prune(data, "--older-than", "1d", code=1)
     assert not data.exists()
     fill(data, 1)
     assert "A tenant is 1 to 64 letters" in prune(data, "--older-than", "1d", "--tenant", "a b", code=1)
@@ -239,7 +240,7 @@ def test_pages_are_followed_as_far_as_wanted(foreign: ForeignHost, args: tuple[s
     for asked in foreign.requests:
         assert (asked.query["status"], asked.query["workflowId"]) == (["running", "paused"], ["w"])
     plain_text = foreign.run_command("runs", "ls", *args).stdout.splitlines()
-    assert plain_text[0].split() == ["run", "status", "workflow", "created", "took", "at"]
+    assert plain_text[0].split() == ["run", "status", "workflow", "created", "duration", "at"]
     assert len(plain_text) == count + 1
 
 
@@ -251,7 +252,11 @@ def test_a_host_that_gives_the_same_page_for_ever_comes_to_an_end(foreign: Forei
 def test_no_runs_are_said_to_be_none(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": []})
     done = foreign.run_command("runs", "ls")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "There are no such runs.\n")
+    said = "no runs; start one with `weftwork run WORKFLOW`.\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", said)
+    for options in (("--status", "failed"), ("--workflow", "w"), ("--parent", "r")):
+        done = foreign.run_command("runs", "ls", *options)
+        assert (done.exit_code, done.stdout, done.stderr) == (0, "", "no runs match these options.\n")
     assert json.loads(foreign.run_command("runs", "ls", "--json").stdout) == {"runs": []}
 
 
@@ -330,11 +335,11 @@ def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> Non
         "  c0    completed         pay  each",
         "  c1    completed         pay  each",
         "  c2    completed         pay  each",
-        "  and 115 more; `weftwork runs ls --parent r --all` lists all",
+        "  and 115 more; `weftwork runs ls --parent r --all` lists all child runs",
     ]
     brief = list(run_detail_lines(run, {}, "http://x", {}))
-    assert "child runs, the first 100 of more: 100 completed" in brief
-    assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all"
+    assert "child runs (first 100): 100 completed" in brief
+    assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all child runs"
 
 
 def test_much_is_counted_and_not_shown() -> None:
@@ -371,7 +376,7 @@ def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
 def test_a_host_that_does_not_pause_is_said_to_be_one(foreign: ForeignHost, verb: str) -> None:
     done = foreign.run_command("runs", verb, "r1")
     assert done.exit_code == 1
-    assert "does not offer to pause and resume" in done.stderr
+    assert "does not support pausing and resuming" in done.stderr
     offered = {**DISCOVERY, "runs": {"pauseResume": {"supported": True}}}
     foreign.replies["GET /.well-known/openwop"] = CannedResponse(200, offered)
     done = foreign.run_command("runs", verb, "r1")
@@ -387,7 +392,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key(foreign: ForeignHos
     foreign.replies["POST /v1/runs/r1/cancel"] = reply
     foreign.replies["POST /v1/runs/r2/cancel"] = CannedResponse(200, {"runId": "r2", "status": "completed"})
     done = foreign.run_command("runs", "cancel", "r1", "r2", "--reason", "why")
-    assert (done.exit_code, done.stdout) == (0, "r1 is cancelled\nr2 had ended before: completed\n")
+    assert (done.exit_code, done.stdout) == (0, "r1 is cancelled\nr2 has already ended: completed\n")
     keys = [asked.headers["idempotency-key"] for asked in foreign.requests]
     assert [asked.body for asked in foreign.requests] == [{"reason": "why"}] * 3
     assert keys[0] == keys[1] != keys[2]

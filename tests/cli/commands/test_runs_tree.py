@@ -102,14 +102,15 @@ def test_a_child_that_no_snapshot_names_is_shown_if_it_failed(host: Host) -> Non
     drawn = runs(host, "show", run_id).stdout.splitlines()
     at = drawn.index("child runs: 110 completed, 1 failed")
     assert re.fullmatch(r"  \w{26}  failed     kin-picky  each  \w+", drawn[at + 1])
-    assert drawn[at + 5] == f"  and 107 more; `weftwork runs ls --parent {run_id} --all` lists all"
+    assert drawn[at + 5] == f"  and 107 more; `weftwork runs ls --parent {run_id} --all` lists all child runs"
 
 
 def test_a_run_that_only_waits_for_a_child_is_paused_at_once(host: Host) -> None:
-    for workflow, words in (("kin-waits", ""), (SLOW_PARENT, ", once the nodes that run have ended")):
+    later = "will be paused when its running nodes have finished"
+    for workflow, words in (("kin-waits", "is paused"), (SLOW_PARENT, later)):
         run_id = host.create(workflow)
         until(lambda run_id=run_id: host.snapshot(run_id).get("currentNodeId"), "its node")
-        assert runs(host, "pause", run_id).stdout == f"{run_id} is paused{words}\n"
+        assert runs(host, "pause", run_id).stdout == f"{run_id} {words}\n"
         cancel(host, run_id)
 
 
@@ -130,9 +131,9 @@ def test_children_are_listed_by_their_parent(host: Host) -> None:
     found = json.loads(runs(host, "ls", "--parent", run_id, "--json").stdout)["runs"]
     assert [run["parentRunId"] for run in found] == [run_id] * 2
     assert len(runs(host, "ls", "--parent", run_id, "--limit", "1").stdout.splitlines()) == 2
-    assert "There are no such runs." in runs(host, "ls", "--parent", found[0]["runId"]).stderr
+    assert "no runs match these options." in runs(host, "ls", "--parent", found[0]["runId"]).stderr
     shown = runs(host, "show", run_id).stdout
-    assert f"`weftwork runs tree {run_id}` shows the runs below it." in shown
+    assert f"See the child runs with `weftwork runs tree {run_id}`." in shown
     assert re.search(rf"{found[1]['runId']}  +\w+  +kin-slow  +one\n", shown)
     assert f"child of  {run_id}" in runs(host, "show", found[0]["runId"]).stdout
     for run in found:
@@ -141,7 +142,7 @@ def test_children_are_listed_by_their_parent(host: Host) -> None:
 
 def test_a_parent_that_waits_for_a_child_is_not_to_be_answered_itself(host: Host) -> None:
     top, _, last = waiting(host)
-    assert "It goes on once somebody has answered a run below it." in runs(host, "show", top).stdout
+    assert "The run waits for a child run; answer the open interrupt of that run." in runs(host, "show", top).stdout
     assert f"weftwork answer {last}" in runs(host, "show", last).stdout
     cancel(host, top)
 
@@ -223,7 +224,7 @@ def test_a_host_that_does_not_know_parents_is_not_believed(foreign: ForeignHost)
     foreign.replies["GET /v1/runs"] = CannedResponse(200, {"runs": [{"runId": "a", "status": "running"}]})
     done = foreign.run_command("runs", "ls", "--parent", "p")
     assert done.exit_code == 1
-    assert "does not list the runs of one parent" in done.stderr
+    assert "does not support --parent" in done.stderr
     assert foreign.requests[-1].query["parentRunId"] == ["p"]
 
 
@@ -235,7 +236,7 @@ def test_a_tree_that_is_cut_says_so(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/host/weftwork/runs/r/tree"] = CannedResponse(200, tree_document("running", truncated=True))
     done = foreign.run_command("runs", "tree", "r")
     assert (done.exit_code, done.stdout) == (0, "w  running  r\n")
-    assert "There are more than 1 runs" in done.stderr
+    assert "only the first 1 runs are shown" in done.stderr
     assert foreign.requests[-1].query == {"limit": ["1000"]}
 
 

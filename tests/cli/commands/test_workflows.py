@@ -374,7 +374,7 @@ def office() -> administration.Administration:
 
 @pytest.mark.parametrize("args", [("show", "mine"), ("list",)])
 def test_a_folder_without_a_store_is_named(tmp_path: Path, args: tuple[str, ...]) -> None:
-    assert "there is no store in" in workflows(tmp_path / "nowhere", *args, code=1)
+    assert f"no store in {tmp_path / 'nowhere'}" in workflows(tmp_path / "nowhere", *args, code=1)
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -402,11 +402,13 @@ def test_with_a_key_the_host_is_asked_as_any_client_would(tmp_path: Path) -> Non
         assert json.loads(said("show", "mine", "--version", "1", "--json", *named))["version"] == "1"
         assert "There is no such workflow" in said("show", "gone", *named, code=7)
         # Only the operator can name a tenant.
-        assert "--url and --key, or a data folder" in said("ls", *named, "--tenant", "acme", code=2)
-        assert "there is no store" in said("ls", "--data", str(tmp_path / "none"), code=1)
+        assert "--url and --key cannot be combined with --data and --tenant" in said(
+            "ls", *named, "--tenant", "acme", code=2
+        )
+        assert "no store in" in said("ls", "--data", str(tmp_path / "none"), code=1)
         env["WEFTWORK_URL"] = host.address
         assert said("show", "everybody") == draw_text(delays("everybody", 1, 2))
-        assert "this key" in said("ls", "--key", "wrong", code=7)
+        assert "the host does not accept this API key" in said("ls", "--key", "wrong", code=7)
 
 
 def test_workflows_of_other_hosts() -> None:
@@ -419,7 +421,7 @@ def test_workflows_of_other_hosts() -> None:
         _, *rows = foreign.run_command("workflows", "ls").stdout.splitlines()
         assert [row.split() for row in rows] == [["a", "\\u{1b}[2J"], ["b", "3"]]
         foreign.replies["GET /v1/workflows"] = CannedResponse(200, [])
-        assert "not a list of workflows" in foreign.run_command("workflows", "ls").stderr
+        assert "without a list of workflows" in foreign.run_command("workflows", "ls").stderr
         foreign.replies["GET /v1/workflows/w"] = CannedResponse(200, {"id": "w", "nodes": "\x1b"})
         done = foreign.run_command("workflows", "show", "w")
         assert (done.exit_code, done.stdout, "\x1b" in done.stderr) == (1, "", False)

@@ -27,8 +27,8 @@ from weftwork.cli.console.text import display_width, fit_encoding
 from weftwork.cli.console.units import format_recent_time
 from weftwork.protocol.timestamps import iso
 
-FULL = "standard output cannot be written: No space left on device.\n"
-CLOSED = "standard output cannot be written: Bad file descriptor.\n"
+FULL = "cannot write to standard output: No space left on device.\n"
+CLOSED = "cannot write to standard output: Bad file descriptor.\n"
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_a_host_serves_although_nobody_hears_it(tmp_path: Path, where: str) -> N
         url = f"http://127.0.0.1:{port}"
         made = weftwork(tmp_path, "keys", "create", "--data", tmp_path / "data").stdout.strip()
         done = weftwork(tmp_path, "runs", "ls", env={"WEFTWORK_URL": url, "WEFTWORK_KEY": made})
-        assert (done.returncode, done.stderr) == (0, "There are no such runs.\n")
+        assert (done.returncode, done.stderr) == (0, "no runs; start one with `weftwork run WORKFLOW`.\n")
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_SECONDS) == 0
     finally:
@@ -141,7 +141,7 @@ def test_interrupting_a_command_that_waits_for_a_host(tmp_path: Path, args: tupl
             said = interrupted(process)
     assert process.returncode == root_group.EXIT_INTERRUPTED
     assert "Traceback" not in said
-    assert ("may have started the run; see `weftwork runs ls`" in said) == (args[0] == "run")
+    assert ("the run may have started. Check `weftwork runs ls`" in said) == (args[0] == "run")
 
 
 def interrupted(process: "subprocess.Popen[str]") -> str:
@@ -220,8 +220,8 @@ def lines(foreign: ForeignHost, tmp_path: Any, columns: int, *args: str, encodin
 @pytest.mark.parametrize(
     ("columns", "heads"),
     [
-        (120, ["run", "status", "workflow", "created", "took", "at"]),
-        (80, ["run", "status", "workflow", "created", "took"]),
+        (120, ["run", "status", "workflow", "created", "duration", "at"]),
+        (80, ["run", "status", "workflow", "created", "duration"]),
         (60, ["run", "status", "workflow"]),
         (40, ["run", "status"]),
         (20, ["run"]),

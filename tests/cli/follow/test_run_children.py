@@ -38,7 +38,7 @@ from weftwork.cli.main import main
 from weftwork.cli.render.run_display import RunDisplay
 from weftwork.cli.render.run_progress import RunProgress
 
-QUESTION = 'custom: {"customKind": "pick", "payload": {"from": [1, 2]}}'
+QUESTION = 'an answer (custom): {"customKind": "pick", "payload": {"from": [1, 2]}}'
 
 
 host = host_fixture(workflows=child_workflows(), store="memory")
@@ -94,11 +94,11 @@ def test_no_wait_stops_where_a_run_below_asks_and_says_how_to_answer(host: Host)
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
     said = done.stderr.splitlines()
     assert said[:3] == [
-        f"the run {last} of {INTERRUPTED_CHILD} waits at ask",
-        f"ask asks {QUESTION}",
+        f"child run {last} ({INTERRUPTED_CHILD}) waits at ask",
+        f"ask requests {QUESTION}",
         f"answer with: weftwork answer {last}/ask",
     ]
-    assert said[-1].startswith("the run waits for somebody; ")
+    assert said[-1].startswith("the run waits for an answer (--no-wait); ")
     cancel(host, top)
 
 
@@ -109,20 +109,21 @@ def test_answering_a_parent_names_the_run_that_asks(host: Host) -> None:
     for run_id in (top, middle):
         done = CliRunner(env=env).invoke(main, ["answer", run_id, "--value", "1"])
         assert done.exit_code == 7
-        assert f"waits for runs below it; what asks is {last}/ask" in done.stderr
+        assert f"waits for its child runs; answer their open interrupts instead: {last}/ask" in done.stderr
     assert CliRunner(env=env).invoke(main, ["answer", f"{last}/ask", "--value", "1"]).exit_code == 0
     await_tree(host, top, *["completed"] * 3)
 
 
 def test_a_terminal_shows_the_runs_below_as_they_go(host: Host) -> None:
-    terminal = Terminal(*following(host, GRANDPARENT))
+    # Wide enough for the interrupt to fit one line.
+    terminal = Terminal(*following(host, GRANDPARENT), columns=120)
     # The grandchild is told of by the host alone, the child by an event as well.
     terminal.until(f"     └─ {INTERRUPTED_CHILD}  waiting-input")
     top = newest(host, GRANDPARENT)
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
     assert f"  └─ {PARENT}  " in re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
     # Nobody has to leave to learn what is asked, and how to answer.
-    terminal.until(f"  {INTERRUPTED_CHILD} asks {QUESTION}")
+    terminal.until(f"  {INTERRUPTED_CHILD} requests {QUESTION}")
     terminal.until(f"  weftwork answer {last}/ask")
     terminal.until(f"{GRANDPARENT}  {top}  waiting  ")
     assert answer_over_http(host, last, "ask", 1).status == 200
@@ -142,7 +143,7 @@ def test_leaving_a_terminal_says_how_to_answer_below(host: Host) -> None:
     last = await_tree(host, top, *["waiting-input"] * 3)[2]["runId"]
     words = "\n".join(terminal.last)
     assert f"{GRANDPARENT}  {top}  waiting  " in words
-    assert f"  {INTERRUPTED_CHILD} asks {QUESTION}\n  weftwork answer {last}/ask" in words
+    assert f"  {INTERRUPTED_CHILD} requests {QUESTION}\n  weftwork answer {last}/ask" in words
     cancel(host, top)
 
 
@@ -197,12 +198,12 @@ def test_what_runs_below_ask_leaves_room_and_no_command_is_cut() -> None:
     first.detail = "gate"
     second.run_id = "x" * 95
     assert drawn(tree, height=24)[-6:] == [
-        f"  pay asks approval: {'Ship it? ' * 6}".rstrip(),
-        f"    {'Ship it? ' * 8}".rstrip(),
-        "  Ctrl-C prints all of it",
+        f"  pay requests approval: {'Ship it? ' * 5}Ship",
+        f"    it? {'Ship it? ' * 7}Ship",
+        "  Ctrl-C prints the rest",
         "  weftwork answer c1/gate --url http://x",
-        "  pay waits; answer it with",
-        "  Ctrl-C prints how to answer",
+        "  pay waits; answer with",
+        "  Ctrl-C prints the command",
     ]
     assert len(drawn(tree, height=12)) <= 12
     assert f"  weftwork answer {'x' * 95} --url http://x" in drawn(tree)

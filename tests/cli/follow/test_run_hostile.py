@@ -154,10 +154,10 @@ def test_a_live_view_shows_no_escape_either() -> None:
     with view:
         for each in evil_events():
             view.show(ReceivedFrame("", each, ""))
-        view.note("connected again")
+        view.note("reconnected")
     ours = re.sub(r"\x1b\[\??[0-9;]*[A-LN-Zhl]|\r", "", file.getvalue())
     assert escapes(ours) == set()
-    assert "connected again" in ours
+    assert "reconnected" in ours
 
 
 @each_case("kind", "approval", "clarification", "external-event", "custom", EVIL, None)
@@ -254,8 +254,8 @@ def test_a_restart_of_the_host_is_survived(tmp_path: Path) -> None:
         assert process.wait(TIMEOUT_SECONDS) == 0
     assert [line.split()[1] for line in output.read_text().splitlines()] == [str(at) for at in range(8)]
     assert errors.read_text().splitlines() == [
-        f"http://127.0.0.1:{port} cannot be heard any more; trying again for 60 s",
-        "connected again",
+        "connection lost; reconnecting for up to 60 s",
+        "reconnected",
     ]
 
 
@@ -321,7 +321,7 @@ def test_a_terminal_shows_the_run_as_it_goes(tmp_path: Path) -> None:
     workflows = write_workflows(tmp_path / "workflows", flow("show", nodes, edges))
     with start_host(tmp_path, "--workflows", workflows) as host:
         terminal = Terminal(*following(host, "show"))
-        terminal.until("asks custom: ")
+        terminal.until("requests an answer (custom): ")
         # What has not begun is there as well.
         terminal.until("  │  · tell  core.log")
         run_id = host.call("GET", "/v1/runs").document["runs"][0]["runId"]
@@ -354,7 +354,9 @@ def test_interrupting_at_a_terminal_gives_it_back(tmp_path: Path) -> None:
         terminal.process.send_signal(2)
         assert terminal.finish() == 130
         assert terminal.last[0].endswith("  running  " + terminal.last[0].split("  ")[-1])
-        assert terminal.last[-1].startswith("the run goes on; follow it with `weftwork events ")
+        assert terminal.last[-1].startswith(
+            "stopped following; the run continues on the host; follow it with `weftwork events "
+        )
 
 
 def test_a_terminal_that_lacks_characters_gets_others(tmp_path: Path) -> None:

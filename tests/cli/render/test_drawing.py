@@ -283,7 +283,7 @@ variables: $url string required
 
 ●      start   core.noop    "開始"
 │
-●      fetch   core.noop    [loop starts]
+●      fetch   core.noop    [loop start]
 │        url ← $url
 ├─╮
 ● │    decide  core.switch

@@ -79,10 +79,13 @@ def test_what_matters_is_shown_and_the_rest_is_counted() -> None:
     text = "\n".join(lines)
     assert "  ├─ ✗ part-007  core.delay  failed, 0 ms\n  │      c: m\n" in text
     assert all(f"  ├─ ● {each}" in text for each in parts(495, 500))
-    assert "  ├─ ? part-700  core.delay  suspended\n  │      asks custom\n  weftwork answer r/part-700 " in text
+    assert (
+        "  ├─ ? part-700  core.delay  suspended\n  │      requests an answer (custom)\n  weftwork answer r/part-700 "
+        in text
+    )
     assert lines[1].endswith(" more completed")
     assert lines[-1].startswith("  └─ … ")
-    assert lines[-1].endswith(" more waiting")
+    assert lines[-1].endswith(" more pending")
 
 
 def test_too_much_that_runs_is_counted_too() -> None:
@@ -92,7 +95,7 @@ def test_too_much_that_runs_is_counted_too() -> None:
     lines = lines_of(tree, 80, 12)
     assert len(lines) <= 11
     assert (lines[1], lines[2][:17]) == ("  ✓ start  core.delay  0 ms", "  ├─ ● part-000  ")
-    assert lines[-1] == "  └─ … 93 more: 52 running, 41 waiting"
+    assert lines[-1] == "  └─ … 93 more: 52 running, 41 pending"
 
 
 def test_what_stays_does_not_flood_the_terminal() -> None:
@@ -127,7 +130,7 @@ def test_no_half_of_a_command_is_shown() -> None:
     tell(tree, "node.suspended", "start", kind="custom")
     assert "  weftwork answer r/start --url http://x" in lines_of(tree, 80, 24)
     narrow = lines_of(tree, 36, 24)
-    assert narrow[2:4] == ["  │   asks custom", "  │   Ctrl-C prints how to answer"]
+    assert narrow[2:4] == ["  │   requests an answer (custom)", "  │   Ctrl-C prints the command"]
     assert "weftwork" not in "".join(narrow)
     assert "weftwork answer r/start" in "".join(lines_of(tree, 36, 24, whole=True))
 

@@ -154,7 +154,7 @@ def test_a_pause_is_no_round() -> None:
         "clarification.resolved",
         "clarification: Who?",
     ),
-    (("node.suspended", {"kind": "custom", "key": "k"}), "node.resumed", "custom"),
+    (("node.suspended", {"kind": "custom", "key": "k"}), "node.resumed", "an answer (custom)"),
 )
 def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, words: str) -> None:
     kind, payload = requested
@@ -163,7 +163,7 @@ def test_a_question_is_open_until_it_is_answered(requested: Any, resolved: str, 
     assert tree.is_blocked
     assert [describe_interrupt(row.interrupt or {})[0] for row in tree.waiting_nodes] == [words]
     assert drawn(tree)[0].startswith("w  r  waiting")
-    assert drawn(tree)[2] == f"      asks {words}"
+    assert drawn(tree)[2] == f"      requests {words}"
     tree = tree_after(*events, (resolved, "n"))
     assert (tree.waiting_nodes, tree.nodes["n"].state, tree.is_blocked) == ([], "running", False)
 

@@ -47,7 +47,7 @@ def test_a_signal_ends_streams_cleanly_and_the_process_with_zero(tmp_path: Path,
             assert idle.recv(1) == b""
         _check_log(host)
     with start_host(tmp_path) as host:
-        assert "1 unfinished, going on" in host.output
+        assert "1 unfinished, resumed" in host.output
         assert host.snapshot(run_id)["status"] == "running"
         assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
         assert host.log(run_id)[-1]["type"] == "run.cancelled"
@@ -106,11 +106,11 @@ def test_the_end_has_a_deadline_and_loses_nothing(tmp_path: Path, store: str, mo
         _check_log(host)
         assert "raceback" not in host.errors
         said = [json.loads(line)["message"] for line in host.errors.splitlines()]
-        late = "shutdown did not finish in time; the process ends all the same"
+        late = "shutdown did not finish in time; exiting anyway"
         assert said.count(late) == (1 if store == "hang" else 0)
     monkeypatch.undo()
     with start_host(tmp_path) as host:
-        assert "1 unfinished, going on" in host.output
+        assert "1 unfinished, resumed" in host.output
         assert host.snapshot(run_id)["status"] == "running"
 
 
@@ -124,7 +124,7 @@ def test_a_killed_host_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
         host.kill()
     monkeypatch.setattr("tests.live.host.command", lambda *args: later_command(1, command(*args)))
     with start_host(tmp_path, "--workflows", workflows) as host:
-        assert "6 unfinished, going on" in host.output
+        assert "6 unfinished, resumed" in host.output
         for run_id in steps:
             # The delay is over at the restart; one that began anew would last for another hour.
             log = host.log(run_id)
@@ -187,7 +187,7 @@ def test_a_second_host_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     with start_host(tmp_path) as host:
         second = weftwork(tmp_path, "serve", "--port", "0", "--data", host.data)
         assert second.returncode == 1
-        assert f"locked by process {host.process.pid}" in second.stderr
+        assert f"another host (process {host.process.pid}) is using" in second.stderr
         assert "Traceback" not in second.stderr
         assert second.stdout == ""
         assert host.call("GET", "/readiness").status == 200
@@ -200,7 +200,7 @@ def test_a_port_in_use_is_named_and_costs_no_first_key(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         refused = weftwork(tmp_path, "serve", "--port", str(port), "--data", tmp_path / "data")
     assert refused.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{port}" in refused.stderr
+    assert f"port {port} on 127.0.0.1 is already in use" in refused.stderr
     assert "--port" in refused.stderr
     assert "hk_live_" not in refused.stdout
     listed = weftwork(tmp_path, "keys", "list", "--json", "--data", tmp_path / "data")
@@ -219,7 +219,7 @@ def test_a_data_folder_that_cannot_be_is_named(tmp_path: Path, place: str) -> No
 def test_a_host_in_memory_leaves_nothing_behind(tmp_path: Path) -> None:
     with start_host(tmp_path, "--conformance", store="memory") as host:
         host.log(host.create("conformance-noop"))
-        assert "in memory, gone at exit" in host.output
+        assert "in memory, lost at exit" in host.output
         assert host.stop() == 0
         assert not host.data.exists()
 

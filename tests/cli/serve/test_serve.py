@@ -165,7 +165,7 @@ def test_a_bad_workflow_is_named_and_the_others_are_registered(tmp_path: Path) -
 def test_a_workflow_folder_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
     refused = weftwork(tmp_path, "serve", "--port", "0", "--data", tmp_path / "data", "--workflows", "nowhere")
     assert refused.returncode == 2
-    assert "--workflows nowhere: there is no such folder" in refused.stderr
+    assert "--workflows nowhere: the folder does not exist" in refused.stderr
     listed = weftwork(tmp_path, "keys", "list", "--json", "--data", tmp_path / "data")
     assert json.loads(listed.stdout) == {"keys": []}
 
@@ -183,7 +183,7 @@ def test_the_first_workflow_of_an_id_stays_and_the_second_is_named(tmp_path: Pat
     (folder / "noop.json").write_text(json.dumps(delays("conformance-noop", 0)))
     (folder / "own.json").write_text(json.dumps({**delays("dup", 2), "tenantId": "other", "name": "Own"}))
     with start_host(tmp_path, "--conformance", "--workflows", folder, store="memory") as host:
-        said = [line for line in host.errors.splitlines() if "registered already" in line]
+        said = [line for line in host.errors.splitlines() if "already registered" in line]
         assert [line.split(": ")[1] for line in said] == [str(folder / "later.json"), str(folder / "noop.json")]
         assert host.call("GET", "/v1/workflows/conformance-noop").document["nodes"][0]["typeId"] == "core.noop"
         assert host.call("GET", "/v1/workflows/dup").document["name"] != "Later"

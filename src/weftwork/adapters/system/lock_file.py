@@ -33,7 +33,7 @@ class LockFile:
             holder = _holder(descriptor)
             os.close(descriptor)
             raise HostLocked(
-                f"{self._path} is locked by {holder}: stop it first, or give this one a store of its own"
+                f"another host{holder} is using {self._path.parent}; stop it, or pass --data OTHER_DIR"
             ) from None
         except BaseException:
             os.close(descriptor)
@@ -52,4 +52,4 @@ class LockFile:
 
 def _holder(descriptor: int) -> str:
     written = os.pread(descriptor, 64, 0).split(b" ")[0].decode("ascii", "replace")
-    return f"process {written}" if written.isdecimal() else "another process"
+    return f" (process {written})" if written.isdecimal() else ""

@@ -1,4 +1,5 @@
-"""The answer that the command line gives, and which options go together; also approvals that are asked for."""
+"""Builds the answer from the options of `weftwork answer`, checks which options can be combined, and prompts for
+decisions on approvals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,22 +20,23 @@ from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 
 _COMMENT_PROMPTS: Final = {
-    "refine": "What is to be changed?",
+    "refine": "What should change?",
     "ask": "What do you want to know?",
-    "accept": "A comment",
-    "reject": "Why? A comment",
-    "edit-accept": "A comment",
+    "accept": "Comment",
+    "reject": "Reason for the rejection",
+    "edit-accept": "Comment",
 }
 _COMMENT_REQUIRED: Final = ("refine", "ask")
+APPROVAL_ONLY: Final = "--comment, --data, --as and --override are for approvals, and the interrupt is not an approval."
 
 
 class Vote(msgspec.Struct, frozen=True):
-    """What the command line says about an approval."""
+    """The options of `weftwork answer` for an approval."""
 
     action: str = ""
     comment: str = ""
     data: str | None = None
-    """The file that holds what is accepted instead of the artifact."""
+    """The file with the edited artifact, for edit-accept."""
     voter: str | None = None
     override: bool = False
     reason: str | None = None
@@ -44,47 +46,47 @@ class Vote(msgspec.Struct, frozen=True):
         return not (self.comment or self.voter or self.override) and self.data is None
 
     def members(self) -> dict[str, Any]:
-        """Who answers, and in whose place."""
-        named = {} if self.voter is None else {"voter": self.voter}
-        return {**named, **({"override": True, "reason": self.reason} if self.override else {})}
+        """The members of the answer that name the voter and the override."""
+        voter = {} if self.voter is None else {"voter": self.voter}
+        return {**voter, **({"override": True, "reason": self.reason} if self.override else {})}
 
 
-def allowed_actions(question: dict[str, Any]) -> list[str]:
-    """What the gate takes, as far as it says so."""
-    listed = as_list(as_object(question.get("data")).get("actions"))
+def allowed_actions(interrupt: dict[str, Any]) -> list[str]:
+    """The actions that the approval lists; accept and reject if it lists none."""
+    listed = as_list(as_object(interrupt.get("data")).get("actions"))
     return [each for each in listed if isinstance(each, str)] or ["accept", "reject"]
 
 
-def approval_from_options(question: dict[str, Any], vote: Vote) -> dict[str, Any]:
-    """The answer that the command line gives. Raises UsageError for one that lacks something."""
-    actions = allowed_actions(question)
+def approval_from_options(interrupt: dict[str, Any], vote: Vote) -> dict[str, Any]:
+    """The answer built from the options. Raises UsageError if the action is not allowed or an option is missing."""
+    actions = allowed_actions(interrupt)
     if vote.action not in actions:
         listed = ", ".join(clean(each, 40) for each in actions)
-        raise click.UsageError(f"this gate does not take {clean(vote.action, 40)}; it takes {listed}.")
+        raise click.UsageError(f"this approval does not accept --action {clean(vote.action, 40)}; choose {listed}.")
     if vote.action in _COMMENT_REQUIRED and not vote.comment.strip():
-        raise click.UsageError(f"{vote.action} needs --comment TEXT: {_COMMENT_PROMPTS[vote.action].lower()}")
+        raise click.UsageError(f"--action {vote.action} requires --comment TEXT ({_COMMENT_PROMPTS[vote.action]})")
     edited = _edited_file(vote) if vote.action == "edit-accept" else msgspec.UNSET
     return _build_answer(vote, vote.action, vote.comment, edited)
 
 
-def prompt_for_approval(question: dict[str, Any], vote: Vote, prompt: TerminalPrompt) -> dict[str, Any]:
-    """The answer entered at the terminal."""
+def prompt_for_approval(interrupt: dict[str, Any], vote: Vote, prompt: TerminalPrompt) -> dict[str, Any]:
+    """The answer entered at the terminal. Prompts again until it fits the interrupt's resumeSchema."""
     while True:
-        action = prompt.choice("Your answer", allowed_actions(question))
+        action = prompt.choice("Your answer", allowed_actions(interrupt))
         edited: Any = msgspec.UNSET
-        artifact = as_object(question.get("data")).get("artifactData")
+        artifact = as_object(interrupt.get("data")).get("artifactData")
         if action == "edit-accept":
             edited = _edited_file(vote) if vote.data is not None else _edit(artifact, prompt)
             if edited is msgspec.UNSET:
-                say("  nothing was changed.", err=True)
+                say("  nothing was changed; choose an action again.", err=True)
                 continue
-        about = _COMMENT_PROMPTS.get(action, "A comment")
-        comment = vote.comment or prompt.text(about, required=action in _COMMENT_REQUIRED)
-        answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(question, prompt)}
-        wrong = schema_problems(as_object(question.get("resumeSchema")), answer)
-        if not wrong:
+        label = _COMMENT_PROMPTS.get(action, "Comment")
+        comment = vote.comment or prompt.text(label, required=action in _COMMENT_REQUIRED)
+        answer = {**_build_answer(vote, action, comment, edited), **_prompt_extra_fields(interrupt, prompt)}
+        problems = schema_problems(as_object(interrupt.get("resumeSchema")), answer)
+        if not problems:
             return answer
-        say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
+        say(f"  the answer is not valid: {'; '.join(problems)}. Enter it again:", err=True)
 
 
 def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[str, Any]:
@@ -100,26 +102,26 @@ def _build_answer(vote: Vote, action: str, comment: str, edited: Any) -> dict[st
     return answer
 
 
-def _prompt_extra_fields(question: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
-    """The fields that the gate asks for in addition to the decision."""
-    schema = question.get("resumeSchema")
+def _prompt_extra_fields(interrupt: dict[str, Any], prompt: TerminalPrompt) -> dict[str, Any]:
+    """Prompts for the required fields of the resumeSchema that are not part of the decision itself."""
+    schema = interrupt.get("resumeSchema")
     if not is_object(schema):
         return {}
-    known = {"action", "comment", "feedback", "voter", "decidedBy", "decidedAt", "override", "reason", "question"}
-    known |= {"refineFeedback", "editedArtifactData"}
+    decision_fields = {"action", "comment", "feedback", "refineFeedback", "editedArtifactData", "question"}
+    decision_fields |= {"voter", "decidedBy", "decidedAt", "override", "reason"}
     form = build_form({"kind": "custom", "resumeSchema": schema})
-    wanted = tuple(each for each in form.fields if each.name and each.required and each.name not in known)
-    return prompt.form(AnswerForm(wanted)) if wanted else {}
+    fields = tuple(each for each in form.fields if each.name and each.required and each.name not in decision_fields)
+    return prompt.form(AnswerForm(fields)) if fields else {}
 
 
 def _edited_file(vote: Vote) -> Any:
     if vote.data is None:
-        raise click.UsageError("edit-accept needs --data FILE: what is accepted instead, as JSON or text.")
+        raise click.UsageError("--action edit-accept requires --data FILE with the edited artifact, as JSON or text.")
     return json_or_text("--data", read_file("--data", vote.data))
 
 
 def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
-    """The value as edited in an editor; UNSET if it was not changed."""
+    """Opens the artifact in an editor. Returns the edited value, or UNSET if it was not changed."""
     is_text = isinstance(artifact, str) and all(each.isprintable() or each in "\n\t" for each in artifact)
     before = artifact if is_text else _editable_json(artifact)
     text = before
@@ -132,14 +134,14 @@ def _edit(artifact: Any, prompt: TerminalPrompt) -> Any:
         try:
             return decode(after.encode("utf-8", "surrogatepass"))
         except ClientFault as fault:
-            say(f"  what you wrote is no JSON: {fault.message}", err=True)
+            say(f"  the edited text is not valid JSON: {fault.message}", err=True)
             if not prompt.confirm("  Edit it again?"):
                 return msgspec.UNSET
             text = after
 
 
 def _editable_json(value: Any) -> str:
-    """JSON to edit, in which nothing can move a cursor."""
+    """Indented JSON for an editor; non-printable characters are escaped, so that none can move the cursor."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text) + "\n"
 
@@ -152,81 +154,87 @@ def build_vote(options: Mapping[str, Any]) -> Vote:
 
 
 def check_options(
-    vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str], link: bool, of_links: Mapping[str, Any]
+    vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str], link: bool, options_of_link: Mapping[str, Any]
 ) -> None:
-    """Raises UsageError for options that contradict each other."""
-    ways = [bool(vote["action"]), bool(pairs), *(True for _ in whole)]
-    if sum(ways) > 1:
-        raise click.UsageError("give one answer: an action, --set, --value or --value-file.")
+    """Raises UsageError for options that cannot be combined."""
+    answers = [bool(vote["action"]), bool(pairs), *(True for _ in whole)]
+    if sum(answers) > 1:
+        raise click.UsageError("pass only one of: an action, --set, --value or --value-file.")
     if vote["override"] != (vote["reason"] is not None):
-        raise click.UsageError("--override and --reason go together.")
-    said = [option for option, name in _APPROVAL_OPTIONS.items() if vote[name]]
-    if pairs and said:
-        raise click.UsageError(f"{said[0]} goes with an approval, and --set with questions.")
+        raise click.UsageError("--override and --reason must be used together.")
+    approval_options = [option for option, name in _APPROVAL_OPTIONS.items() if vote[name]]
+    if pairs and approval_options:
+        raise click.UsageError(f"{approval_options[0]} is for approvals and cannot be combined with --set.")
     if vote["data"] is not None and vote["action"] not in (None, "edit-accept"):
-        raise click.UsageError("--data goes with --action edit-accept.")
-    if link and (any(ways) or said):
-        raise click.UsageError("--link makes a link and gives no answer.")
-    lone = [option for option, value in of_links.items() if value]
-    if lone and not link:
-        raise click.UsageError(f"{lone[0]} goes with --link.")
+        raise click.UsageError("--data requires --action edit-accept.")
+    if link and (any(answers) or approval_options):
+        raise click.UsageError("--link creates a link instead of answering; remove the options for the answer.")
+    link_options = [option for option, value in options_of_link.items() if value]
+    if link_options and not link:
+        raise click.UsageError(f"{link_options[0]} requires --link.")
 
 
 def answer_from_options(
-    question: dict[str, Any],
+    interrupt: dict[str, Any],
     options: Mapping[str, Any],
     pairs: Sequence[str],
     value: str | None,
     value_file: str | None,
 ) -> Any:
-    """The value to send. Raises UsageError for what cannot be an answer to this question."""
+    """The value to send. Raises UsageError if the options cannot answer an interrupt of this kind."""
     vote = build_vote(options)
-    is_approval = question.get("kind") == "approval"
+    is_approval = interrupt.get("kind") == "approval"
     if vote.action:
-        if question.get("kind") == LOW_CONFIDENCE:
+        if interrupt.get("kind") == LOW_CONFIDENCE:
             return _low_confidence_answer(vote)
         if not is_approval:
-            kind = clean(question.get("kind", "question"), 60)
-            raise click.UsageError(f"this is no approval but {kind}; answer it with --set NAME=VALUE or --value.")
-        return approval_from_options(question, vote)
+            kind = clean(interrupt.get("kind", "custom"), 60)
+            raise click.UsageError(
+                f"the interrupt is not an approval but of kind {kind}; answer it with --set NAME=VALUE or --value."
+            )
+        return approval_from_options(interrupt, vote)
     if pairs and is_approval:
-        raise click.UsageError("this is an approval; answer it with --approve, --reject, --action or --value.")
+        raise click.UsageError(
+            "the interrupt is an approval; answer it with --approve, --reject, --action or --value, not with --set."
+        )
     if pairs:
-        return _fill_form(question, pairs)
+        return _fill_form(interrupt, pairs)
     if value is not None:
-        made = json_or_text("--value", value.encode("utf-8", "surrogateescape"))
+        answer = json_or_text("--value", value.encode("utf-8", "surrogateescape"))
     else:
-        assert value_file is not None, "one of the two was given"
-        made = json_or_text("--value-file", read_file("--value-file", value_file))
+        assert value_file is not None, "--value or --value-file was given"
+        answer = json_or_text("--value-file", read_file("--value-file", value_file))
     if vote.is_empty:
-        return made
-    if not is_approval or not is_object(made) or vote.comment or vote.data is not None:
-        raise click.UsageError("--comment and --data go with an action; --as and --override with an approval.")
-    return {**made, **vote.members()}
+        return answer
+    if not is_approval or not is_object(answer) or vote.comment or vote.data is not None:
+        raise click.UsageError("--comment and --data require an action; --as and --override require an approval.")
+    return {**answer, **vote.members()}
 
 
 def _low_confidence_answer(vote: Vote) -> dict[str, Any]:
-    """Whether a decision that somebody is not sure of is carried out."""
+    """The answer to a low-confidence interrupt: carry out the uncertain decision, or not."""
     if vote.action not in LOW_CONFIDENCE_ACTIONS:
-        raise click.UsageError(f"this question does not take {clean(vote.action, 40)}; it takes accept and reject.")
+        raise click.UsageError(
+            f"a low-confidence interrupt does not accept --action {clean(vote.action, 40)}; choose accept or reject."
+        )
     if not vote.is_empty:
-        raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
+        raise click.UsageError(APPROVAL_ONLY)
     return {"action": vote.action}
 
 
-def _fill_form(question: dict[str, Any], pairs: Sequence[str]) -> Any:
-    """The form of the question, filled with names and values."""
-    form = build_form(question)
+def _fill_form(interrupt: dict[str, Any], pairs: Sequence[str]) -> Any:
+    """The answer made of NAME=VALUE pairs, each parsed by the schema of its field."""
+    form = build_form(interrupt)
     values: dict[str, Any] = {}
     for text in pairs:
-        name, sign, said = text.partition("=")
-        if not name or not sign:
-            raise click.UsageError(f"--set {clean(text, 60)} must look like NAME=VALUE.")
+        name, equals, typed = text.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"--set {clean(text, 60)} must have the form NAME=VALUE.")
         try:
-            values[name] = form.field(name).parse(said)
-        except InvalidAnswer as unfit:
-            raise click.UsageError(f"--set {clean(name, 60)}: {unfit}.") from None
-    lacking = [clean(each.name, 60) for each in form.fields if each.required and each.name and each.name not in values]
-    if lacking:
-        raise click.UsageError(f"there is no answer to {', '.join(lacking[:20])}; give it with --set NAME=VALUE.")
+            values[name] = form.field(name).parse(typed)
+        except InvalidAnswer as error:
+            raise click.UsageError(f"--set {clean(name, 60)}: {error}.") from None
+    missing = [clean(each.name, 60) for each in form.fields if each.required and each.name and each.name not in values]
+    if missing:
+        raise click.UsageError(f"no value for {', '.join(missing[:20])}; add it with --set NAME=VALUE.")
     return form.answer(values)

@@ -1,6 +1,6 @@
-"""The fields of an interrupt that is not an approval: what each one takes, and the answer made of them.
+"""The form for an interrupt that is not an approval: its fields, and the answer built from their values.
 
-A field knows its schema, says in words what it takes, and turns what a person writes into a value.
+A field has a schema. It describes in words which values it accepts, and parses typed text into a value.
 """
 
 import json
@@ -21,18 +21,19 @@ _NO: Final = ("n", "no", "false")
 
 
 class InvalidAnswer(Exception):
-    """What was written cannot be the answer; the text says why, and can be printed."""
+    """The typed text is not a valid value. The message says why and is safe to print."""
 
 
 class AnswerField(msgspec.Struct, frozen=True):
-    """What is asked under a name, which is empty for the answer itself. The schema is whatever a host sent."""
+    """One field of a form. The name is empty if the field is the whole answer. The schema comes from the host and may
+    be any JSON object."""
 
     name: str
     label: str = ""
     schema: dict[str, Any] = {}
     required: bool = True
     default: Any = msgspec.UNSET
-    """What counts if nothing is written."""
+    """The value of a field that is left empty."""
 
     @property
     def kind(self) -> str:
@@ -49,53 +50,53 @@ class AnswerField(msgspec.Struct, frozen=True):
 
     @property
     def is_numbered(self) -> bool:
-        """Whether choices can be picked by their place: not where a number could be meant as a choice."""
+        """Whether choices can be selected by number. False if a choice is itself a number, which would be ambiguous."""
         return not any(as_text(each).strip().lstrip("-").isdigit() for each in self.choices)
 
     def hint(self) -> str:
-        """What may be written, as far as it is not shown as choices."""
-        said = {"choice": "", "boolean": "y or n", "text": "", "list": "separated by commas, or a JSON array"}
-        words = said.get(self.kind, clean(SchemaText(self.schema).type_text(), MAX_SCHEMA_TEXT) if self.schema else "")
+        """Which values the field accepts, in words. Choices are listed separately."""
+        hints = {"choice": "", "boolean": "y or n", "text": "", "list": "separated by commas, or a JSON array"}
+        hint = hints.get(self.kind, clean(SchemaText(self.schema).type_text(), MAX_SCHEMA_TEXT) if self.schema else "")
         bounds = (
             clean(SchemaText(self.schema).type_text(), MAX_SCHEMA_TEXT).partition(", ")[2]
             if self.kind in ("text", "list")
             else ""
         )
-        notes = [words, bounds, "" if self.required else "may be left out"]
+        notes = [hint, bounds, "" if self.required else "optional"]
         if self.default is not msgspec.UNSET:
-            notes.append(f"{clean(as_text(self.default), 80)} if nothing is written")
+            notes.append(f"default: {clean(as_text(self.default), 80)}")
         return "; ".join(each for each in notes if each and each != "any")
 
     def parse(self, text: str, by_number: bool = False) -> Any:
-        """The value of what somebody wrote. Raises Unfit."""
+        """The value of the typed text. Raises InvalidAnswer."""
         value = self._parse_choice(text, by_number) if self.kind == "choice" else self._parse_text(text)
-        if wrong := schema_problems(self.schema, value):
-            raise InvalidAnswer("; ".join(wrong))
+        if problems := schema_problems(self.schema, value):
+            raise InvalidAnswer("; ".join(problems))
         return value
 
     def _parse_choice(self, text: str, by_number: bool) -> Any:
-        said = text.strip()
+        typed = text.strip()
         for each in self.choices:
-            if said in (as_text(each), json.dumps(each)) or (each is not None and text == each):
+            if typed in (as_text(each), json.dumps(each)) or (each is not None and text == each):
                 return each
-        if by_number and self.is_numbered and said.isascii() and said.isdigit() and len(said) < 6:
-            place = int(said)
-            if 1 <= place <= len(self.choices):
-                return self.choices[place - 1]
-        raise InvalidAnswer("that is none of the choices")
+        if by_number and self.is_numbered and typed.isascii() and typed.isdigit() and len(typed) < 6:
+            number = int(typed)
+            if 1 <= number <= len(self.choices):
+                return self.choices[number - 1]
+        raise InvalidAnswer("not one of the choices")
 
     def _parse_text(self, text: str) -> Any:
-        said = text.strip()
+        typed = text.strip()
         if self.kind == "text":
             return text
         if self.kind == "boolean":
-            if said.lower() in (*_YES, *_NO):
-                return said.lower() in _YES
-            raise InvalidAnswer("answer y or n")
-        if self.kind == "list" and not said.startswith("["):
+            if typed.lower() in (*_YES, *_NO):
+                return typed.lower() in _YES
+            raise InvalidAnswer("enter y or n")
+        if self.kind == "list" and not typed.startswith("["):
             items = self._shape.get("items")
             each = AnswerField("", schema=subschema(self.schema, items) if is_object(items) else {})
-            return [each.parse(piece.strip()) for piece in said.split(",")] if said else []
+            return [each.parse(piece.strip()) for piece in typed.split(",")] if typed else []
         try:
             return json_or_text("it", text.encode("utf-8", "surrogateescape"))
         except click.UsageError as error:
@@ -107,53 +108,53 @@ class AnswerField(msgspec.Struct, frozen=True):
 
 
 def as_text(value: Any) -> str:
-    """A value as somebody would write it: texts as they are, the rest as JSON."""
+    """A value as a person would type it: a string unquoted, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def subschema(root: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """A schema inside another, with the definitions that it may refer to."""
+    """A nested schema with the `$defs` of its root, so that its references resolve."""
     return {**part, "$defs": root["$defs"]} if "$defs" in root and "$defs" not in part else part
 
 
 _WHOLE_ANSWER: Final = "the answer"
 TEXT_SCHEMA: Final = {"type": "string"}
-"""What somebody writes who is asked without a schema, as on the page: whoever writes 36 or true means these words."""
+"""The schema of an answer if the interrupt has none, as on the answer page: `36` and `true` are text."""
 _TEXT_KINDS: Final = ("conversation.exchange", "custom")
-"""Kinds that somebody answers in words, where no schema says otherwise."""
+"""Kinds whose answer is text if the interrupt has no schema."""
 
 
 class AnswerForm(msgspec.Struct, frozen=True):
-    """The fields in the order in which they are asked, and where their values go."""
+    """The fields in the order of prompting, and where their values go in the answer."""
 
     fields: tuple[AnswerField, ...]
     schema: dict[str, Any] = {}
-    """What the whole answer has to fit."""
+    """The schema of the whole answer."""
     constants: dict[str, Any] = {}
-    """Members of the answer that nobody has to write."""
+    """Members of the answer that have a fixed value and need no prompt."""
     nested_under: str = ""
-    """The member of the answer that holds the values; empty if the answer does itself."""
+    """The member of the answer that holds the values; empty if the values are the answer's own members."""
     is_open: bool = False
-    """Whether there may be members that it does not name."""
+    """Whether the answer may have members that the form does not name."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the one field is the answer itself."""
+        """Whether the only field is the whole answer."""
         return len(self.fields) == 1 and not self.fields[0].name
 
     def field(self, name: str) -> AnswerField:
-        """The field of that name. Raises Unfit."""
+        """The field with this name. Raises InvalidAnswer if there is no such field."""
         for each in self.fields:
             if each.name == name and name:
                 return each
         if self.is_open and name:
             return AnswerField(name)
         names = ", ".join(clean(each.name, 60) for each in self.fields[:20] if each.name)
-        wanted = f"it asks for {names}" if names else "it asks for one value: give it with --value"
-        raise InvalidAnswer(f"the question has no {clean(name, 60)}; {wanted}")
+        expected = f"its fields are {names}" if names else "it expects a single value; pass it with --value"
+        raise InvalidAnswer(f"the interrupt has no field {clean(name, 60)}; {expected}")
 
     def answer(self, values: Mapping[str, Any]) -> Any:
-        """The value to send for what was filled in."""
+        """The value to send, built from the values of the fields."""
         if self.is_whole and "" in values:
             value = values[""]
             return {**self.constants, **value} if self.constants and is_object(value) else value
@@ -162,64 +163,65 @@ class AnswerForm(msgspec.Struct, frozen=True):
         )
 
 
-def build_form(question: dict[str, Any]) -> AnswerForm:
-    """The form for a question of any kind, of any host."""
-    about, schema = as_object(question.get("data")), as_object(question.get("resumeSchema"))
-    kind = question.get("kind")
+def build_form(interrupt: dict[str, Any]) -> AnswerForm:
+    """The form for an interrupt of any kind from any OpenWOP host."""
+    data, schema = as_object(interrupt.get("data")), as_object(interrupt.get("resumeSchema"))
+    kind = interrupt.get("kind")
     if kind == "clarification":
-        rows = [each for each in objects(about.get("questions")) if isinstance(each.get("id"), str) and each["id"]]
-        own = [each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA for each in rows]
+        rows = [each for each in objects(data.get("questions")) if isinstance(each.get("id"), str) and each["id"]]
+        schemas = [each["schema"] if is_object(each.get("schema")) else TEXT_SCHEMA for each in rows]
         if rows:
             texts = [str(each.get("question", "")) for each in rows]
-            asked = map(AnswerField, [each["id"] for each in rows], texts, own)
-            return AnswerForm(tuple(asked), schema, nested_under="answers")
-    if kind == "conversation.exchange" and is_object(about.get("outcomeSchema")):
-        schema = schema or about["outcomeSchema"]
-    if kind == "external-event" and is_object(about.get("correlation")):
-        return _event_form(about["correlation"], schema)
-    fields, known = _members(schema)
+            fields = map(AnswerField, [each["id"] for each in rows], texts, schemas)
+            return AnswerForm(tuple(fields), schema, nested_under="answers")
+    if kind == "conversation.exchange" and is_object(data.get("outcomeSchema")):
+        schema = schema or data["outcomeSchema"]
+    if kind == "external-event" and is_object(data.get("correlation")):
+        return _event_form(data["correlation"], schema)
+    fields, constants = _members(schema)
     if fields:
-        return AnswerForm(fields, schema, known, is_open=SchemaText(schema).is_open)
+        return AnswerForm(fields, schema, constants, is_open=SchemaText(schema).is_open)
     if kind in _TEXT_KINDS and not schema:
-        return AnswerForm((AnswerField("", f"{_WHOLE_ANSWER}, as text; anything else goes with --value", TEXT_SCHEMA),))
-    ratified = kind == "low-confidence" and "decision" in about and not _is_hidden(about["decision"])
-    default = about["decision"] if ratified else msgspec.UNSET
+        label = f"{_WHOLE_ANSWER}, as text (pass JSON with --value)"
+        return AnswerForm((AnswerField("", label, TEXT_SCHEMA),))
+    ratified = kind == "low-confidence" and "decision" in data and not _is_hidden(data["decision"])
+    default = data["decision"] if ratified else msgspec.UNSET
     return AnswerForm((AnswerField("", _WHOLE_ANSWER, schema, default=default),), schema)
 
 
 def _is_hidden(value: Any) -> bool:
-    """Whether a marker stands somewhere in it for what the host does not show: that is nothing to send back."""
+    """Whether the host has redacted part of the value, so that it must not be sent back."""
     return "[REDACTED:" in json.dumps(value)
 
 
 def _event_form(correlation: dict[str, Any], schema: dict[str, Any]) -> AnswerForm:
-    """Which event it is stands in the question; what else it says is asked."""
+    """The form for an external event. The correlation comes from the interrupt; the other members are prompted for."""
     if _is_hidden(correlation):
         return AnswerForm(
             (AnswerField("", "the event with its correlation, as a JSON object", {"type": "object"}),), schema
         )
-    members, known = _members(schema)
+    members, constants = _members(schema)
     fields = tuple(each for each in members if each.name not in correlation)
     if fields:
-        return AnswerForm(fields, schema, {**known, **correlation}, is_open=SchemaText(schema).is_open)
-    rest = AnswerField("", "what else the event says, as a JSON object", {"type": "object"}, default={})
+        return AnswerForm(fields, schema, {**constants, **correlation}, is_open=SchemaText(schema).is_open)
+    rest = AnswerField("", "the other members of the event, as a JSON object", {"type": "object"}, default={})
     return AnswerForm((rest,), schema, correlation, is_open=True)
 
 
 def _members(schema: dict[str, Any]) -> tuple[tuple[AnswerField, ...], dict[str, Any]]:
-    """A field for each member of an object, and those that can have one value only; none if it is something else."""
+    """The fields of an object schema, and its members with a `const` value. Both are empty for any other schema."""
     shape = SchemaText(schema).shape
     if shape.get("type") != "object":
         return (), {}
-    needed = as_list(shape.get("required"))
-    found: list[AnswerField] = []
+    required = as_list(shape.get("required"))
+    fields: list[AnswerField] = []
     constants: dict[str, Any] = {}
     for name, part in as_object(shape.get("properties")).items():
-        own = subschema(schema, part) if is_object(part) else {}
-        inner = SchemaText(own)
+        member_schema = subschema(schema, part) if is_object(part) else {}
+        inner = SchemaText(member_schema)
         if "const" in inner.shape:
             constants[name] = inner.shape["const"]
         elif name:
             default = inner.shape.get("default", msgspec.UNSET)
-            found.append(AnswerField(name, inner.description(), own, name in needed, default))
-    return tuple(found), constants
+            fields.append(AnswerField(name, inner.description(), member_schema, name in required, default))
+    return tuple(fields), constants

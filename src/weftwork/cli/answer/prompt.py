@@ -1,4 +1,4 @@
-"""Asking somebody at a terminal. What is shown goes to standard error; nothing of a host is shown as it came."""
+"""Prompts at a terminal. Prompts go to standard error; texts from a host are made printable first."""
 
 import contextlib
 import sys
@@ -14,49 +14,50 @@ from weftwork.cli.render.interrupt_text import MAX_MESSAGE
 from weftwork.cli.render.schema_text import schema_problems
 
 MAX_CHOICES: Final = 50
-"""So many are listed."""
+"""Choices listed for one field."""
 _MAX_NAME: Final = 60
 
 
 class InputEnded(click.ClickException):
-    """Whoever was asked has gone."""
+    """Standard input ended before every prompt was answered."""
 
     def __init__(self) -> None:
-        super().__init__("the input has ended; nothing was sent.")
+        super().__init__("standard input ended before the answer was complete; nothing was sent.")
 
 
 class TerminalPrompt:
-    """Puts questions, and puts them again until what is written fits."""
+    """Prompts for values and repeats a prompt until the typed text is valid. Raises InputEnded."""
 
     def __init__(self, read: Callable[[], str] | None = None) -> None:
         self._read = read or sys.stdin.readline
         self._flush_input = _flush_typed_input if read is None else lambda: None
 
-    def text(self, words: str, required: bool = False) -> str:
-        """A line; empty only if it may be left out."""
+    def text(self, label: str, required: bool = False) -> str:
+        """A line; empty only if it is not required."""
         while True:
-            found = self._line(words if required else f"{words} (may be left out)")
-            if found.strip() or not required:
-                return found.strip()
-            say("  something has to be written; Ctrl-C leaves without an answer.", err=True)
+            line = self._line(label if required else f"{label} (optional)")
+            if line.strip() or not required:
+                return line.strip()
+            say("  a value is required; press Ctrl-C to quit without answering.", err=True)
 
-    def confirm(self, words: str) -> bool:
-        """Yes has to be said, once this is asked: the end of a text that was pasted before does not count."""
+    def confirm(self, label: str) -> bool:
+        """Whether the user enters yes. Input typed before the prompt is discarded, so that the rest of a pasted text
+        cannot confirm."""
         while True:
             self._flush_input()
-            found = self._line(f"{words} [y/N]").strip().lower()
-            if found in ("y", "yes"):
+            reply = self._line(f"{label} [y/N]").strip().lower()
+            if reply in ("y", "yes"):
                 return True
-            if found in ("", "n", "no"):
+            if reply in ("", "n", "no"):
                 return False
 
-    def choice(self, words: str, names: Sequence[str]) -> str:
-        """One of these names, by its place or itself."""
-        field = AnswerField("", words, {"enum": list(names)})
+    def choice(self, label: str, names: Sequence[str]) -> str:
+        """One of the names, entered by number or by name."""
+        field = AnswerField("", label, {"enum": list(names)})
         return self.field(field)
 
     def form(self, form: AnswerForm) -> Any:
-        """The answer, field by field; once more from the start if the whole does not fit."""
+        """Prompts field by field, and starts over if the whole answer does not fit the schema."""
         while True:
             values: dict[str, Any] = {}
             for field in form.fields:
@@ -64,20 +65,20 @@ class TerminalPrompt:
                 if value is not msgspec.UNSET:
                     values[field.name] = value
             answer = form.answer(values)
-            wrong = schema_problems(form.schema, answer)
-            if not wrong:
+            problems = schema_problems(form.schema, answer)
+            if not problems:
                 return answer
-            say(f"  that does not fit together: {'; '.join(wrong)}. Once more:", err=True)
+            say(f"  the answer is not valid: {'; '.join(problems)}. Enter it again:", err=True)
 
     def field(self, field: AnswerField) -> Any:
-        """The value of a field; UNSET if it is left out."""
-        words = [clean(each, MAX_MESSAGE) for each in field.label[:MAX_MESSAGE].split("\n")]
-        named = f"{clean(field.name, _MAX_NAME)}: " if field.name and field.label else clean(field.name, _MAX_NAME)
-        say(f"{named}{words[0]}", err=True)
-        for line in words[1:]:
+        """The value of a field; UNSET if an optional field without a default is left empty."""
+        lines = [clean(each, MAX_MESSAGE) for each in field.label[:MAX_MESSAGE].split("\n")]
+        name = f"{clean(field.name, _MAX_NAME)}: " if field.name and field.label else clean(field.name, _MAX_NAME)
+        say(f"{name}{lines[0]}", err=True)
+        for line in lines[1:]:
             say(f"  {line}", err=True)
-        for place, each in enumerate(field.choices[:MAX_CHOICES], 1):
-            say(f"  {f'{place}) ' if field.is_numbered else ''}{clean(as_text(each), 200)}", err=True)
+        for number, each in enumerate(field.choices[:MAX_CHOICES], 1):
+            say(f"  {f'{number}) ' if field.is_numbered else ''}{clean(as_text(each), 200)}", err=True)
         if len(field.choices) > MAX_CHOICES:
             say(f"  and {len(field.choices) - MAX_CHOICES} more", err=True)
         hint = field.hint()
@@ -86,17 +87,17 @@ class TerminalPrompt:
             if not text.strip():
                 if field.default is not msgspec.UNSET or not field.required:
                     return field.default
-                say("  something has to be written; Ctrl-C leaves without an answer.", err=True)
+                say("  a value is required; press Ctrl-C to quit without answering.", err=True)
                 continue
             try:
                 return field.parse(text, by_number=True)
-            except InvalidAnswer as unfit:
-                say(f"  {unfit}.", err=True)
+            except InvalidAnswer as error:
+                say(f"  {error}.", err=True)
 
-    def _line(self, words: str) -> str:
-        """A line as it was written, without its end. Words are printable already."""
+    def _line(self, prompt: str) -> str:
+        """A line as typed, without its line end. The prompt must be printable."""
         while True:
-            click.echo(f"{words}> " if words.endswith(" ") else f"{words} > ", err=True, nl=False)
+            click.echo(f"{prompt}> " if prompt.endswith(" ") else f"{prompt} > ", err=True, nl=False)
             try:
                 text = self._read()
             except UnicodeDecodeError:
@@ -107,7 +108,7 @@ class TerminalPrompt:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                say("  that is not text in the encoding of this terminal.", err=True)
+                say("  the input is not valid text in this terminal's encoding; enter it again.", err=True)
                 continue
             return text.rstrip("\r\n")
 

@@ -1,4 +1,4 @@
-"""Sends an answer and prints the result, or creates a link with which a person without a key can answer."""
+"""Sends an answer and reports the result, or creates a link with which a person without a key can answer."""
 
 import uuid
 from datetime import UTC, datetime
@@ -23,9 +23,9 @@ _TOO_LATE_CODES: Final = ("interrupt_already_resolved", "interrupt_gone", "inter
 
 
 def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str, Any]:
-    """Give the answer to this very question: if it has become another one, the host refuses.
+    """Answer exactly this interrupt. The host refuses if the node has requested another interrupt since.
 
-    The Idempotency-Key is of this call alone: the same words of another person are another answer.
+    Every call sends a new Idempotency-Key: the same value from another person is a separate answer.
     """
     path = path_for("resolveInterruptByRun", runId=target.run_id, nodeId=target.node_id)
     try:
@@ -33,94 +33,96 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
             path, {"resumeValue": value}, idempotency_key=str(uuid.uuid4()), interruptId=target.interrupt_id
         )
     except KeyboardInterrupt:
-        say("the host had not answered yet, and may have taken the answer.", err=True)
+        say("interrupted before the host replied; the answer may have been recorded.", err=True)
         raise
     except RequestRefused as refused:
         if refused.code in _TOO_LATE_CODES:
             say(
-                f"nothing was answered; `weftwork runs show {quote_id(target.run_id)}` shows how the run stands.",
+                f"the answer was not recorded; `weftwork runs show {quote_id(target.run_id)}` shows the run.",
                 err=True,
             )
         elif refused.status == 403:
             refused.advice = _approvers_hint(target, refused)
         raise
-    client.require_text(answer, "status", "how the run stands now")
+    client.require_text(answer, "status", "the run's status")
     return answer
 
 
 def outcome_text(client: Client, target: AnswerTarget, value: Any, answer: dict[str, Any]) -> str:
-    """A line that says what became of the answer."""
-    asks = is_object(value) and value.get("action") == "ask"
-    if target.interrupt.get("kind") == "approval" and (asks or takes_votes(target.interrupt)):
-        still = _find_still_open(client, target)
-        if still is not None:
-            done = "asked" if asks else "recorded"
-            votes = vote_progress(still)
-            return f"{target.quoted_name} {done}{f', {votes} approvals' if votes else ''}; it stays open"
-    return f"{target.quoted_name} answered; the run is {clean(answer['status'], 40)}"
+    """A line with the effect of the answer: the run's status, or that the approval needs more votes."""
+    is_question = is_object(value) and value.get("action") == "ask"
+    if target.interrupt.get("kind") == "approval" and (is_question or takes_votes(target.interrupt)):
+        open_interrupt = _find_still_open(client, target)
+        if open_interrupt is not None:
+            what = "question recorded" if is_question else "vote recorded"
+            votes = vote_progress(open_interrupt)
+            return f"{target.quoted_name}: {what}{f', {votes} approvals' if votes else ''}; the approval is still open"
+    return f"{target.quoted_name}: answer recorded; the run is {clean(answer['status'], 40)}"
 
 
 def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
-    """Whose answer would count, at a gate that names its approvers; nothing if the key may not answer at all."""
-    named = as_list(as_object(target.interrupt.get("data")).get("approversList"))
-    if not named or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
+    """How to answer for one of the listed approvers. Empty if there is no list, or if the key lacks another scope."""
+    approvers = as_list(as_object(target.interrupt.get("data")).get("approversList"))
+    if not approvers or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
         return ""
-    listed = ", ".join(clean(each, 60) for each in named[:MAX_VOTERS]) + (
-        " and others" if len(named) > MAX_VOTERS else ""
+    listed = ", ".join(clean(each, 60) for each in approvers[:MAX_VOTERS]) + (
+        " and others" if len(approvers) > MAX_VOTERS else ""
     )
     return (
-        f"its approvers are {listed}: answer with a key that has such a name as its label, with --as NAME and a key "
-        f"that has the scope {DELEGATE_SCOPE}, or by a link that is made for one of them: --link --for NAME"
+        f"the approvers are {listed}. Use a key whose label is one of these names, or --as NAME with a key that has "
+        f"the scope {DELEGATE_SCOPE}, or create a link for an approver with --link --for NAME"
     )
 
 
 def _find_still_open(client: Client, target: AnswerTarget) -> dict[str, Any] | None:
     run = client.try_get(path_for("getRun", runId=target.run_id))
     rows = open_interrupts(as_object(run))
-    same = ("nodeId", "interruptId")
-    wanted = {**target.interrupt, "nodeId": target.node_id}
-    return next((each for each in rows if all(each.get(name) == wanted.get(name) for name in same)), None)
+    members = ("nodeId", "interruptId")
+    answered = {**target.interrupt, "nodeId": target.node_id}
+    return next((each for each in rows if all(each.get(name) == answered.get(name) for name in members)), None)
 
 
 def print_link(
     client: Client, target: AnswerTarget, for_whom: str | None, is_inspect: bool, expires_ms: int | None, as_json: bool
 ) -> None:
-    """Only the link goes to standard output."""
+    """Create a link and print it. Standard output has only the URL, or the host's document with `as_json`."""
     seconds = None if expires_ms is None else expires_ms // 1000
-    wanted = {"for": for_whom, "intent": "inspect" if is_inspect else None, "expiresInSeconds": seconds}
-    made = _create_link(client, target, {name: value for name, value in wanted.items() if value is not None})
+    request = {"for": for_whom, "intent": "inspect" if is_inspect else None, "expiresInSeconds": seconds}
+    link = _create_link(client, target, {name: value for name, value in request.items() if value is not None})
     if as_json:
-        say_json(made)
+        say_json(link)
         return
-    url, path = made.get("url"), client.url + str(made.get("path"))
+    url, path = link.get("url"), client.url + str(link.get("path"))
     if not (isinstance(url, str) and _is_link(url)):
-        # The host does not say it: by the address that it was reached at.
-        if not str(made.get("path")).startswith("/") or not _is_link(path):
-            raise HostUnreachable(f"{client.url} does not say which link it made.")
+        # The host does not know its public URL: use the address at which it was reached.
+        if not str(link.get("path")).startswith("/") or not _is_link(path):
+            raise HostUnreachable(f"{client.url} sent a response without a link; check that --url is a weftwork host.")
         url = path
     say(url)
-    may = "see the question" if made.get("intent") == "inspect" else "answer"
-    until = format_time(made.get("expiresAt"))
-    left = due_text({"dueAt": made.get("expiresAt")}, datetime.now(UTC))
-    when = f" until {until} UTC, {left}" if until else ""
-    whom = f"{clean(for_whom, 60)}, and whoever else has it," if for_whom else "whoever has it"
-    say(f"{whom} can {may}{when}.", err=True)
+    permission = "read the question but not answer" if link.get("intent") == "inspect" else "answer"
+    until = format_time(link.get("expiresAt"))
+    remaining = due_text({"dueAt": link.get("expiresAt")}, datetime.now(UTC))
+    expiry = f" until {until} UTC ({remaining})" if until else ""
+    holder = f"the link is for {clean(for_whom, 60)}; anyone who has it" if for_whom else "anyone who has the link"
+    say(f"{holder} can {permission}{expiry}.", err=True)
 
 
-def _create_link(client: Client, target: AnswerTarget, wanted: dict[str, Any]) -> dict[str, Any]:
+def _create_link(client: Client, target: AnswerTarget, request: dict[str, Any]) -> dict[str, Any]:
     try:
         path = path_for("createInterruptLink", runId=target.run_id, nodeId=target.node_id)
-        made = client.post(path, wanted)
+        link = client.post(path, request)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED and not refused.code.startswith("interrupt_"):
-            raise click.ClickException("this host makes no links: only a weftwork host does.") from None
+            raise click.ClickException("this host does not support --link, which is a weftwork extension.") from None
         raise
-    if not is_object(made):
-        raise HostUnreachable(f"{client.url} does not say which link it made.")
-    if target.interrupt_id is not None and made.get("interruptId", target.interrupt_id) != target.interrupt_id:
-        # The link is not printed: it would open another question than the one that was asked for.
-        raise RequestRefused(409, "interrupt_already_resolved", "meanwhile the node asks something else")
-    return made
+    if not is_object(link):
+        raise HostUnreachable(f"{client.url} sent a response without a link; check that --url is a weftwork host.")
+    if target.interrupt_id is not None and link.get("interruptId", target.interrupt_id) != target.interrupt_id:
+        # The link is not printed: it belongs to a newer interrupt than the one that was selected.
+        raise RequestRefused(
+            409, "interrupt_already_resolved", "the interrupt was resolved, and the node has requested another one"
+        )
+    return link
 
 
 def _is_link(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which question is meant: of any OpenWOP host, by its run and node, as they stand now."""
+"""Finds the open interrupt that `weftwork answer RUN[/NODE]` means, on any OpenWOP host."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ _MAX_LISTED: Final = 20
 
 
 class AnswerTarget(msgspec.Struct, frozen=True):
-    """An open question."""
+    """An open interrupt."""
 
     run_id: str
     node_id: str
@@ -29,21 +29,24 @@ class AnswerTarget(msgspec.Struct, frozen=True):
 
     @property
     def interrupt_id(self) -> str | None:
-        """What makes it this question, and not the next one of the node."""
-        found = self.interrupt.get("interruptId")
-        return found if isinstance(found, str) and found else None
+        """Distinguishes the interrupt from later ones of the same node; None if the host sends no id."""
+        interrupt_id = self.interrupt.get("interruptId")
+        return interrupt_id if isinstance(interrupt_id, str) and interrupt_id else None
 
     @property
     def quoted_name(self) -> str:
-        """As the command takes it, to be pasted into a shell."""
+        """RUN/NODE, quoted for a shell."""
         return quote_id(f"{self.run_id}/{self.node_id}")
 
 
 def find_target(client: Client, name: str) -> AnswerTarget:
-    """The question of RUN/NODE, or the only one of RUN. Raises UsageError if that may be several."""
+    """The open interrupt of RUN/NODE, or the only open one of RUN.
+
+    Raises UsageError if several nodes have one, RequestRefused if none has.
+    """
     run_id, slash, node_id = name.partition("/")
     if not run_id or (slash and not node_id):
-        raise click.UsageError("name a run, or a run and a node: RUN or RUN/NODE.")
+        raise click.UsageError("expected a run id, or a run id and a node id: RUN or RUN/NODE.")
     run = _get_run(client, run_id)
     run_id = str(run.get("runId") or run_id)
     rows = [each for each in open_interrupts(run) if not node_id or each.get("nodeId") == node_id]
@@ -52,51 +55,58 @@ def find_target(client: Client, name: str) -> AnswerTarget:
     nodes = {str(each.get("nodeId", "")) for each in rows}
     if len(nodes) > 1:
         listed = "".join(f"\n  {quote_id(f'{run_id}/{each}')}" for each in sorted(nodes)[:_MAX_LISTED])
-        raise click.UsageError(f"several nodes of {clean(run_id)} ask something; name one:{listed}")
+        raise click.UsageError(f"several nodes of run {clean(run_id)} have an open interrupt; choose one:{listed}")
     row = rows[0]
     if "data" not in row or "interruptId" not in row:
-        # A brief snapshot: the question with what only the events say of it.
-        past = read_history(client, run_id).nodes.get(row["nodeId"])
-        more = (past.interrupt if past is not None else None) or {}
-        row = {**more, **row} if row.get("key", more.get("key")) == more.get("key") else row
+        # The snapshot of this host is brief: the run's events have the other members of the interrupt.
+        node = read_history(client, run_id).nodes.get(row["nodeId"])
+        recorded = (node.interrupt if node is not None else None) or {}
+        row = {**recorded, **row} if row.get("key", recorded.get("key")) == recorded.get("key") else row
     return AnswerTarget(run_id, nodes.pop(), str(run.get("workflowId") or ""), row)
 
 
 def _get_run(client: Client, run_id: str) -> dict[str, Any]:
-    """The run's snapshot; its id may be the beginning of one, if only one run that waits begins so."""
+    """The run's snapshot. `run_id` may be a prefix that matches exactly one run with an open interrupt."""
     try:
-        found = client.get(path_for("getRun", runId=run_id))
+        run = client.get(path_for("getRun", runId=run_id))
     except RequestRefused as refused:
         if refused.status != 404 or len(run_id) < MIN_PREFIX:
             raise
-        whole = _complete_run_id(client, run_id)
-        if whole is None:
+        full_id = _complete_run_id(client, run_id)
+        if full_id is None:
             raise
-        found = client.get(path_for("getRun", runId=whole))
-    if not is_object(found):
-        raise click.ClickException("the host's answer is not a run.")
-    return found
+        run = client.get(path_for("getRun", runId=full_id))
+    if not is_object(run):
+        raise click.ClickException(f"{client.url} sent a response that is not a run; check --url.")
+    return run
 
 
-def _complete_run_id(client: Client, begin: str) -> str | None:
+def _complete_run_id(client: Client, prefix: str) -> str | None:
     try:
-        named = [str(each.get("runId", "")) for each in list_open_interrupts(client, MAX_SEARCHED)]
+        run_ids = [str(each.get("runId", "")) for each in list_open_interrupts(client, MAX_SEARCHED)]
     except click.ClickException:
         return None
-    return match_prefix(begin, named)
+    return match_prefix(prefix, run_ids)
 
 
 def _nothing_to_answer(client: Client, run: dict[str, Any], run_id: str, node_id: str) -> RequestRefused:
-    """As a host refuses an answer that comes too late, so that a script need not tell the two apart."""
-    asks = sorted({str(each["nodeId"]) for each in open_interrupts(run)})
-    if asks:
-        listed = ", ".join(clean(each, 60) for each in asks[:_MAX_LISTED])
-        return RequestRefused(404, "interrupt_not_found", f"{clean(node_id, 60)} asks nothing; what asks is {listed}")
+    """The error for a run without a matching open interrupt. It has the exit code of a host's refusal, so that a
+    script need not distinguish the two."""
+    open_nodes = sorted({str(each["nodeId"]) for each in open_interrupts(run)})
+    if open_nodes:
+        listed = ", ".join(clean(each, 60) for each in open_nodes[:_MAX_LISTED])
+        return RequestRefused(
+            404,
+            "interrupt_not_found",
+            f"node {clean(node_id, 60)} has no open interrupt; nodes of this run that have one: {listed}",
+        )
     status = clean(run.get("status", "?"), 40)
-    # Who asks in place of a run that has started others, as the command takes it.
-    top = read_tree(client.try_get(run_tree_path(run_id))) if run.get("childRuns") else None
-    if top is not None and (found := find_waiting_runs(top)[:_MAX_LISTED]):
-        names = [f"{each.run_id}/{each.detail}" if each.detail else each.run_id for each in found]
-        below = ", ".join(map(quote_id, names))
-        return RequestRefused(409, "", f"{clean(run_id)} waits for runs below it; what asks is {below}")
-    return RequestRefused(409, "", f"{clean(run_id)} waits for no answer; it is {status}")
+    # A run that waits for its child runs: list the open interrupts of those.
+    tree = read_tree(client.try_get(run_tree_path(run_id))) if run.get("childRuns") else None
+    if tree is not None and (waiting := find_waiting_runs(tree)[:_MAX_LISTED]):
+        names = [f"{each.run_id}/{each.detail}" if each.detail else each.run_id for each in waiting]
+        targets = ", ".join(map(quote_id, names))
+        return RequestRefused(
+            409, "", f"run {clean(run_id)} waits for its child runs; answer their open interrupts instead: {targets}"
+        )
+    return RequestRefused(409, "", f"run {clean(run_id)} has no open interrupt; its status is {status}")

@@ -1,1 +1,1 @@
-"""Requests to a host, and streams of its events."""
+"""Requests to a host, and its event streams."""

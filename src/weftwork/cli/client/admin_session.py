@@ -1,4 +1,4 @@
-"""Asking for administration: a running host through its socket, or the store of one that is not running."""
+"""Administration requests: to a running host through its admin socket, or to the store of a stopped host."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,8 @@ from weftwork.settings import SettingsError, load_settings
 
 
 class AdminSession:
-    """Asks one host, as often as needed. Without a host, the store stays open until the end of the `with` block."""
+    """Sends administration requests for one data folder. If no host is running, the store is opened by the first
+    request and closed at the end of the `with` block."""
 
     def __init__(self, data: str | None) -> None:
         try:
@@ -18,7 +19,7 @@ class AdminSession:
             raise click.UsageError(str(error)) from None
         self._folder: Path = settings.data_folder
         self._blobs = settings.blobs
-        # Imported late, here and below: the other commands of a group that has one of its commands need none of it.
+        # Imported late, here and below: other commands of the same group do not need it.
         import asyncio
 
         self._runner = asyncio.Runner()
@@ -33,7 +34,7 @@ class AdminSession:
         self._runner.close()
 
     def request(self, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
-        """The answer. Raises what click shows to the user. Only some operations make a store where there is none."""
+        """The response. Raises ClickException or UsageError. With `makes_store`, a missing store is created."""
         request = {"operation": operation, "arguments": arguments}
         answer = None
         if self._store is None:
@@ -43,7 +44,10 @@ class AdminSession:
             try:
                 answer = send_request(self._folder / ADMIN_SOCKET, request)
             except OSError as error:
-                raise click.ClickException(f"the host in {self._folder} does not answer: {error}") from None
+                raise click.ClickException(
+                    f"the host of {self._folder} does not respond on its admin socket: {error}; check its log, or "
+                    "restart it."
+                ) from None
         if answer is None:
             administration, _ = self._store = self._store or self._open_store(makes_store)
             answer = self._runner.run(administration.handle(request))
@@ -59,11 +63,17 @@ class AdminSession:
         from weftwork.wiring.offline_admin import open_administration
 
         if not makes_store and not (self._folder / DATABASE_FILE).exists():
-            raise click.ClickException(f"there is no store in {self._folder}; name the host's data folder with --data.")
+            raise click.ClickException(
+                f"no store in {self._folder}; pass the host's data folder with --data DIR, or start a host with "
+                "`weftwork serve`."
+            )
         try:
             return self._runner.run(open_administration(self._folder, self._blobs))
-        except HostLocked as error:
-            raise click.ClickException(f"{error}. It does not answer on its socket; try again.") from None
+        except HostLocked:
+            raise click.ClickException(
+                f"another process is using {self._folder}, and it does not respond on its admin socket; try again, or "
+                "pass another folder with --data DIR."
+            ) from None
         except SettingsError as error:
             raise click.UsageError(str(error)) from None
         except (StoreUnavailable, HostFault) as error:

@@ -1,7 +1,7 @@
-"""The event stream of one run, over as many connections as it takes, until the run has ended, and its frames.
+"""The event stream of one run, until the run has ended, and the parser of its server-sent events.
 
-A broken connection is opened again with the last event id, for up to `RECONNECT_SECONDS` without a byte from the
-host. Events that a host sends twice are dropped. A host that does not stream is polled.
+A broken connection is reopened with the last event id, until the host has sent nothing for `RECONNECT_SECONDS`.
+Events that a host sends twice are dropped. A host that does not stream is polled.
 """
 
 import http.client
@@ -26,7 +26,7 @@ MAX_FRAME_BYTES: Final = 64 * 2**20
 
 
 class ReceivedFrame(NamedTuple):
-    """One server-sent event. `data` is decoded; an id that was not sent is that of the frame before, or empty."""
+    """One server-sent event with decoded `data`. A frame without an id has the id of the frame before it."""
 
     event: str
     data: Any
@@ -34,20 +34,20 @@ class ReceivedFrame(NamedTuple):
 
     @property
     def event_type(self) -> str:
-        """The type of the event: that of its document, since a host may name the frame after its mode."""
-        named = as_object(self.data).get("type")
-        return named if isinstance(named, str) else self.event
+        """The event type from the document, because a host may name the frame after the stream mode."""
+        event_type = as_object(self.data).get("type")
+        return event_type if isinstance(event_type, str) else self.event
 
     @property
     def sequence(self) -> int | None:
-        """The place of the event in the log of its run."""
-        found = [as_object(self.data).get(name) for name in ("sequence", "seq")]
-        known = next((each for each in found if isinstance(each, int) and not isinstance(each, bool)), None)
-        return _decimal(self.id, None) if known is None else known
+        """The sequence of the event in its run's log; None if neither the document nor the frame id has one."""
+        values = [as_object(self.data).get(name) for name in ("sequence", "seq")]
+        sequence = next((each for each in values if isinstance(each, int) and not isinstance(each, bool)), None)
+        return _decimal(self.id, None) if sequence is None else sequence
 
 
 class FrameTooLarge(Exception):
-    """A frame is beyond any bound."""
+    """A frame has more than `MAX_FRAME_BYTES`."""
 
 
 class UnreadableFrame(NamedTuple):
@@ -57,7 +57,7 @@ class UnreadableFrame(NamedTuple):
 
 
 class FrameParser:
-    """Cuts what arrives into frames, wherever the pieces end. Lines end with LF, CR or both."""
+    """An incremental parser of server-sent events. Chunks may end anywhere; lines end with LF, CR or CRLF."""
 
     def __init__(self) -> None:
         self.retry_ms: int | None = None
@@ -70,7 +70,7 @@ class FrameParser:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[ReceivedFrame | UnreadableFrame]:
-        """The frames that are complete now; frames of many events are taken apart."""
+        """The frames that this chunk completes; a `batch` frame yields one frame per event. Raises FrameTooLarge."""
         if self._after_cr and piece.startswith(b"\n"):
             piece = piece[1:]
             self._after_cr = False
@@ -78,7 +78,7 @@ class FrameParser:
             return []
         self._after_cr = piece.endswith(b"\r")
         text = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        # Only whole lines are looked at, and no line twice: a frame may come in very many pieces.
+        # Only complete lines are parsed, each once: a frame may arrive in very many chunks.
         *lines, rest = text.split(b"\n")
         self._size += len(piece)
         if not lines:
@@ -86,12 +86,12 @@ class FrameParser:
         else:
             lines[0] = self._rest + lines[0]
             self._rest = rest
-        found: list[ReceivedFrame | UnreadableFrame] = []
+        frames: list[ReceivedFrame | UnreadableFrame] = []
         for line in lines:
-            found += self._line(line)
+            frames += self._line(line)
         if self._size > MAX_FRAME_BYTES:
             raise FrameTooLarge
-        return found
+        return frames
 
     def _line(self, line: bytes) -> list[ReceivedFrame | UnreadableFrame]:
         if not self._started:
@@ -125,17 +125,17 @@ class FrameParser:
 
 
 def frame_of_document(document: Any, last_id: str) -> ReceivedFrame:
-    """An event that came among others, by its own sequence."""
+    """The frame of an event from a batch or a poll; its id is the event's own sequence."""
     frame = ReceivedFrame("message", document, "")
     sequence = frame.sequence
     return ReceivedFrame(frame.event_type, document, last_id if sequence is None else str(sequence))
 
 
 RECONNECT_SECONDS: Final = 60.0
-"""Seconds without a sign of the host before it is given up."""
+"""Seconds without a byte from the host before the stream fails."""
 POLL_SECONDS: Final = 20
 MIN_POLL_INTERVAL: Final = 1.0
-"""Seconds at least between two polls that bring nothing."""
+"""Minimum seconds between two polls that return no events."""
 _FIRST_DELAY: Final = 0.25
 _MAX_DELAY: Final = 5.0
 _TERMINAL_EVENTS: Final = frozenset({"run.completed", "run.failed", "run.cancelled"})
@@ -149,29 +149,29 @@ class _StreamingUnsupported(Exception):
 
 
 class _ReadIdle(Exception):
-    """Nothing came for as long as a request may take."""
+    """The host sent nothing within the read timeout."""
 
 
 class EventStream:
-    """Iterate once. Ends behind the last event of the run, or when the run is over and nothing more comes."""
+    """Iterate once. Ends after the run's terminal event, or when the run has ended and the host sends nothing more."""
 
     def __init__(
         self,
         client: "Client",
-        connection: Transport,
+        transport: Transport,
         run_id: str,
         last_event_id: str | None,
         query: Mapping[str, Any],
     ) -> None:
         self._client = client
-        self._transport = connection
+        self._transport = transport
         self._run_id = run_id
         self._path = path_for("streamRunEvents", runId=run_id)
         self._query = query
         self._last_id = last_event_id or ""
         self._last_sequence = _decimal(last_event_id or "", -1)
         self._replay_floor = self._last_sequence
-        """Events up to here were there before this connection."""
+        """Events up to this sequence were received before the current connection."""
         self._connected = False
         self._outage: float | None = None
         self._delay = _FIRST_DELAY
@@ -183,7 +183,7 @@ class EventStream:
         try:
             yield from self._stream_frames()
         except _StreamingUnsupported:
-            self._client.notify("this host does not stream here; asking again and again instead")
+            self._client.notify("this host does not stream events; polling instead")
             yield from self._poll_frames()
 
     def _stream_frames(self) -> Iterator[ReceivedFrame]:
@@ -197,7 +197,7 @@ class EventStream:
                     return
                 self._wait_before_reconnect(None)
             except _ReadIdle:
-                # A host without keep-alives: nobody knows whether it is still there until it is asked anew.
+                # A host without keep-alives: only a new request shows whether it is still up.
                 continue
             except HostUnreachable as error:
                 if not self._connected and not isinstance(error, ConnectionLost):
@@ -218,7 +218,7 @@ class EventStream:
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
         opened = self._transport.open(
-            "GET", self._path, query=self._query, headers=headers, most=self._client.time_left()
+            "GET", self._path, query=self._query, headers=headers, max_seconds=self._client.time_left()
         )
         try:
             if opened.media_type != "text/event-stream":
@@ -228,19 +228,21 @@ class EventStream:
             parser = FrameParser()
             while piece := self._read_chunk(opened):
                 self._mark_alive()
-                for found in parser.feed(piece):
-                    if frame := self._accept(found):
+                for received in parser.feed(piece):
+                    if frame := self._accept(received):
                         yield frame
                 if parser.retry_ms is not None:
                     self._delay = min(parser.retry_ms / 1000, _MAX_DELAY)
         except FrameTooLarge:
-            raise HostUnreachable(f"{self._client.url} sends an event that is too large to be shown.") from None
+            raise HostUnreachable(
+                f"{self._client.url} sent an event larger than {MAX_FRAME_BYTES // 2**20} MiB; the stream was closed."
+            ) from None
         finally:
             opened.close()
 
     def _read_chunk(self, opened: OpenResponse) -> bytes:
-        left = self._client.time_left()
-        opened.set_timeout(left)
+        remaining = self._client.time_left()
+        opened.set_timeout(remaining)
         try:
             return opened.response.read1(65_536)
         except TimeoutError:
@@ -250,42 +252,42 @@ class EventStream:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._transport.connection_lost(error) from None
 
-    def _accept(self, found: ReceivedFrame | UnreadableFrame) -> ReceivedFrame | None:
-        """The frame if it is new, with the place in the stream moved on."""
-        if found.id:
-            self._last_id = found.id
-        if isinstance(found, UnreadableFrame):
+    def _accept(self, received: ReceivedFrame | UnreadableFrame) -> ReceivedFrame | None:
+        """The frame if it is new, else None. Advances the position from which a new connection resumes."""
+        if received.id:
+            self._last_id = received.id
+        if isinstance(received, UnreadableFrame):
             if not self._warned:
-                self._client.notify("the host sends something that is not JSON; it is left out")
+                self._client.notify("the host sent an event that is not valid JSON; it is skipped")
             self._warned = True
             return None
         self._has_frames = True
-        sequence = found.sequence
-        if sequence is None or found.event_type in _SYNTHETIC_EVENTS:
-            return found
-        # Two frames of one connection may have the same sequence: an event and what is projected from it, whose id
-        # ends with .5.
-        if sequence <= self._replay_floor and not found.id.endswith(".5"):
+        sequence = received.sequence
+        if sequence is None or received.event_type in _SYNTHETIC_EVENTS:
+            return received
+        # Two frames of one connection may have the same sequence: an event, and its projection with an id that ends
+        # with .5.
+        if sequence <= self._replay_floor and not received.id.endswith(".5"):
             return None
         self._last_sequence = max(self._last_sequence, sequence)
-        return found
+        return received
 
     def _mark_alive(self) -> None:
         if self._outage is not None:
             self._outage = None
-            self._client.notify("connected again")
+            self._client.notify("reconnected")
         self._delay = _FIRST_DELAY
 
     def _is_complete(self) -> bool:
-        """The host closed the stream: because the run is over, or because it wants to be asked anew."""
+        """Whether a stream that the host closed is complete, or must be opened again."""
         if self._run_ended:
             return True
         self._run_ended = _is_terminal_status(self._status())
-        # Asked once more, for what may have been missed; unless all of it would come again.
+        # Connect once more for events that may have been missed, unless that would repeat all of them.
         return self._run_ended and self._last_id == "" and self._has_frames
 
     def _status(self) -> str | None:
-        """How the run stands; None if nobody can say. A run that is gone is over."""
+        """The run's status; None if the host does not return it. A deleted run counts as completed."""
         try:
             document = self._client.get(path_for("getRun", runId=self._run_id))
         except HostUnreachable:
@@ -296,7 +298,7 @@ class EventStream:
         return status if isinstance(status, str) else None
 
     def _is_missing(self) -> bool:
-        """Whether there is no such run, rather than no such stream."""
+        """Whether the run does not exist, as opposed to a host without this route."""
         try:
             self._client.get(path_for("getRun", runId=self._run_id))
         except RequestRefused as refused:
@@ -306,16 +308,19 @@ class EventStream:
         return False
 
     def _wait_before_reconnect(self, error: HostUnreachable | RequestRefused | None) -> None:
-        """Before the next connection; raises when the patience is over."""
+        """Sleep before the next connection. Raises the error if the host has sent nothing for RECONNECT_SECONDS."""
         if self._run_ended:
             return
         now = time.monotonic()
         if self._outage is None:
             self._outage = now
-            what = "is busy" if isinstance(error, RequestRefused) else "cannot be heard any more"
-            self._client.notify(f"{self._client.url} {what}; trying again for {RECONNECT_SECONDS:g} s")
+            what = f"{self._client.url} is busy" if isinstance(error, RequestRefused) else "connection lost"
+            self._client.notify(f"{what}; reconnecting for up to {RECONNECT_SECONDS:g} s")
         elif now - self._outage >= RECONNECT_SECONDS:
-            raise error or HostUnreachable(f"{self._client.url} closes the stream again and again; try again later.")
+            raise error or HostUnreachable(
+                f"{self._client.url} has closed the event stream repeatedly for {RECONNECT_SECONDS:g} s; try again "
+                "later."
+            )
         wait = self._delay
         if isinstance(error, RequestRefused) and error.retry_after is not None:
             wait = min(max(wait, error.retry_after), RECONNECT_SECONDS)
@@ -328,26 +333,26 @@ class EventStream:
             page = self._poll_once()
             if page is None:
                 continue
-            found = [frame_of_document(each, "") for each in as_list(page.get("events"))]
-            fresh = [each for each in found if each.sequence is None or each.sequence > self._last_sequence]
-            for frame in fresh:
+            frames = [frame_of_document(each, "") for each in as_list(page.get("events"))]
+            new = [each for each in frames if each.sequence is None or each.sequence > self._last_sequence]
+            for frame in new:
                 self._last_sequence = max(self._last_sequence, -1 if frame.sequence is None else frame.sequence)
                 yield frame
                 if _is_terminal_frame(frame):
                     return
             if page.get("isComplete") is True or page.get("isTerminal") is True:
                 return
-            if not fresh:
+            if not new:
                 if _is_terminal_status(self._status()):
                     return
                 self._client.sleep(max(0.0, MIN_POLL_INTERVAL - (time.monotonic() - started)))
 
     def _poll_once(self) -> dict[str, Any] | None:
-        """What a poll brings; None if it is to be tried again."""
-        left = self._client.time_left()
-        if left == 0:
+        """The response to one poll; None if the poll must be repeated."""
+        remaining = self._client.time_left()
+        if remaining == 0:
             raise DeadlineReached
-        wait = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, int(left)))
+        wait = POLL_SECONDS if remaining is None else max(1, min(POLL_SECONDS, int(remaining)))
         try:
             page = self._client.get(
                 path_for("pollRunEvents", runId=self._run_id), lastSequence=self._last_sequence, timeout=wait
@@ -363,7 +368,7 @@ class EventStream:
             self._wait_before_reconnect(refused)
             return None
         if not is_object(page):
-            raise HostUnreachable(f"{self._client.url} answers a poll with something that is no list of events.")
+            raise HostUnreachable(f"{self._client.url} sent a response without events; check --url.")
         self._connected = True
         self._mark_alive()
         return page
@@ -371,15 +376,15 @@ class EventStream:
 
 def _is_terminal_frame(frame: ReceivedFrame) -> bool:
     if frame.event_type == "state.snapshot":
-        found = (frame.data.get("status"), as_object(frame.data.get("payload")).get("status"))
-        return any(status in TERMINAL_STATUSES for status in found)
+        statuses = (frame.data.get("status"), as_object(frame.data.get("payload")).get("status"))
+        return any(status in TERMINAL_STATUSES for status in statuses)
     return frame.event_type in _TERMINAL_EVENTS
 
 
 def _is_terminal_status(status: str | None) -> bool:
-    """A status that nobody knows is taken for an end: every live one is in the catalogue."""
+    """Whether the run has ended. An unknown status counts as terminal: STATUSES has every non-terminal one."""
     return status is not None and (status in TERMINAL_STATUSES or status not in STATUSES)
 
 
-def _decimal(text: str, otherwise: T) -> int | T:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else otherwise
+def _decimal(text: str, default: T) -> int | T:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else default

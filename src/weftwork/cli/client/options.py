@@ -1,6 +1,7 @@
-"""Options that several commands share: those of a client and the client they make, the data folder, JSON output.
+"""Options that several commands share: --url and --key, --data and --json.
 
-Also what a shell offers to complete: ids that the host names, if it says so at once. That never fails and never asks.
+Also the suggestions for shell completion: fixed names, and ids listed by the host if it responds within a second.
+Completion never fails and never prompts.
 """
 
 import os
@@ -21,8 +22,8 @@ from weftwork.protocol.wire.v1.paths import path_for
 
 DEFAULT_URL: Final = "http://127.0.0.1:8787"
 
-data_option = click.option("--data", metavar="DIR", help="The host's data folder.  [default: the user's data folder]")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+data_option = click.option("--data", metavar="DIR", help="Data folder of the host.  [default: the user's data folder]")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,13 +35,13 @@ def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
         default=DEFAULT_URL,
         show_default=True,
         metavar="URL",
-        help="The host to ask: any OpenWOP v1 host. Also WEFTWORK_URL.",
+        help="Base URL of an OpenWOP v1 host. Can also be set with WEFTWORK_URL.",
     )
     @click.option(
         "--key",
         envvar="WEFTWORK_KEY",
         metavar="KEY",
-        help="An API key of that host. Better as WEFTWORK_KEY: other users can see a command line.",
+        help="API key for the host. Prefer WEFTWORK_KEY: other users of the machine can see command lines.",
     )
     @json_option
     @wraps(command)
@@ -51,10 +52,10 @@ def client_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 TIMEOUT_SECONDS: Final = 1.0
-"""A shell that waits longer is worse than one that offers nothing."""
+"""Longer waits would block the shell; completion then suggests nothing."""
 _LIMIT_QUERY: Final[Mapping[str, int]] = {"limit": 50}
 _SAFE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-"""What comes from a host goes into a command line: nothing that a shell could take for more than a word."""
+"""Ids that a shell reads as one plain word. Ids come from a host and are inserted into a command line."""
 
 
 def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
@@ -62,7 +63,7 @@ def suggest_statuses(_context: click.Context, _parameter: click.Parameter, typed
 
 
 def suggest_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """The newest runs."""
+    """Ids of the newest runs."""
     return _suggest_from_host(context, typed, "listRuns", "runs", "runId")
 
 
@@ -72,17 +73,17 @@ def suggest_kinds(_context: click.Context, _parameter: click.Parameter, typed: s
 
 
 def suggest_waiting_runs(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """The runs that have waited longest for an answer."""
+    """Ids of the runs with an open interrupt, oldest interrupt first."""
     return list(dict.fromkeys(_suggest_from_host(context, typed, "listInterrupts", "interrupts", "runId")))
 
 
 def suggest_workflows(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """The first workflows by id."""
+    """Workflow ids, in alphabetical order."""
     return _suggest_from_host(context, typed, "listWorkflows", "workflows", "workflowId")
 
 
 def suggest_nodes(context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Node types, which only a host of ours names."""
+    """Node types; only a weftwork host lists them."""
     return _suggest_from_host(context, typed, "listNodeTypes", "nodeTypes", "typeId", {})
 
 
@@ -98,11 +99,11 @@ def _suggest_from_host(
     if not key or (typed_url and not typed_key):
         return []
     try:
-        # Not through a client, which would try again.
+        # Not through Client, which retries.
         transport = Transport(url or DEFAULT_URL, key, TIMEOUT_SECONDS)
-        found = transport.request("GET", path_for(operation), query=query)
+        page = transport.request("GET", path_for(operation), query=query)
     except Exception:
-        # Whatever goes wrong, the shell only wants words.
+        # An error message would end up in the user's command line.
         return []
-    ids = [str(row.get(name)) for row in objects(as_object(found).get(member))]
+    ids = [str(row.get(name)) for row in objects(as_object(page).get(member))]
     return [each for each in ids if each.startswith(typed) and _SAFE.fullmatch(each)]

@@ -1,4 +1,4 @@
-"""Completes the id of a run from its first characters, for every command that takes one."""
+"""Completes the id of a run from its first characters, for every command that has a RUN argument."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -13,7 +13,7 @@ from weftwork.cli.console.text import clean
 from weftwork.protocol.wire.v1.paths import path_for
 
 MIN_PREFIX: Final = 4
-"""Characters that a prefix has at least."""
+"""Minimum number of characters of a prefix."""
 ID_LENGTH: Final = 26
 """Length of the run ids of a weftwork host. A text of this length is never looked up."""
 MAX_SEARCHED: Final = 1000
@@ -45,9 +45,11 @@ def complete_run_id(client: Client, text: str) -> str:
 
 def match_prefix(prefix: str, run_ids: Iterable[str]) -> str | None:
     """The only id that starts with the prefix, or None. Raises UsageError with the ids if there are several."""
-    found = sorted({each for each in run_ids if each.startswith(prefix)})
-    if len(found) > 1:
-        listed = "".join(f"\n  {clean(each)}" for each in found[:_MAX_LISTED])
-        more = f"\n  and {len(found) - _MAX_LISTED} more" if len(found) > _MAX_LISTED else ""
-        raise click.UsageError(f"{len(found)} runs start with {clean(prefix, 60)}; give more characters:{listed}{more}")
-    return found[0] if found else None
+    matches = sorted({each for each in run_ids if each.startswith(prefix)})
+    if len(matches) > 1:
+        listed = "".join(f"\n  {clean(each)}" for each in matches[:_MAX_LISTED])
+        omitted = f"\n  and {len(matches) - _MAX_LISTED} more" if len(matches) > _MAX_LISTED else ""
+        raise click.UsageError(
+            f"{len(matches)} runs start with {clean(prefix, 60)}; enter more characters:{listed}{omitted}"
+        )
+    return matches[0] if matches else None

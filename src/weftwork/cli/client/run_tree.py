@@ -1,6 +1,6 @@
-"""Runs that one run has started, and those below them: as a host tells of them, or as events of the run do.
+"""The tree of a run and its descendants, built from the host's run tree or from the run's events.
 
-Nothing here is shown; texts are kept as they came.
+Nothing here is printed; texts are kept as the host sent them.
 """
 
 from collections import Counter
@@ -17,27 +17,27 @@ from weftwork.protocol.wire.v1.paths import path_for
 
 
 def run_tree_path(run_id: str) -> str:
-    """Where a weftwork host tells of the runs below a run."""
+    """The path at which a weftwork host returns a run and its descendants."""
     return path_for("getRunTree", runId=run_id)
 
 
 class TreeRun(msgspec.Struct, eq=False):
-    """What is known of one run of a tree."""
+    """One run of a tree. A member is empty if the host has not reported it."""
 
     run_id: str
     workflow_id: str = ""
     status: str = ""
     node_id: str = ""
-    """Of its parent, which started it."""
+    """The node of the parent run that started this run."""
     detail: str = ""
-    """The node where it waits, or the code of its error."""
+    """The node at which the run waits, or the code of its error."""
     is_awaited: bool = False
-    """Whether its parent is known to wait for it."""
+    """Whether the parent is known to wait for this run."""
     interrupt: dict[str, Any] | None = None
-    """What it asks, where that is known: its node, kind, data and what else was said of it."""
+    """The open interrupt of the run, as the host sent it."""
     started_at: Any = None
     ended_at: Any = None
-    """Both as the host wrote them."""
+    """Both timestamps as the host sent them."""
     children: "list[TreeRun]" = []
 
     @property
@@ -50,11 +50,11 @@ class TreeRun(msgspec.Struct, eq=False):
 
     @property
     def status_key(self) -> tuple[str, str]:
-        """How it stands, for those who look for changes."""
+        """The part that is compared to detect a change of status."""
         return self.status, self.detail
 
     def walk(self) -> "Iterator[TreeRun]":
-        """This run and all below it, each before its children."""
+        """This run and its descendants, each before its children."""
         rest: list[TreeRun] = [self]
         while rest:
             each = rest.pop()
@@ -63,19 +63,22 @@ class TreeRun(msgspec.Struct, eq=False):
 
 
 def read_tree(document: Any) -> TreeRun | None:
-    """The tree of runs in the answer of a host; None if it is none. Runs without a parent in it stand below the top."""
+    """The tree of runs in a host's response; None if the response has no runs.
+
+    A run whose parent is not in the response becomes a child of the root.
+    """
     rows = objects(as_object(document).get("runs"))
     if not rows:
         return None
     top, *rest = rows
-    known = {_text(top, "runId"): _read_run(top)}
-    first = known[_text(top, "runId")]
+    runs_by_id = {_text(top, "runId"): _read_run(top)}
+    root = runs_by_id[_text(top, "runId")]
     for row in rest:
         run = _read_run(row)
-        # A parent stands before its children, so nothing here can go round in a circle.
-        known.get(_text(row, "parentRunId"), first).children.append(run)
-        known.setdefault(run.run_id, run)
-    return first
+        # A parent is listed before its children, so the tree cannot contain a cycle.
+        runs_by_id.get(_text(row, "parentRunId"), root).children.append(run)
+        runs_by_id.setdefault(run.run_id, run)
+    return root
 
 
 def _read_run(row: dict[str, Any]) -> TreeRun:
@@ -89,17 +92,17 @@ def _read_run(row: dict[str, Any]) -> TreeRun:
     return run
 
 
-def merge_reported_tree(top: TreeRun, children: Sequence[TreeRun], told: TreeRun | None) -> TreeRun:
-    """The tree by what the host told of it, and by what events have told of its children since."""
-    if told is not None:
-        top.started_at, top.ended_at = told.started_at, told.ended_at
-    known = {run.run_id: run for run in told.children} if told is not None else {}
+def merge_reported_tree(top: TreeRun, children: Sequence[TreeRun], reported: TreeRun | None) -> TreeRun:
+    """The tree that the host reported, updated with what later events say about the children."""
+    if reported is not None:
+        top.started_at, top.ended_at = reported.started_at, reported.ended_at
+    runs_by_id = {run.run_id: run for run in reported.children} if reported is not None else {}
     for child in children:
-        found = known.setdefault(child.run_id, child)
+        run = runs_by_id.setdefault(child.run_id, child)
         if child.is_terminal:
-            # An end is final, whoever tells of it first.
-            found.status, found.detail, found.ended_at = child.status, child.detail, child.ended_at
-    top.children = list(known.values())
+            # A terminal status is final, so it wins over an older report.
+            run.status, run.detail, run.ended_at = child.status, child.detail, child.ended_at
+    top.children = list(runs_by_id.values())
     return top
 
 
@@ -129,30 +132,30 @@ CHILD_EVENTS: Final[dict[str, Callable[[dict[str, TreeRun], str, dict[str, Any],
     "weftwork.child.ended": _apply_status,
     "node.dispatched": _apply_started,
 }
-"""What an event of a run changes among the children of a node."""
+"""The handler of each event type that changes a node's child runs."""
 
 
 def update_statuses(children: Sequence[TreeRun], document: Any) -> None:
-    """What the run's snapshot or tree says of its children: of some, no event tells how they ended."""
-    known = {child.run_id: child for child in children}
-    told = as_object(document)
-    for row in objects(told.get("childRuns", told.get("runs"))):
-        if (child := known.get(_text(row, "runId"))) is not None and not child.is_terminal:
+    """Update the children from the run's snapshot or tree. Some children end without an event in the parent's log."""
+    children_by_id = {child.run_id: child for child in children}
+    response = as_object(document)
+    for row in objects(response.get("childRuns", response.get("runs"))):
+        if (child := children_by_id.get(_text(row, "runId"))) is not None and not child.is_terminal:
             child.status = _text(row, "status") or child.status
 
 
 def find_waiting_runs(top: TreeRun) -> list[TreeRun]:
-    """The runs that ask something themselves: those that wait, and none below them does."""
+    """The waiting runs without a waiting child: those that have the open interrupts themselves."""
     return [run for run in top.walk() if run.is_waiting and not any(child.is_waiting for child in run.children)]
 
 
 def describe_children(runs: Sequence[TreeRun]) -> str:
-    """How many child runs there are, and how they stand."""
+    """The number of child runs, with counts by status."""
     return f"{count_of(len(runs), 'child run')}: {format_status_counts(runs)}"
 
 
 def format_status_counts(runs: Iterable[TreeRun]) -> str:
-    """How they stand, the most of them first: `3 completed, 1 failed`."""
+    """Counts by status, the most frequent first: `3 completed, 1 failed`."""
     counts = Counter(run.status or "started" for run in runs)
     return ", ".join(f"{number} {status}" for status, number in counts.most_common())
 
@@ -162,4 +165,4 @@ def _text(row: dict[str, Any], member: str) -> str:
 
 
 MAX_LISTED_INTERRUPTS: Final = 5
-"""Runs below of which it is told what they ask."""
+"""Child runs whose open interrupt is printed."""

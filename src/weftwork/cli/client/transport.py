@@ -1,4 +1,4 @@
-"""One request to a host and its answer, with the standard library alone."""
+"""HTTP requests to a host, with the standard library only."""
 
 import http.client
 import json
@@ -24,28 +24,28 @@ MAX_RESPONSE_BYTES: Final = 64 * 2**20
 _JSON: Final = "application/json"
 _CHUNK_BYTES: Final = 65_536
 _MIN_TIMEOUT: Final = 0.001
-"""Seconds. 0 would mean not to wait at all, which is another thing than no time left."""
+"""Seconds. A socket timeout of 0 would mean non-blocking mode."""
 
 
 class OpenResponse:
-    """A response whose body is still to be read."""
+    """A response with an unread body."""
 
     def __init__(
-        self, response: http.client.HTTPResponse, line: socket.socket, timeout: float, close: Callable[[], None]
+        self, response: http.client.HTTPResponse, connection: socket.socket, timeout: float, close: Callable[[], None]
     ) -> None:
         self.response = response
         self.media_type = response.headers.get_content_type() if "Content-Type" in response.headers else ""
         self.close = close
-        self._socket = line
+        self._socket = connection
         self._timeout = timeout
 
     def set_timeout(self, seconds: float | None) -> None:
-        """How long the next read may take, if that is less than usual."""
+        """Limit the next read to `seconds`, if that is less than the default timeout."""
         self._socket.settimeout(self._timeout if seconds is None else max(_MIN_TIMEOUT, min(seconds, self._timeout)))
 
 
 class Transport:
-    """Where a host is and what it is told with every request. Each request has a connection of its own."""
+    """The base URL of a host and the headers of every request. Each request opens a new connection."""
 
     def __init__(self, url: str, key: str | None, timeout: float) -> None:
         self._base = _parse_base_url(url)
@@ -55,18 +55,20 @@ class Transport:
         self._headers = {"User-Agent": "weftwork"}
         if key:
             if not _is_single_word(key):
-                raise click.UsageError("the key holds a character that no key can have; see --key and WEFTWORK_KEY.")
+                raise click.UsageError(
+                    "the API key contains a space or a non-ASCII character; check --key and WEFTWORK_KEY."
+                )
             self._headers["Authorization"] = f"Bearer {key}"
 
-    def request(self, method: str, path: str, **more: Any) -> Any:
-        """The decoded answer; `more` is as for `open`. Raises RequestRefused, HostUnreachable or ConnectionLost."""
-        with closing(self.open(method, path, **more)) as opened:
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        """The decoded body; `options` as for `open`. Raises RequestRefused, HostUnreachable or ConnectionLost."""
+        with closing(self.open(method, path, **options)) as opened:
             return self._decode(self._read(opened.response))
 
-    def download(self, path: str, query: Mapping[str, Any], heard: Callable[[int], None]) -> bytes:
-        """The bytes of the answer; `heard` is called with the number received so far. Raises as `request` does."""
+    def download(self, path: str, query: Mapping[str, Any], on_progress: Callable[[int], None]) -> bytes:
+        """The body's bytes; `on_progress` is called with the number received so far. Raises as `request` does."""
         with closing(self.open("GET", path, query=query)) as opened:
-            return self._read(opened.response, heard)
+            return self._read(opened.response, on_progress)
 
     def open(
         self,
@@ -76,20 +78,20 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
-        most: float | None = None,
+        max_seconds: float | None = None,
     ) -> OpenResponse:
-        """An answer with 2xx, its body unread; it begins within `most` seconds, if that is less than usual."""
-        sent = {**self._headers, "Accept": _JSON, **(headers or {})}
+        """A 2xx response with an unread body. Waits at most `max_seconds` for it, or the default timeout if shorter."""
+        request_headers = {**self._headers, "Accept": _JSON, **(headers or {})}
         data = None
         if isinstance(body, Upload):
             data = body
-            sent |= body.headers
+            request_headers |= body.headers
         elif body is not None:
             data = json.dumps(body).encode()
-            sent["Content-Type"] = _JSON
+            request_headers["Content-Type"] = _JSON
         target = self._base.path + path + (f"?{text}" if (text := _encode_query(query or {})) else "")
         host, port = self._base.hostname or "", self._base.port
-        timeout = self._timeout if most is None else max(_MIN_TIMEOUT, min(most, self._timeout))
+        timeout = self._timeout if max_seconds is None else max(_MIN_TIMEOUT, min(max_seconds, self._timeout))
         if self._base.scheme == "https":
             context = ssl.create_default_context()
             connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
@@ -100,11 +102,11 @@ class Transport:
                 connection.connect()
             except (OSError, UnicodeError) as error:
                 raise HostUnreachable(self._connect_error_text(error)) from None
-            line: socket.socket = connection.sock
+            sock: socket.socket = connection.sock
             try:
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    # A host may refuse before it has read everything; its answer is there all the same.
-                    connection.request(method, target, data, sent)
+                    # A host may refuse a request before it has read the body; its response can still be read.
+                    connection.request(method, target, data, request_headers)
                 response = connection.getresponse()
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise self.connection_lost(error) from None
@@ -113,25 +115,25 @@ class Transport:
         except BaseException:
             connection.close()
             raise
-        return OpenResponse(response, line, self._timeout, connection.close)
+        return OpenResponse(response, sock, self._timeout, connection.close)
 
-    def _read(self, response: http.client.HTTPResponse, heard: Callable[[int], None] | None = None) -> bytes:
+    def _read(self, response: http.client.HTTPResponse, on_progress: Callable[[int], None] | None = None) -> bytes:
         data = bytearray()
         try:
-            if heard is None:
+            if on_progress is None:
                 data += response.read(MAX_RESPONSE_BYTES + 1)
             else:
-                while len(data) <= MAX_RESPONSE_BYTES and (piece := response.read(_CHUNK_BYTES)):
-                    data += piece
-                    heard(len(data))
+                while len(data) <= MAX_RESPONSE_BYTES and (chunk := response.read(_CHUNK_BYTES)):
+                    data += chunk
+                    on_progress(len(data))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self.connection_lost(error) from None
         if response.length and len(data) <= MAX_RESPONSE_BYTES:
-            # The standard library is silent when it was told how much to read.
+            # http.client does not raise IncompleteRead from read(amount).
             raise self.connection_lost(http.client.IncompleteRead(b""))
         if len(data) > MAX_RESPONSE_BYTES:
             raise HostUnreachable(
-                f"the answer of {self.url} is larger than {MAX_RESPONSE_BYTES // 2**20} MiB and was not read."
+                f"the response of {self.url} is larger than {MAX_RESPONSE_BYTES // 2**20} MiB and was discarded."
             )
         return bytes(data)
 
@@ -142,8 +144,8 @@ class Transport:
             return decode(data)
         except ClientFault as fault:
             raise HostUnreachable(
-                f"{self.url} answers with something that cannot be read: {fault.message} See that --url names the "
-                "base address of an OpenWOP host."
+                f"the response of {self.url} is not valid JSON: {fault.message} Check that --url is the base URL of an "
+                "OpenWOP host."
             ) from None
 
     def _error_of(self, response: http.client.HTTPResponse, path: str) -> RequestRefused | HostUnreachable:
@@ -152,49 +154,56 @@ class Transport:
         except HostUnreachable:
             document = None
         if response.status in NOT_OFFERED and self._base.path.endswith(VERSION_PREFIX):
-            # What people paste. No route of any host begins with it twice.
-            wanted = self.url.removesuffix(VERSION_PREFIX)
-            said = f"{self.url} has no {clean(path, 200)}"
-            return HostUnreachable(f"{said}; name the host without {VERSION_PREFIX}: --url {wanted}")
+            # A common mistake: a pasted URL that ends with /v1. No route has the prefix twice.
+            base_url = self.url.removesuffix(VERSION_PREFIX)
+            text = f"{self.url} has no {clean(path, 200)}"
+            return HostUnreachable(f"{text}; pass the base URL without {VERSION_PREFIX}: --url {base_url}")
         code, message, details = _error_fields(document)
         if 300 <= response.status < 400:
-            message = f"the host sends on to {clean(response.headers.get('Location', 'another address'), 200)}"
+            location = clean(response.headers.get("Location", "another address"), 200)
+            message = f"the host redirects to {location}, and redirects are not followed"
         if not message:
-            message = f"{self.url} answers {response.status} {clean(response.reason, 60)}".rstrip()
+            message = f"{self.url} responded with {response.status} {clean(response.reason, 60)}".rstrip()
         wait = _retry_after(response.headers.get("Retry-After"), details)
-        return RequestRefused(response.status, code, message, details, keyed=self.has_key, retry_after=wait)
+        return RequestRefused(response.status, code, message, details, has_key=self.has_key, retry_after=wait)
 
     def _connect_error_text(self, error: Exception) -> str:
-        """Why no connection came about, and what to do."""
+        """Why the connection failed, and what to do."""
         host = clean(self._base.hostname or "", 200)
         if isinstance(error, ConnectionRefusedError):
-            return f"nothing listens on {self.url}; start a host with `weftwork serve` or name another with --url."
+            return (
+                f"no host is listening on {self.url}; start one with `weftwork serve`, or pass another address with "
+                "--url or WEFTWORK_URL."
+            )
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"the certificate of {host} is not trusted: {clean(error.verify_message)}; see --url."
+            return f"the TLS certificate of {host} is not trusted: {clean(error.verify_message)}; check --url."
         if isinstance(error, ssl.SSLError):
-            return f"{host} does not speak TLS there; if it is a host without, start --url with http://."
+            return f"{host} does not speak TLS on this port; if the host serves plain HTTP, use http:// in --url."
         if isinstance(error, TimeoutError):
             return (
-                f"{self.url} does not answer within {self._timeout:g} s; see that it runs, or name another with --url."
+                f"{self.url} did not respond within {self._timeout:g} s; check that the host is running, or pass "
+                "another address with --url."
             )
         if isinstance(error, UnicodeError | socket.gaierror):
-            return f"there is no machine named {host}; name another with --url."
-        said = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        return f"{self.url} cannot be reached: {clean(said)}; name another with --url."
+            return f"the host name {host} cannot be resolved; check --url."
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        return f"{self.url} cannot be reached: {clean(reason)}; check --url."
 
     def connection_lost(self, error: Exception) -> ConnectionLost:
-        """What to say when an answer ends early."""
+        """The error for a response that is missing or incomplete."""
         if isinstance(error, TimeoutError):
-            return ReadTimeout(f"{self.url} says nothing for {self._timeout:g} s; see that it is well, or try again.")
+            return ReadTimeout(
+                f"{self.url} sent nothing for {self._timeout:g} s; check the host with `weftwork doctor`, or try again."
+            )
         if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
             return ConnectionLost(
-                f"{self.url} does not speak HTTP; see --url, also whether it must start with https://."
+                f"{self.url} does not speak HTTP; check --url. If the host uses TLS, start it with https://."
             )
-        return ConnectionLost(f"the connection to {self.url} broke before its answer was complete; try again.")
+        return ConnectionLost(f"the connection to {self.url} was lost before the response was complete; try again.")
 
 
 def _parse_base_url(url: str) -> SplitResult:
-    """A base address. What stands in it is printed, so it may hold no secret."""
+    """The base URL. User, password and query are rejected, because the URL is printed in messages."""
     text = url.strip()
     try:
         parts = urlsplit(text)
@@ -202,9 +211,11 @@ def _parse_base_url(url: str) -> SplitResult:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not _is_single_word(text):
-        raise click.UsageError("--url must look like http://127.0.0.1:8787 or https://host.example/base.")
+        raise click.UsageError("--url must be an http or https URL, such as http://127.0.0.1:8787.")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise click.UsageError("--url takes no user, password, query or fragment; give the key with --key.")
+        raise click.UsageError(
+            "--url must not contain a user, password, query or fragment; pass the key with --key or WEFTWORK_KEY."
+        )
     return parts._replace(path=parts.path.rstrip("/"), query="", fragment="")
 
 
@@ -224,7 +235,7 @@ def _encode_query(query: Mapping[str, Any]) -> str:
 
 
 def _error_fields(document: Any) -> tuple[str, str, dict[str, Any]]:
-    """Code, message and details of an error document: the protocol's, or whatever else a host may say."""
+    """Code, message and details of an error document: the protocol's, or another common shape (RFC 9457, OAuth)."""
     if not is_object(document):
         return "", "", {}
     inner = document.get("error")
@@ -237,7 +248,7 @@ def _error_fields(document: Any) -> tuple[str, str, dict[str, Any]]:
 
 
 def _retry_after(header: str | None, details: dict[str, Any]) -> float | None:
-    """How long the host asks to wait; a date is not taken, since the two clocks may differ."""
+    """Seconds to wait before a retry. A date is ignored, because the two clocks may differ."""
     for value in (header, details.get("retryAfter")):
         try:
             wait = float(value) if isinstance(value, str | int | float) else -1.0

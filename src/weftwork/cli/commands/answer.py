@@ -1,4 +1,4 @@
-"""`weftwork answer`: answer what a run asks, at a terminal, from a script, or by a link for somebody else."""
+"""`weftwork answer`: answer an open interrupt at a terminal or from a script, or create a link for another person."""
 
 import json
 import sys
@@ -6,7 +6,13 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.answer.command_line import answer_from_options, build_vote, check_options, prompt_for_approval
+from weftwork.cli.answer.command_line import (
+    APPROVAL_ONLY,
+    answer_from_options,
+    build_vote,
+    check_options,
+    prompt_for_approval,
+)
 from weftwork.cli.answer.form import build_form
 from weftwork.cli.answer.prompt import TerminalPrompt
 from weftwork.cli.answer.submission import outcome_text, print_link, submit_answer
@@ -21,35 +27,45 @@ from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE_ACTIONS, accepts_a
 
 _MAX_PREVIEW: Final = 400
 _NO_TERMINAL: Final = (
-    "nobody can be asked here: this is no terminal. Give the answer: --approve, --reject or --action for an approval "
-    "or a decision in doubt, --set NAME=VALUE for questions, --value or --value-file for anything else."
+    "standard input is not a terminal, so the answer must be on the command line: --approve, --reject or --action for "
+    "an approval or a low-confidence decision, --set NAME=VALUE for the fields of a form, otherwise --value or "
+    "--value-file."
 )
 
 
 @click.command()
 @click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting_runs)
-@click.option("--approve", is_flag=True, help="Accept what is to be approved, or a decision that is in doubt.")
-@click.option("--reject", is_flag=True, help="Reject it.")
-@click.option("--action", metavar="ACTION", help="An action of the gate: accept, reject, refine, edit-accept or ask.")
+@click.option("--approve", is_flag=True, help="Accept the approval or the low-confidence decision.")
+@click.option("--reject", is_flag=True, help="Reject the approval or the low-confidence decision.")
+@click.option("--action", metavar="ACTION", help="Action on the approval: accept, reject, refine, edit-accept or ask.")
 @click.option(
-    "--comment", metavar="TEXT", help="What you have to say; what to change with refine, what to ask with ask."
+    "--comment",
+    metavar="TEXT",
+    help="Comment on the decision; the requested change with refine, the question with ask.",
 )
-@click.option("--data", metavar="FILE", help="What is accepted instead with edit-accept, as JSON or text; - is stdin.")
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="The answer to one question; repeatable.")
-@click.option("--value", metavar="VALUE", help="The whole answer: JSON if it reads as JSON, else text.")
-@click.option("--value-file", metavar="FILE", help="The whole answer from a file; - is standard input.")
-@click.option("--as", "voter", metavar="NAME", help="Whose answer to an approval it is.  [default: the key's]")
-@click.option("--override", is_flag=True, help="Decide in place of the approvers; needs --reason.")
-@click.option("--reason", metavar="TEXT", help="Why the gate is overridden.")
-@click.option("--yes", is_flag=True, help="Send what was asked for at the terminal without asking once more.")
-@click.option("--follow", is_flag=True, help="Show the run until it ends, as `weftwork run --follow` does.")
-@click.option("--link", is_flag=True, help="Do not answer: print a signed link with which somebody else can.")
 @click.option(
-    "--for", "for_whom", metavar="NAME", help="With --link: who will answer; an approver, where the gate names them."
+    "--data", metavar="FILE", help="File with the edited artifact for edit-accept, as JSON or text; - reads stdin."
 )
-@click.option("--inspect", is_flag=True, help="With --link: the question can be seen and not answered.")
 @click.option(
-    "--expires", callback=parse_duration, metavar="TIME", help="With --link: how long it works: 90s, 30m, 12h, 2d."
+    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Value of one field of the answer. Repeatable."
+)
+@click.option("--value", metavar="VALUE", help="The whole answer: JSON if it parses as JSON, otherwise text.")
+@click.option("--value-file", metavar="FILE", help="File with the whole answer; - reads standard input.")
+@click.option("--as", "voter", metavar="NAME", help="Name of the approver to vote as.  [default: the key's label]")
+@click.option("--override", is_flag=True, help="Decide regardless of the approvers. Requires --reason.")
+@click.option("--reason", metavar="TEXT", help="Reason for the override.")
+@click.option("--yes", is_flag=True, help="Send an answer entered at the terminal without a confirmation prompt.")
+@click.option("--follow", is_flag=True, help="Follow the run to its end, as `weftwork run --follow` does.")
+@click.option("--link", is_flag=True, help="Print a signed link with which another person can answer; do not answer.")
+@click.option(
+    "--for",
+    "for_whom",
+    metavar="NAME",
+    help="With --link: name of the person who will answer; one of the approvers if the approval lists them.",
+)
+@click.option("--inspect", is_flag=True, help="With --link: make a read-only link.")
+@click.option(
+    "--expires", callback=parse_duration, metavar="TIME", help="With --link: lifetime of the link: 90s, 30m, 12h, 2d."
 )
 @client_options
 def answer(
@@ -70,11 +86,12 @@ def answer(
     expires: int | None,
     **more: Any,
 ) -> None:
-    """Answer what a run asks.
+    """Answer an open interrupt of a run.
 
-    At a terminal the question is shown and asked part by part, and the answer is sent once you say so. With an answer
-    on the command line nothing is asked. Without NODE it is the only question of the run. RUN may be the beginning of
-    an id, if only one run that waits begins so. An answer is never taken for one to the node's next question.
+    At a terminal, the command shows the question, prompts for each field and sends the answer after you confirm it.
+    With the answer on the command line there are no prompts. NODE may be omitted if only one node of the run has an
+    open interrupt. RUN may be a prefix of an id if only one waiting run matches. An answer applies only to the
+    interrupt that was shown, never to a later one of the same node.
 
     \b
     Examples:
@@ -84,15 +101,19 @@ def answer(
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --link --for ada --expires 2d
 
     \b
-    Exit codes, besides those of all commands:
-        1  the input ended before everything was answered, or you did not want to send it; nothing was sent
-        2  no terminal is there and no answer was given, or it is not clear which question is meant
-        7  the host refused: the value does not fit, or somebody has answered already
-    With --follow the exit code is that of `weftwork run --follow`.
+    Exit codes, in addition to the common ones:
+        1  standard input ended early, or you declined to send the answer; nothing was sent
+        2  no answer on the command line and no terminal, or several interrupts match
+        7  the host refused the answer: the value is invalid, or the interrupt is already resolved
+    With --follow, the exit codes of `weftwork run --follow`.
     """
-    actions = [word for word, is_said in (("accept", approve), ("reject", reject), (action, bool(action))) if is_said]
+    actions = [
+        name_of_action
+        for name_of_action, is_set in (("accept", approve), ("reject", reject), (action, bool(action)))
+        if is_set
+    ]
     if len(actions) > 1:
-        raise click.UsageError("give one of --approve, --reject and --action.")
+        raise click.UsageError("--approve, --reject and --action cannot be combined; pass one of them.")
     vote: dict[str, Any] = {"action": actions[0] if actions else None, **more}
     whole = [each for each in (value, value_file) if each is not None]
     check_options(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
@@ -100,45 +121,45 @@ def answer(
         print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return
     has_answer = bool(vote["action"] or pairs or whole)
-    # Whether there is a question at all is worth more to know than that nobody can be asked.
+    # Before the terminal check: "no open interrupt" is the more useful error.
     target = find_target(client, name)
     if not has_answer and not sys.stdin.isatty():
         raise click.UsageError(_NO_TERMINAL)
     if has_answer:
-        made = answer_from_options(target.interrupt, vote, pairs, value, value_file)
+        value_to_send = answer_from_options(target.interrupt, vote, pairs, value, value_file)
     else:
         try:
-            made = _prompt_for_answer(target, vote, yes)
+            value_to_send = _prompt_for_answer(target, vote, yes)
         except KeyboardInterrupt:
             say("\nnothing was sent.", err=True)
             raise
-    _send(client, target, made, as_json, follow)
+    _send(client, target, value_to_send, as_json, follow)
 
 
-def _send(client: Client, target: "AnswerTarget", made: Any, as_json: bool, follow: bool) -> None:
-    answered = submit_answer(client, target, made)
+def _send(client: Client, target: "AnswerTarget", value: Any, as_json: bool, follow: bool) -> None:
+    response = submit_answer(client, target, value)
     if not as_json:
-        say(outcome_text(client, target, made, answered), err=follow)
+        say(outcome_text(client, target, value, response), err=follow)
     elif not follow:
-        say_json(answered)
+        say_json(response)
     if follow:
-        raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, begun=True))
+        raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, is_resumed=True))
 
 
 def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) -> Any:
-    """The answer of somebody at the terminal, who has seen the question and then what is sent."""
+    """The answer entered at the terminal: shows the question, prompts, and asks for confirmation."""
     prompt = TerminalPrompt()
     print_interrupt(target.node_id, target.interrupt, in_parts=True)
     if target.interrupt.get("kind") == "approval":
-        made = prompt_for_approval(target.interrupt, build_vote(vote), prompt)
+        value = prompt_for_approval(target.interrupt, build_vote(vote), prompt)
     else:
         if not build_vote(vote).is_empty:
-            raise click.UsageError("--comment, --data, --as and --override go with an approval; this is none.")
+            raise click.UsageError(APPROVAL_ONLY)
         if accepts_actions(target.interrupt):
-            words = "Your answer; another decision goes with --value"
-            made = {"action": prompt.choice(words, LOW_CONFIDENCE_ACTIONS)}
+            label = "Your answer (pass another decision with --value)"
+            value = {"action": prompt.choice(label, LOW_CONFIDENCE_ACTIONS)}
         else:
-            made = prompt.form(build_form(target.interrupt))
-    if not yes and not prompt.confirm(f"Send {clean(json.dumps(made, ensure_ascii=False), _MAX_PREVIEW)}?"):
+            value = prompt.form(build_form(target.interrupt))
+    if not yes and not prompt.confirm(f"Send {clean(json.dumps(value, ensure_ascii=False), _MAX_PREVIEW)}?"):
         raise click.ClickException("nothing was sent.")
-    return made
+    return value

@@ -1,7 +1,7 @@
-"""`weftwork assets`: upload, list, download and prune the images, sounds and files of a tenant.
+"""`weftwork assets`: upload, list, download and prune the assets (images, audio and other files) of a tenant.
 
-`put`, `ls` and `get` ask a host over HTTP with a key. `prune` deletes assets that no run needs, on a running host
-through its admin socket or on the store of a stopped one.
+`put`, `ls` and `get` talk to a host over HTTP with a key. `prune` deletes expired assets that no run refers to, on a
+running host through its admin socket or on the store of a stopped one.
 """
 
 import contextlib
@@ -35,21 +35,21 @@ from weftwork.protocol.json.values import is_object
 TIMEOUT: Final = 30
 _CHUNK_BYTES: Final = 262_144
 MIN_DIGITS: Final = 8
-"""Digits that the beginning of a digest has at least."""
+"""Minimum number of hexadecimal digits of a digest prefix."""
 _ASSET_NAME: Final = re.compile(r"(?:weftwork-asset:)?([0-9a-f]{1,64})")
 _ETAG: Final = re.compile(r'"([0-9a-f]{64})"')
 
 
 @click.command()
 @click.argument("asset", metavar="ASSET")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; - is standard output.  [default: its digest]")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("-o", "--output", metavar="FILE", help="Output file; - is standard output.  [default: asset-DIGEST]")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @client_options
 def get(client: Client, as_json: bool, asset: str, output: str | None, force: bool) -> None:
-    """Fetch an asset: by its URL, which needs no key, or by its mediaRef or the beginning of its digest.
+    """Download an asset.
 
-    Of a digest, eight digits or more are needed. The file is whole or not there, and its digest is compared. The key is
-    not sent to a URL.
+    ASSET is a URL, a mediaRef, or a prefix of at least eight digits of a digest. A URL needs no key, and the key is not
+    sent to it. The digest of the download is verified, and the file appears only when it is complete.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
       weftwork assets get weftwork-asset:569c60173924cc903e73ce018e9df922d7f28fcc71ba3df4b8599cb89c7413b5
     """
     if output == "-" and sys.stdout.isatty():
-        raise click.UsageError("these may be any bytes, and standard output is a terminal; name a file with -o.")
+        raise click.UsageError("-o - would print binary data to the terminal; pass a file with -o FILE, or redirect.")
     if output is not None and output != "-":
         _check_destination(Path(output), force)
     url, digest = (asset, None) if asset.startswith(("http://", "https://", "/")) else _find_asset(client, asset)
@@ -65,157 +65,168 @@ def get(client: Client, as_json: bool, asset: str, output: str | None, force: bo
     try:
         expected = digest or _etag_digest(opened)
         if output == "-":
-            count, place = _copy(opened, sys.stdout.buffer, expected)[0], "-"
+            count, path = _copy(opened, sys.stdout.buffer, expected)[0], "-"
             sys.stdout.buffer.flush()
         else:
-            count, place = _save(opened, output, expected, force)
+            count, path = _save(opened, output, expected, force)
     finally:
         opened.close()
     if as_json:
-        say_json({"file": place, "bytes": count, "mimeType": kind}, err=place == "-")
-    elif place != "-":
-        say(f"{clean(place, 200)}: {clean(kind, 80)}, {format_size(count)}")
+        say_json({"file": path, "bytes": count, "mimeType": kind}, err=path == "-")
+    elif path != "-":
+        say(f"{clean(path, 200)}: {clean(kind, 80)}, {format_size(count)}")
 
 
 def _find_asset(client: Client, asset: str) -> tuple[str, str]:
-    """The URL and the digest of an asset that is listed."""
-    part = _ASSET_NAME.fullmatch(asset)
-    if part is None:
-        raise click.UsageError(f"{clean(asset, 100)} is no URL, no mediaRef and no beginning of a digest.")
-    if len(part[1]) < MIN_DIGITS:
-        raise click.UsageError(f"{clean(asset, 100)} is too short: a digest begins with {MIN_DIGITS} digits at least.")
-    found: dict[str, str] = {}
+    """The URL and the digest of the asset, from the host's listing."""
+    match = _ASSET_NAME.fullmatch(asset)
+    if match is None:
+        raise click.UsageError(
+            f"{clean(asset, 100)} is not a URL, a mediaRef or a digest prefix; `weftwork assets ls` lists assets."
+        )
+    if len(match[1]) < MIN_DIGITS:
+        raise click.UsageError(f"{clean(asset, 100)} is too short: enter at least {MIN_DIGITS} digits of the digest.")
+    urls: dict[str, str] = {}
     for each, _ in list_assets(client, None, None):
         digest, url = str(each.get("mediaRef")).rpartition(":")[2], each.get("url")
-        if digest.startswith(part[1]) and isinstance(url, str):
-            found[digest] = url
-            if len(part[1]) == 64 or len(found) > 1:
+        if digest.startswith(match[1]) and isinstance(url, str):
+            urls[digest] = url
+            if len(match[1]) == 64 or len(urls) > 1:
                 break
-    if not found:
-        raise click.ClickException("there is no such asset; `weftwork assets ls --all` lists those there are.")
-    if len(found) > 1:
-        raise click.ClickException(f"more than one asset begins with {part[1]}; name more of its digest.")
-    digest, url = found.popitem()
+    if not urls:
+        raise click.ClickException(
+            f"no asset matches {clean(asset, 100)}; `weftwork assets ls --all` lists the assets of the tenant."
+        )
+    if len(urls) > 1:
+        raise click.ClickException(f"several assets start with {match[1]}; enter more digits of the digest.")
+    digest, url = urls.popitem()
     return url, digest
 
 
 def _open_url(url: str) -> "tuple[OpenResponse, str]":
     parts = urlsplit(url)
-    # Its token is all that it needs: the key goes to no address that others have written.
+    # The URL has its own token. The key is never sent to an address that came from elsewhere.
     connection = Transport(f"{parts.scheme}://{parts.netloc}", None, TIMEOUT)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise click.UsageError(f"{clean(url, 200)} is no URL.")
+        raise click.UsageError(f"{clean(url, 200)} is not a valid URL.")
     opened = connection.open("GET", path, headers={"Accept": "*/*"})
     return opened, opened.media_type or "application/octet-stream"
 
 
 def _etag_digest(opened: "OpenResponse") -> str | None:
-    """The digest, where the entity tag is one."""
-    found = _ETAG.fullmatch(opened.response.headers.get("ETag", ""))
-    return found[1] if found is not None else None
+    """The SHA-256 digest in the ETag header, if it has one."""
+    match = _ETAG.fullmatch(opened.response.headers.get("ETag", ""))
+    return match[1] if match is not None else None
 
 
 def _copy(opened: "OpenResponse", into: BinaryIO, expected: str | None) -> tuple[int, str]:
-    """How many bytes have come, and their digest. Raises HostUnreachable if they are not all, or not those."""
-    heard, clear = transfer_progress("received")
-    seen, count = hashlib.sha256(), 0
+    """Copy the body; returns its size and digest. Raises HostUnreachable if it is incomplete or the digest differs."""
+    on_progress, clear = transfer_progress("received")
+    digest, count = hashlib.sha256(), 0
     try:
         while True:
             try:
-                piece = opened.response.read(_CHUNK_BYTES)
+                chunk = opened.response.read(_CHUNK_BYTES)
             except (OSError, ValueError) as error:
                 raise HostUnreachable(
-                    f"the connection broke after {format_size(count)}: {clean(str(error), 100)}."
+                    f"the connection was lost after {format_size(count)}: {clean(str(error), 100)}; try again."
                 ) from None
-            if not piece:
+            if not chunk:
                 break
-            into.write(piece)
-            seen.update(piece)
-            count += len(piece)
-            heard(count)
+            into.write(chunk)
+            digest.update(chunk)
+            count += len(chunk)
+            on_progress(count)
     finally:
         clear()
     if opened.response.length:
-        raise HostUnreachable(f"the connection broke after {format_size(count)}; try again.")
-    if expected is not None and seen.hexdigest() != expected:
-        raise HostUnreachable("the bytes that came are not those of the asset; try again.")
-    return count, seen.hexdigest()
+        raise HostUnreachable(f"the connection was lost after {format_size(count)}; try again.")
+    if expected is not None and digest.hexdigest() != expected:
+        raise HostUnreachable("the download is corrupt: its SHA-256 digest is not that of the asset; try again.")
+    return count, digest.hexdigest()
 
 
-def _check_destination(place: Path, force: bool) -> None:
-    if place.is_dir():
-        raise click.UsageError(f"{clean(str(place), 200)} is a folder; name a file with -o.")
-    if not force and place.exists():
-        raise click.UsageError(f"{clean(str(place), 200)} is there; write over it with --force, or name another file.")
+def _check_destination(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise click.UsageError(f"{clean(str(path), 200)} is a folder; pass a file with -o FILE.")
+    if not force and path.exists():
+        raise click.UsageError(
+            f"{clean(str(path), 200)} already exists; overwrite it with --force, or choose another file with -o FILE."
+        )
 
 
 def _save(opened: "OpenResponse", output: str | None, expected: str | None, force: bool) -> tuple[int, str]:
-    """Whole or not at all: under another name until all of it is there."""
+    """Save atomically: the bytes go to a temporary file, which is renamed when it is complete."""
     folder = Path(output).parent if output is not None else Path()
-    made = folder / f".weftwork-asset-{os.getpid()}"
+    partial = folder / f".weftwork-asset-{os.getpid()}"
     try:
-        with made.open("xb") as file:
+        with partial.open("xb") as file:
             count, digest = _copy(opened, file, expected)
-        place = Path(output if output is not None else f"asset-{digest[:16]}")
-        _check_destination(place, force)
+        path = Path(output if output is not None else f"asset-{digest[:16]}")
+        _check_destination(path, force)
         # link() fails if the file was created in the meantime.
-        (os.replace if force else os.link)(made, place)
+        (os.replace if force else os.link)(partial, path)
     except OSError as error:
-        where = clean(output or "the file", 200)
-        raise click.ClickException(f"{where} cannot be written: {error.strerror or error}.") from None
+        target = clean(output or "the file", 200)
+        raise click.ClickException(f"{target} cannot be written: {error.strerror or error}.") from None
     finally:
         with contextlib.suppress(OSError):
-            made.unlink()
-    return count, str(place)
+            partial.unlink()
+    return count, str(path)
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
+@click.option("--dry-run", is_flag=True, help="Count the assets without deleting them.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
 @data_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, without a confirmation prompt.")
 def prune(dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
-    """Delete assets of all tenants that no run refers to and whose time is over, and bytes that belong to none.
+    """Delete the expired assets of all tenants that no run refers to, and files without an asset.
 
-    A host does so by itself every ten minutes. What a run refers to is never deleted: delete old runs first, with
-    `weftwork runs prune`. The host goes on meanwhile, and after an interruption the same command goes on with the rest.
+    A host also does this every ten minutes. Assets that a run refers to are never deleted; to free them, delete old
+    runs with `weftwork runs prune` first. The host keeps running. If the command is interrupted, run it again to delete
+    the rest.
     """
     with AdminSession(data) as operator:
-        found = operator.request("assets.count", {})
-        needless = f"{count_of(found['assets'], 'asset')}, {format_size(found['bytes'])}"
-        done = {"deleted": 0, "freed": 0, "strays": 0}
+        counts = operator.request("assets.count", {})
+        summary = f"{count_of(counts['assets'], 'asset')}, {format_size(counts['bytes'])}"
+        result = _NOTHING_PRUNED
         if not dry_run:
-            if found["assets"] and not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {needless}?", abort=True, err=True)
-            done = _prune_assets(operator, found["assets"])
+            if counts["assets"] and not yes and not as_json and sys.stdin.isatty():
+                click.confirm(f"Delete {summary}?", abort=True, err=True)
+            result = _prune_assets(operator, counts["assets"])
     if as_json:
-        say_json({"found": found["assets"], **done, "dryRun": dry_run})
+        totals = {"freedBytes": result["freed"], "orphanFiles": result["strays"]}
+        say_json({"count": counts["assets"], "deleted": result["deleted"], **totals, "dryRun": dry_run})
     elif dry_run:
-        click.echo(f"nobody needs {needless}; nothing was deleted.")
+        click.echo(f"{summary} would be deleted; nothing was deleted (--dry-run).")
     else:
-        strays = f"; {done['strays']} files without an asset deleted" if done["strays"] else ""
-        click.echo(f"{count_of(done['deleted'], 'asset')} deleted, {format_size(done['freed'])}{strays}.")
+        orphans = f"; also {count_of(result['strays'], 'file')} without an asset" if result["strays"] else ""
+        click.echo(f"deleted {count_of(result['deleted'], 'asset')}, {format_size(result['freed'])}{orphans}.")
 
 
-def _prune_assets(operator: AdminSession, found: int) -> dict[str, int]:
-    """Slice by slice, so that the host has time for others and the user sees how far it is."""
+_NOTHING_PRUNED: Final = {"deleted": 0, "freed": 0, "strays": 0}
+
+
+def _prune_assets(operator: AdminSession, total: int) -> dict[str, int]:
+    """Delete in batches, so that the host can serve requests in between and progress can be shown."""
     in_place = sys.stderr.isatty()
-    done, more = {"deleted": 0, "freed": 0, "strays": 0}, True
-    while more:
+    result, has_more = _NOTHING_PRUNED, True
+    while has_more:
         answer: dict[str, Any] = operator.request("assets.prune", {})
-        done = {name: count + answer[name] for name, count in done.items()}
-        more = answer["more"]
+        result = {name: count + answer[name] for name, count in result.items()}
+        has_more = answer["more"]
         if in_place:
-            click.echo(f"\r{done['deleted']} of {found}", err=True, nl=not more)
-    return done
+            click.echo(f"\r{result['deleted']} of {total}", err=True, nl=not has_more)
+    return result
 
 
 @click.group(cls=CommandGroup)
 def assets() -> None:
-    """List, send and fetch assets: images, sounds and files; delete what nobody needs.
+    """List, upload, download and prune assets (images, audio and other files).
 
-    All but prune ask a weftwork host with a key.
+    All commands except prune talk to a weftwork host with an API key.
     """
 
 
@@ -224,15 +235,19 @@ assets.add_command(prune)
 
 
 @assets.command()
-@click.option("--run", "run_id", metavar="RUN", shell_complete=suggest_runs, help="Only those that this run refers to.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most assets to list.")
-@click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
+@click.option(
+    "--run", "run_id", metavar="RUN", shell_complete=suggest_runs, help="Only assets that this run refers to."
+)
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of assets to list."
+)
+@click.option("--all", "every", is_flag=True, help="List all assets, regardless of --limit.")
 @client_options
 def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: bool) -> None:
     """List assets, newest first.
 
-    An asset stays as long as a run refers to it, and until the time in the last column, which is in UTC. A terminal
-    shows the beginning of each digest, which `weftwork assets get` takes; elsewhere the whole mediaRef is printed.
+    An asset is kept while a run refers to it, and at least until the time in the last column (UTC). A terminal shows
+    a prefix of each digest, which `weftwork assets get` accepts; otherwise the full mediaRef is printed.
 
     \b
     Examples:
@@ -241,36 +256,36 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
     """
     run_id = run_id and complete_run_id(client, run_id)
     pairs = list(list_assets(client, run_id, None if every else limit))
-    found, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
+    rows, usage = [asset for asset, _ in pairs], pairs[-1][1] if pairs else None
     if as_json:
-        say_json({"assets": found, "usage": usage})
-    elif found:
-        print_table(_COLUMNS, [_asset_row(asset) for asset in found], cut=("type",))
+        say_json({"assets": rows, "usage": usage})
+    elif rows:
+        print_table(_COLUMNS, [_asset_row(asset) for asset in rows], cut=("type",))
         if line := _usage_text(usage):
             say(line, err=True)
     else:
-        say("There are no such assets.", err=True)
+        say("no assets.", err=True)
 
 
 @assets.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--name", metavar="TEXT", help="The name under which others save it.  [default: that of the file]")
-@click.option("--type", "media_type", metavar="TYPE", help="What it is, as image/png.  [default: by the file's name]")
+@click.option("--name", metavar="TEXT", help="File name for downloads.  [default: the name of FILE]")
+@click.option("--type", "media_type", metavar="TYPE", help="Media type, such as image/png.  [default: from the name]")
 @click.option(
     "--days",
     type=click.IntRange(1),
     metavar="N",
-    help="Days that it stays if no run refers to it.  [default: as the host does]",
+    help="Days to keep the asset if no run refers to it.  [default: set by the host]",
 )
 @client_options
 def put(
     client: Client, as_json: bool, files: tuple[str, ...], name: str | None, media_type: str | None, days: int | None
 ) -> None:
-    """Send files to a host and print their mediaRefs, one on each line. - is standard input.
+    """Upload files to a host and print their mediaRefs, one per line.
 
-    A mediaRef names the file in inputs of runs and in messages to models. The digest of each file is sent along and
-    compared with that of what the host has kept. All files are looked at before the first one is sent. A file that is
-    not of the type that was given, or that its name says, is kept as application/octet-stream, with a warning.
+    FILE may be - for standard input. Run inputs and messages to models refer to an asset by its mediaRef. All files are
+    checked before the first upload, and the digest of each upload is verified. If the bytes do not match the media
+    type, the host stores the file as application/octet-stream and the command prints a warning.
 
     \b
     Examples:
@@ -279,10 +294,10 @@ def put(
       pandoc notes.md -t html | weftwork assets put - --name notes.html
     """
     if name is not None and len(files) > 1:
-        raise click.UsageError("--name is for one file.")
+        raise click.UsageError("--name requires exactly one FILE.")
     if files.count("-") > 1:
-        raise click.UsageError("standard input can be read once.")
-    made: list[dict[str, Any]] = []
+        raise click.UsageError("- (standard input) can be given only once.")
+    uploaded: list[dict[str, Any]] = []
     with ExitStack() as stack:
         uploads = [
             stack.enter_context(spool_standard_input(media_type, name)) if file == "-" else Upload(file, media_type)
@@ -290,42 +305,42 @@ def put(
         ]
         for file, upload in zip(files, uploads, strict=True):
             answer = upload_asset(client, upload, name, days)
-            made.append({"file": file, **answer})
+            uploaded.append({"file": file, **answer})
             if not as_json:
                 say(clean(answer["mediaRef"], 200))
                 until = units.format_time(answer.get("expiresAt"))
-                held = f", stays until {until} UTC, or as long as a run refers to it" if until else ""
+                expiry = f", kept until {until} UTC, or longer while a run refers to it" if until else ""
                 kind = clean(answer.get("mimeType", "?"), 80)
-                say(f"{clean(upload.path, 200)}: {kind}, {format_size(upload.size)}{held}", err=True)
+                say(f"{clean(upload.path, 200)}: {kind}, {format_size(upload.size)}{expiry}", err=True)
     if as_json:
-        say_json({"assets": made})
+        say_json({"assets": uploaded})
 
 
 _SHORT_DIGEST: Final = 16
-"""Digits of a digest that a terminal is shown: enough to tell assets apart."""
-_COLUMNS: Final = ("asset", "type", "bytes", "age", "runs", "held until")
+"""Digits of a digest shown on a terminal, enough to distinguish assets."""
+_COLUMNS: Final = ("asset", "type", "bytes", "age", "runs", "kept until")
 
 
 def _asset_row(asset: dict[str, Any]) -> list[str]:
-    """As in HEAD. What is piped on has whole names and times."""
+    """The cells of `_COLUMNS`. Names and times are complete if standard output is not a terminal."""
     at_terminal = sys.stdout.isatty()
     ref, count = str(asset.get("mediaRef", "?")), asset.get("bytes")
-    made = units.parse_time(asset.get("createdAt"))
+    created = units.parse_time(asset.get("createdAt"))
     return [
         ref.rpartition(":")[2][:_SHORT_DIGEST] if at_terminal else ref,
         str(asset.get("mimeType", "?")),
         format_size(count) if at_terminal and isinstance(count, int) else str(count),
-        units.format_duration((datetime.now(UTC) - made).total_seconds() * 1000) if made is not None else "",
+        units.format_duration((datetime.now(UTC) - created).total_seconds() * 1000) if created is not None else "",
         str(asset.get("runs", "?")),
         (units.format_recent_time if at_terminal else units.format_time)(asset.get("heldUntil")),
     ]
 
 
 def _usage_text(usage: Any) -> str | None:
-    """How much room the tenant takes up."""
+    """A line with the number and total size of the tenant's assets; None if the host does not report it."""
     if not is_object(usage) or not isinstance(usage.get("bytes"), int):
         return None
     quota = usage.get("quota")
     of = f" of {format_size(quota)}" if isinstance(quota, int) else ""
     count = usage.get("assets", "?")
-    return f"{count} asset{'' if count == 1 else 's'} in all, {format_size(usage['bytes'])}{of}"
+    return f"total: {count} asset{'' if count == 1 else 's'}, {format_size(usage['bytes'])}{of}"

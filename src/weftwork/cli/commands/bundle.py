@@ -1,4 +1,4 @@
-"""`weftwork bundle`: download a run as one file, and show such a file without a host."""
+"""`weftwork bundle`: download a run as a debug bundle, and show a saved bundle without a host."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ from weftwork.protocol.json.values import is_array
 from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_SHOWN: Final = 50
-"""Spans and media that are shown without --all."""
+"""Maximum number of spans and of media shown without --all."""
 MAX_NAME: Final = 100
 
 
@@ -35,70 +35,71 @@ MAX_NAME: Final = 100
     "types",
     multiple=True,
     metavar="TYPE",
-    help="Only events of this type, or of this family: node is every node.*. Repeatable.",
+    help="Only events of this type or family: `node` matches every node.* event. Repeatable.",
 )
 @click.option("--node", "nodes", multiple=True, metavar="ID", help="Only events of this node. Repeatable.")
-@click.option("--last", type=click.IntRange(0), metavar="N", help="Only the last N of them; 0 for none.")
-@click.option("--all", "every", is_flag=True, help=f"Show every span and all media, not just {MAX_SHOWN} of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print what the bundle says of itself as JSON.")
+@click.option("--last", type=click.IntRange(0), metavar="N", help="Only the last N matching events; 0 for none.")
+@click.option("--all", "every", is_flag=True, help=f"Show all spans and media, not only {MAX_SHOWN} of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the bundle as JSON.")
 def open_bundle(
     file: str, types: tuple[str, ...], nodes: tuple[str, ...], last: int | None, every: bool, as_json: bool
 ) -> None:
-    """Show a bundle that is saved in FILE, without any host; - is standard input.
+    """Show a saved bundle; no host is needed.
 
-    Shows the run and why it failed, its events as `weftwork events` does, its spans, and its media with their URLs,
-    which only the host can open. What is missing or not as it should be is said on standard error.
+    FILE may be - for standard input. Shows the run and its error, its events as `weftwork events` does, its spans, and
+    its media with their URLs, which need the host. Warnings about missing or inconsistent content go to standard error.
 
     \b
     Examples:
       weftwork bundle open bundle.json
       weftwork bundle open bundle.json --type node --type run --last 20
     """
-    found = read_bundle(file)
+    bundle = read_bundle(file)
 
-    def fits(event: dict[str, Any]) -> bool:
+    def matches(event: dict[str, Any]) -> bool:
         kind = str(event.get("type", ""))
         of_type = not types or any(kind == each or kind.startswith(f"{each.rstrip('.*')}.") for each in types)
         return of_type and (not nodes or event.get("nodeId") in nodes)
 
-    kept = [event for event in found.events if fits(event)]
-    if found.events and not kept:
-        first = clean(str(found.events[0].get("type")), 60)
-        say(f"no event fits; there are {len(found.events)}, as of {first}", err=True)
+    matched = [event for event in bundle.events if matches(event)]
+    if bundle.events and not matched:
+        first = clean(str(bundle.events[0].get("type")), 60)
+        text = f"none of the {count_of(len(bundle.events), 'event')} matches --type and --node"
+        say(f"{text}; the first event has the type {first}.", err=True)
     if as_json:
-        say_json({**found.summary(), "shown": len(kept)} if types or nodes else found.summary())
+        say_json({**bundle.summary(), "matchedEvents": len(matched)} if types or nodes else bundle.summary())
         return
     if last is not None:
-        kept = kept[len(kept) - min(last, len(kept)) :]
-    say_lines(align(bundle_head(found)))
-    if kept:
-        left = f", {len(kept)} of {len(found.events)}" if len(kept) < len(found.events) else ""
-        say(f"\nevents{left}")
-        say_lines(event_lines(found, kept))
-    most = None if every else MAX_SHOWN
-    for title, lines in (("spans", span_lines(found, most)), ("media", media_lines(found, most))):
+        matched = matched[len(matched) - min(last, len(matched)) :]
+    say_lines(align(bundle_head(bundle)))
+    if matched:
+        count = f", {len(matched)} of {len(bundle.events)}" if len(matched) < len(bundle.events) else ""
+        say(f"\nevents{count}")
+        say_lines(event_lines(bundle, matched))
+    limit = None if every else MAX_SHOWN
+    for title, lines in (("spans", span_lines(bundle, limit)), ("media", media_lines(bundle, limit))):
         if lines:
             say_lines([f"\n{title}", *lines])
-    say_lines((f"warning: {line}" for line in found.problems), err=True)
+    say_lines((f"warning: {line}" for line in bundle.problems), err=True)
 
 
 class _BundleGroup(CommandGroup):
-    """What is none of its commands is a run to save, so that the usual case needs no word for it."""
+    """Treats a first argument that is not a subcommand as a run to save: `bundle RUN` is `bundle save RUN`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does it, with the word put in."""
-        known = args[:1] and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if known or (ctx.resilient_parsing and not args) else ["save", *args])
+        """Insert `save` where no subcommand is given."""
+        is_command = args[:1] and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_command or (ctx.resilient_parsing and not args) else ["save", *args])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Its commands, and runs."""
+        """Suggest subcommands and run ids."""
         runs = suggest_runs(ctx, self.commands["save"].params[0], incomplete)
         return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, runs)]
 
 
 @click.group(cls=_BundleGroup)
 def bundle() -> None:
-    """Save a run in one file, or look at such a file.
+    """Save a run as a debug bundle, or show a saved bundle.
 
     `weftwork bundle RUN` is short for `weftwork bundle save RUN`.
     """
@@ -113,16 +114,19 @@ bundle.add_command(open_bundle)
     "-o",
     "--output",
     metavar="FILE",
-    help="Where to write it; - is standard output.  [default: bundle-RUN.json in this folder]",
+    help="Output file; - is standard output.  [default: bundle-RUN.json]",
 )
-@click.option("--max-events", type=click.IntRange(1), metavar="N", help="Most events to put in.  [default: what fits]")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option(
+    "--max-events", type=click.IntRange(1), metavar="N", help="Maximum number of events.  [default: as many as fit]"
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @client_options
 def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
-    """Save a run with its events and spans in one file.
+    """Save a run with its events and spans as one JSON file.
 
-    It is for passing on: what the host hides is not in it, nor what looks like a credential. Look through it all the
-    same. Only you can read the file. What did not fit is said. --json prints what was written where.
+    A bundle is meant to be shared: the host removes redacted values and anything that looks like a credential. Review
+    it before you share it. The file is readable only by you. The command reports what did not fit; --json prints the
+    file name and its contents as JSON.
 
     \b
     Examples:
@@ -131,84 +135,88 @@ def save(client: Client, as_json: bool, run_id: str, output: str | None, max_eve
     """
     run_id = complete_run_id(client, run_id)
     to_stdout = output == "-"
-    safe = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)
-    place = Path(output or f"bundle-{safe[:MAX_NAME]}.json")
+    safe_id = "".join(each if each.isascii() and (each.isalnum() or each in "._-") else "_" for each in run_id)
+    path = Path(output or f"bundle-{safe_id[:MAX_NAME]}.json")
     if not to_stdout:
-        _check_destination(place, force)
+        _check_destination(path, force)
     data = _download(client, run_id, max_events)
-    told = _read_summary(client, data)
+    contents = _read_summary(client, data)
     if to_stdout:
         click.echo(data, nl=False)
     else:
-        _write(place, data, force)
-    summary = {"runId": run_id, "file": "-" if to_stdout else str(place), "bytes": len(data), **told}
+        _write(path, data, force)
+    summary = {"runId": run_id, "file": "-" if to_stdout else str(path), "bytes": len(data), **contents}
     if as_json:
         say_json(summary, err=to_stdout)
         return
-    where = "" if to_stdout else f"{clean(str(place))}: "
-    say(f"{where}{count_of(told['events'], 'event')}, {format_size(len(data))}", err=to_stdout)
-    # What is not in the bundle, and how to get at it.
-    if told.get("omitted"):
-        names = ", ".join(clean(each, 60) for each in told["omitted"][:20])
-        say(f"too large for it: {names} of the run; see `weftwork runs show {clean(run_id)} --json`", err=True)
-    if told["truncated"] and told.get("truncatedReason") != "run_truncated_to_size_cap":
-        why = f" ({clean(told['truncatedReason'], 80)})" if "truncatedReason" in told else ""
-        then = f"weftwork events {clean(run_id)} --json --from {told['events']}"
-        say(f"it has only the first {count_of(told['events'], 'event')}{why}; `{then}` prints the others", err=True)
+    prefix = "" if to_stdout else f"{clean(str(path))}: "
+    say(f"{prefix}{count_of(contents['eventCount'], 'event')}, {format_size(len(data))}", err=to_stdout)
+    # Report what is missing from the bundle, and the command that prints it.
+    if contents.get("omitted"):
+        names = ", ".join(clean(each, 60) for each in contents["omitted"][:20])
+        show = f"weftwork runs show {clean(run_id)} --json"
+        say(f"members of the run that are too large for the bundle: {names}; `{show}` prints them", err=True)
+    if contents["truncated"] and contents.get("truncatedReason") != "run_truncated_to_size_cap":
+        reason = f" ({clean(contents['truncatedReason'], 80)})" if "truncatedReason" in contents else ""
+        command = f"weftwork events {clean(run_id)} --json --from {contents['eventCount']}"
+        first = count_of(contents["eventCount"], "event")
+        say(f"the bundle is truncated to the first {first}{reason}; `{command}` prints the rest", err=True)
 
 
 def _download(client: Client, run_id: str, max_events: int | None) -> bytes:
-    heard, clear = transfer_progress("received")
+    on_progress, clear = transfer_progress("received")
     try:
-        return client.download(path_for("getDebugBundle", runId=run_id), heard, maxEvents=max_events)
+        return client.download(path_for("getDebugBundle", runId=run_id), on_progress, maxEvents=max_events)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED and not client.supports("debugBundle"):
-            raise click.ClickException("this host does not offer debug bundles.") from None
+            raise click.ClickException("this host does not support debug bundles.") from None
         raise
     finally:
         clear()
 
 
 def _read_summary(client: Client, data: bytes) -> dict[str, Any]:
-    """What the bundle says of itself. Raises HostUnreachable for what is none."""
+    """Counts and truncation of a bundle. Raises HostUnreachable if the data is not a bundle."""
     try:
-        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        events = msgspec.json.decode(found["events"], type=list[msgspec.Raw])
+        document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        events = msgspec.json.decode(document["events"], type=list[msgspec.Raw])
         members = ("run", "truncated", "truncatedReason")
-        run, truncated, reason = (msgspec.json.decode(found.get(name, b"null")) for name in members)
+        run, truncated, reason = (msgspec.json.decode(document.get(name, b"null")) for name in members)
     except (msgspec.DecodeError, KeyError, RecursionError):
-        text = f"{client.url} answers with something that is no debug bundle; see that --url names an OpenWOP v1 host."
+        text = f"{client.url} sent a response that is not a debug bundle; check that --url is an OpenWOP v1 host."
         raise HostUnreachable(text) from None
-    told: dict[str, Any] = {"events": len(events), "truncated": truncated is True}
+    summary: dict[str, Any] = {"eventCount": len(events), "truncated": truncated is True}
     if truncated is True and isinstance(reason, str):
-        told["truncatedReason"] = reason
+        summary["truncatedReason"] = reason
     omitted = as_object(run).get("omitted")
     if is_array(omitted):
-        told["omitted"] = [each for each in omitted if isinstance(each, str)]
-    return told
+        summary["omitted"] = [each for each in omitted if isinstance(each, str)]
+    return summary
 
 
-def _check_destination(place: Path, force: bool) -> None:
-    if place.is_dir():
-        raise click.UsageError(f"{place} is a folder; name a file with -o.")
-    if not force and place.exists():
-        raise click.UsageError(f"{place} is there; write over it with --force, or name another file with -o.")
+def _check_destination(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise click.UsageError(f"{path} is a folder; pass a file with -o FILE.")
+    if not force and path.exists():
+        raise click.UsageError(
+            f"{path} already exists; overwrite it with --force, or choose another file with -o FILE."
+        )
 
 
-def _write(place: Path, data: bytes, force: bool) -> None:
-    """Whole or not at all; nobody else may read it."""
-    made = place.with_name(f".{place.name}.{os.getpid()}") if force else place
+def _write(path: Path, data: bytes, force: bool) -> None:
+    """Write the complete file or none, readable only by the user."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}") if force else path
     try:
-        # Fails if somebody has made it meanwhile.
-        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        # O_EXCL fails if the file was created since the check.
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             try:
                 file.write(data)
                 file.flush()
                 if force:
-                    made.replace(place)
+                    partial.replace(path)
             except BaseException:
                 with contextlib.suppress(OSError):
-                    made.unlink()
+                    partial.unlink()
                 raise
     except OSError as error:
-        raise click.ClickException(f"{place} cannot be written: {error.strerror}.") from None
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None

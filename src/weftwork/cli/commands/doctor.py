@@ -1,4 +1,4 @@
-"""`weftwork doctor`: look at this machine and at a host, and say what is not well and what to do about it."""
+"""`weftwork doctor`: check this machine and a host, and suggest a fix for each problem."""
 
 from collections.abc import Iterator
 
@@ -19,11 +19,11 @@ from weftwork.settings import SettingsError, load_settings
 @data_option
 @client_options
 def doctor(client: Client, as_json: bool, data: str | None) -> None:
-    """Check this machine and a host, and say what to do about what is not well.
+    """Check this machine and a host, and suggest fixes.
 
-    Prints a line for each check: ok, warn or fail. Nothing is changed, and the store is only read, if no host holds
-    it. Exits with 1 if something fails. The host may be any OpenWOP host; without --url it is the one of the settings
-    of this machine, and if that does not run it is no failure.
+    Prints one line per check: ok, warn or fail. Exits with 1 if a check fails. Nothing is changed; the store is read
+    only if no host is using it. --url may be any OpenWOP host. Without --url the command checks the host that this
+    machine's settings describe, and it is not a failure if that host is not running.
 
     \b
     Examples:
@@ -34,26 +34,26 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
     for finding in _findings(client, data):
         findings.append(finding)
         if not as_json:
-            advice = f"; {finding.hint}" if finding.hint else ""
-            state = click.style(f"{finding.status:<4}", fg=colour(finding.status))
-            say(f"{state}  {finding.check:<11}  {finding.message.rstrip('.')}{advice}.")
-    well = all(finding.status != "fail" for finding in findings)
+            hint = f"; {finding.hint}" if finding.hint else ""
+            status = click.style(f"{finding.status:<4}", fg=colour(finding.status))
+            say(f"{status}  {finding.check:<11}  {finding.message.rstrip('.')}{hint}.")
+    ok = all(finding.status != "fail" for finding in findings)
     if as_json:
-        say_json({"ok": well, "findings": [msgspec.to_builtins(each) for each in findings]})
-    if not well:
+        say_json({"ok": ok, "findings": [msgspec.to_builtins(each) for each in findings]})
+    if not ok:
         raise SystemExit(1)
 
 
 def _findings(client: Client, data: str | None) -> Iterator[Finding]:
     yield from check_machine(data)
     context = click.get_current_context()
-    named = context.get_parameter_source("url") is not ParameterSource.DEFAULT
-    url = client.url if named else _own_url(data) or client.url
-    yield from check_host(url, context.params["key"], named)
+    url_given = context.get_parameter_source("url") is not ParameterSource.DEFAULT
+    url = client.url if url_given else _own_url(data) or client.url
+    yield from check_host(url, context.params["key"], url_given)
 
 
 def _own_url(data: str | None) -> str | None:
-    """Where a host with the settings of this machine listens, as far as they say."""
+    """The URL at which a host with this machine's settings listens; None if the port is not fixed."""
     try:
         settings = load_settings({"data": data} if data else {})
     except SettingsError:

@@ -1,4 +1,4 @@
-"""`weftwork envelope`: what the gate makes of an envelope and why, and the kinds that it knows."""
+"""`weftwork envelope`: explain how the gate judges an envelope, and list the known kinds, without a host."""
 
 import os
 import time
@@ -18,6 +18,7 @@ from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS, Ki
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, outcome_document
 from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
+from weftwork.protocol.spelling import did_you_mean
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.envelope_kinds import load_kinds
 
@@ -25,15 +26,15 @@ _kinds = click.option(
     "--envelope-kinds",
     metavar="PATH",
     multiple=True,
-    help="Know the kinds whose schemas are in PATH too, a folder or a file. Repeatable.",
+    help="Folder or file with the schemas of additional kinds. Repeatable.",
 )
 
 
 @click.group(cls=CommandGroup)
 def envelope() -> None:
-    """Explain what becomes of an envelope that a model sends, and list the kinds there are.
+    """Check an envelope, and list the known envelope kinds, without a host.
 
-    No host is needed: the judgement is the function that hosts judge with, and these commands call it themselves.
+    These commands call the same function that a host uses to validate the output of models.
     """
 
 
@@ -41,23 +42,25 @@ def envelope() -> None:
 @click.argument("file", metavar="FILE")
 @_kinds
 @click.option(
-    "--supported", metavar="KIND", multiple=True, help="A kind that the host takes. Repeatable.  [default: any]"
+    "--supported", metavar="KIND", multiple=True, help="Kind that the host accepts. Repeatable.  [default: all]"
 )
 @click.option(
-    "--node-accepts", metavar="KIND", multiple=True, help="A kind that the node takes. Repeatable.  [default: any]"
+    "--node-accepts", metavar="KIND", multiple=True, help="Kind that the node accepts. Repeatable.  [default: all]"
 )
-@click.option("--strict", is_flag=True, help="Refuse what was written for an older version of its kind.")
-@click.option("--approval", is_flag=True, help="Judge it as what is to advance an approval.")
-@click.option("--untrusted", is_flag=True, help="Content from outside went into the turn.")
+@click.option("--strict", is_flag=True, help="Refuse envelopes of an older version of their kind.")
+@click.option("--approval", is_flag=True, help="Check the envelope as one that advances an approval.")
+@click.option("--untrusted", is_flag=True, help="Treat the model turn as containing untrusted content.")
 @click.option(
     "--secret",
     "secrets",
     metavar="ID=VARIABLE",
     multiple=True,
-    help="A secret by its id, with its value in that environment variable. Repeatable.",
+    help="Id of a secret, and the environment variable with its value. Repeatable.",
 )
-@click.option("--fill", is_flag=True, help="Fill in first what a run fills in: ids, origin, time and trust.")
-@click.option("--payload", "with_payload", is_flag=True, help="Print the payload of an accepted one, without secrets.")
+@click.option("--fill", is_flag=True, help="First add the members that a run adds: ids, origin, time and trust.")
+@click.option(
+    "--payload", "with_payload", is_flag=True, help="Print the payload of an accepted envelope, with secrets redacted."
+)
 @json_option
 def accept(
     file: str,
@@ -72,11 +75,11 @@ def accept(
     with_payload: bool,
     as_json: bool,
 ) -> None:
-    """Say step by step what the gate decides about the envelope in FILE, and why.
+    """Check the envelope in FILE and explain each step of the decision.
 
-    FILE may be - for standard input. Exits with 0 if the envelope is accepted, with 1 if it is refused or no JSON, and
-    with 2 if FILE cannot be read. Nothing of its payload is printed, unless --payload asks for it. Universal kinds are
-    always taken and need not be named.
+    FILE may be - for standard input. Exits with 0 if the envelope is accepted, with 1 if it is refused or not JSON, and
+    with 2 if FILE cannot be read. The payload is printed only with --payload. Universal kinds are always accepted and
+    need not be listed.
 
     \b
     Examples:
@@ -96,17 +99,17 @@ def accept(
     if fill:
         trust = "untrusted" if untrusted else "trusted"
         document = fill_defaults(document, EnvelopeOrigin("run", "node", "0", 0, int(time.time() * 1000), trust))
-    verdict, said = explain(document, rules)
+    verdict, steps = explain(document, rules)
     if as_json:
         outcome = outcome_document(verdict.outcome)
         if not with_payload:
             outcome.pop("redactedPayload", None)
-        steps = [{"step": each.step, "passed": each.passed, "note": each.note} for each in said]
-        say_json({"steps": steps, "outcome": outcome})
+        step_rows = [{"step": each.step, "passed": each.passed, "message": each.note} for each in steps]
+        say_json({"steps": step_rows, "outcome": outcome})
     else:
-        say_lines(_lines(verdict.outcome, said))
-        if not fill and said[-1].step == "shape" and not said[-1].passed:
-            say("a run fills in ids, origin and time itself; --fill does the same here.", err=True)
+        say_lines(_lines(verdict.outcome, steps))
+        if not fill and steps[-1].step == "shape" and not steps[-1].passed:
+            say("a run adds ids, origin and time by itself; use --fill to add them here.", err=True)
         if with_payload and isinstance(verdict.outcome, Accepted):
             say_json(verdict.outcome.payload)
     if not isinstance(verdict.outcome, Accepted):
@@ -117,37 +120,38 @@ def accept(
 @_kinds
 @json_option
 def kinds(envelope_kinds: tuple[str, ...], as_json: bool) -> None:
-    """List the kinds of envelopes that come with the package, and those of --envelope-kinds.
+    """List the built-in envelope kinds and those of --envelope-kinds.
 
     \b
     Example:
       weftwork envelope kinds --envelope-kinds kinds/
     """
     versions = _load_kinds(envelope_kinds).versions
-    words = {
-        **dict.fromkeys(UNIVERSAL_KINDS, "universal: always taken"),
-        **dict.fromkeys(DISPLAY_KINDS, "of the protocol: checked"),
+    origins = {
+        **dict.fromkeys(UNIVERSAL_KINDS, "universal, always accepted"),
+        **dict.fromkeys(DISPLAY_KINDS, "protocol"),
     }
-    rows = [(name, version, words.get(name, "of others")) for name, version in versions.items()]
+    rows = [(name, version, origins.get(name, "custom")) for name, version in versions.items()]
     listed = [{"kind": name, "version": version, "universal": name in UNIVERSAL_KINDS} for name, version, _ in rows]
-    print_listing({"kinds": listed}, as_json, ("kind", "version", "what it is"), rows)
+    print_listing({"kinds": listed}, as_json, ("kind", "version", "origin"), rows)
 
 
 @envelope.command()
 @click.argument("kind", metavar="KIND")
 @_kinds
 def schema(kind: str, envelope_kinds: tuple[str, ...]) -> None:
-    """Print the JSON Schema of the payload of a kind, as hosts serve it.
+    """Print the JSON Schema of a kind's payload, as a host serves it.
 
     \b
     Example:
       weftwork envelope schema clarification.request
     """
-    found = _load_kinds(envelope_kinds).find(kind)
-    if found is None:
-        text = f"there is no kind {clean(kind, 100)}; `weftwork envelope kinds` lists what there is."
-        raise click.ClickException(text)
-    say_json(found.schema)
+    known = _load_kinds(envelope_kinds)
+    entry = known.find(kind)
+    if entry is None:
+        hint = did_you_mean(kind, known.versions) or "; `weftwork envelope kinds` lists the known kinds."
+        raise click.ClickException(f"unknown envelope kind {clean(kind, 100)}{clean(hint)}")
+    say_json(entry.schema)
 
 
 def _load_kinds(paths: tuple[str, ...]) -> "KindSet":
@@ -160,38 +164,38 @@ def _load_kinds(paths: tuple[str, ...]) -> "KindSet":
 def _secret_matcher(secrets: tuple[str, ...]) -> "SecretMatcher | None":
     if not secrets:
         return None
-    copies = SecretMatcher()
+    matcher = SecretMatcher()
     for each in secrets:
         name, _, variable = each.partition("=")
         if not name or not variable:
-            raise click.UsageError("--secret takes an id and the name of an environment variable: ID=VARIABLE.")
+            raise click.UsageError("--secret must have the form ID=VARIABLE, with the name of an environment variable.")
         value = os.environ.get(variable)
         if not value:
-            raise click.UsageError(f"--secret: there is nothing in the environment variable {clean(variable, 100)}.")
-        copies.learn_secret(name, value)
-    return copies
+            raise click.UsageError(f"--secret {clean(name, 60)}: the variable {clean(variable, 100)} is not set.")
+        matcher.learn_secret(name, value)
+    return matcher
 
 
 def _read(name: str) -> Any:
     try:
         document, problems = parse_definition(name, read_definition(name))
     except OSError as error:
-        # 1 is what a refusal exits with.
+        # UsageError exits with 2; exit code 1 means that the envelope was refused.
         raise click.UsageError(f"{clean(name)} cannot be read: {error.strerror}") from None
     if problems:
         raise click.ClickException(problem_line(problems[0]))
     return document
 
 
-def _lines(outcome: "EnvelopeOutcome", said: "list[GateStep]") -> Iterator[str]:
-    for step in said:
+def _lines(outcome: "EnvelopeOutcome", steps: "list[GateStep]") -> Iterator[str]:
+    for step in steps:
         state = "ok" if step.passed else "fail"
         mark = click.style(f"{state:<4}", fg=colour(state))
         yield f"{mark}  {step.step:<10}  {clean(step.note)}"
-    # The first of them is what the step said.
+    # The first detail is the note of the failed step.
     for each in outcome.details[1:] if isinstance(outcome, Invalid) else ():
         yield f"{'':16}  {clean(each.instance_path) or 'the document'} {clean(each.message)}"
-    rest = [name for name, _ in STEPS[len(said) :]]
+    rest = [name for name, _ in STEPS[len(steps) :]]
     if rest:
-        yield f"not reached: {', '.join(rest)}"
+        yield f"skipped steps: {', '.join(rest)}"
     yield str(outcome_document(outcome)["status"])

@@ -1,4 +1,4 @@
-"""`weftwork events`: the events of a run, as they are or as they come."""
+"""`weftwork events`: print the events of a run so far, or follow the run."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -22,22 +22,29 @@ MODES: Final = ("updates", "values", "messages", "debug")
 
 @click.command()
 @click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
-@click.option("--follow", is_flag=True, help="Go on until the run ends. Without, the events so far are printed.")
+@click.option("--follow", is_flag=True, help="Keep printing new events until the run ends.")
 @click.option(
     "--mode",
     type=click.Choice(MODES),
     default="debug",
     show_default=True,
-    help="debug: every event; updates: those that matter to most; values: snapshots; messages: texts of models.",
+    help="debug: all events; updates: main events; values: snapshots; messages: text from models.",
 )
-@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="SEQ", help="Begin with this sequence.")
+@click.option(
+    "--from",
+    "start",
+    type=click.IntRange(0),
+    default=0,
+    metavar="SEQ",
+    help="Sequence of the first event to print.  [default: 0]",
+)
 @client_options
 def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, start: int) -> None:
-    """Print the events of a run, one on each line.
+    """Print the events of a run, one per line.
 
-    A line has the time, the sequence, the type and the node, and what matters of the payload as name=value. With
-    --json it is the event's document. What the run asks is said on standard error, with a command that answers, if it
-    is still open. Ctrl-C exits with 130, and the run goes on.
+    A line has the time, the sequence, the type, the node, and the main members of the payload as name=value. With
+    --json each line is the event as JSON. Open interrupts are printed on standard error with the command that answers
+    them. Ctrl-C stops printing and exits with 130; it does not affect the run.
     """
     run_id = complete_run_id(client, run_id)
     if follow:
@@ -47,7 +54,7 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
     if as_json:
         say_lines(json_line(frame.data) for frame in frames)
         return
-    # A line for each event; a question where it comes if more events will, else at the end.
+    # With --follow an open interrupt is printed when it is requested, otherwise after the last event.
     tree = RunProgress(run_id)
     for frame in frames:
         if is_repeat(tree, frame):
@@ -61,19 +68,21 @@ def events(client: Client, as_json: bool, run_id: str, follow: bool, mode: str, 
                     print_node_interrupt(client.url, run_id, row)
     if not follow and tree.status not in ("completed", "failed", "cancelled"):
         for row in tree.waiting_nodes:
-            print_node_interrupt(client.url, run_id, row)
+            # With --from the event that has the question may be skipped; the snapshot has it too.
+            if "data" in (row.interrupt or {}) or is_still_open(client, tree, row):
+                print_node_interrupt(client.url, run_id, row)
 
 
 def _read_events(client: Client, run_id: str, mode: str, start: int) -> Iterator[Any]:
-    """Read by polling, which every host offers and which ends; the mode is applied here."""
+    """The events so far, read by polling, which every host supports. Applies the mode, because polling has none."""
     if mode == "values":
         yield ReceivedFrame("state.snapshot", client.get(path_for("getRun", runId=run_id)), "")
         return
     last = start - 1
     while True:
         page = client.get(path_for("pollRunEvents", runId=run_id), lastSequence=last, timeout=1)
-        found = [frame_of_document(each, "") for each in as_list(as_object(page).get("events"))]
-        new = [frame for frame in found if frame.sequence is not None and frame.sequence > last]
+        frames = [frame_of_document(each, "") for each in as_list(as_object(page).get("events"))]
+        new = [frame for frame in frames if frame.sequence is not None and frame.sequence > last]
         for frame in new:
             last = max(last, frame.sequence or 0)
             if mode == "messages":

@@ -1,4 +1,4 @@
-"""`weftwork inbox`: what the runs of a tenant ask, oldest first."""
+"""`weftwork inbox`: list the open interrupts of a tenant's runs, oldest first."""
 
 import time
 from datetime import UTC, datetime
@@ -23,19 +23,25 @@ from weftwork.protocol.timestamps import iso
     multiple=True,
     metavar="KIND",
     shell_complete=suggest_kinds,
-    help="Only questions of this kind: approval, clarification, external-event and others. Repeatable.",
+    help="Only interrupts of this kind: approval, clarification, external-event, ... Repeatable.",
 )
-@click.option("--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only those of runs of this workflow.")
-@click.option("--run", "run_id", metavar="RUN", shell_complete=suggest_waiting_runs, help="Only those of this run.")
-@click.option("--node", metavar="NODE", help="Only those that this node asks.")
+@click.option(
+    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only interrupts in runs of this workflow."
+)
+@click.option(
+    "--run", "run_id", metavar="RUN", shell_complete=suggest_waiting_runs, help="Only interrupts of this run."
+)
+@click.option("--node", metavar="NODE", help="Only interrupts of this node.")
 @click.option(
     "--due-within",
     callback=parse_duration,
     metavar="TIME",
-    help="Only those that expire so soon, or are overdue: 90s, 30m, 24h, 3d.",
+    help="Only interrupts that expire within this time or are overdue: 90s, 30m, 24h, 3d.",
 )
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most questions to list.")
-@click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of interrupts to list."
+)
+@click.option("--all", "every", is_flag=True, help="List all interrupts, regardless of --limit.")
 @client_options
 def inbox(
     client: Client,
@@ -48,9 +54,10 @@ def inbox(
     limit: int,
     every: bool,
 ) -> None:
-    """List what runs ask and nobody has answered yet, oldest first.
+    """List open interrupts, oldest first.
 
-    Needs a weftwork host. Answer with `weftwork answer RUN/NODE`. `expires` says when a question stops to wait.
+    Requires a weftwork host. Answer an interrupt with `weftwork answer RUN/NODE`. The column `expires` has the time
+    left before the interrupt times out.
 
     \b
     Examples:
@@ -59,7 +66,7 @@ def inbox(
     """
     run_id = run_id and complete_run_id(client, run_id)
     before = None if due_within is None else iso(int(time.time() * 1000) + due_within)
-    found = list(
+    rows = list(
         list_open_interrupts(
             client,
             None if every else limit,
@@ -71,23 +78,23 @@ def inbox(
         )
     )
     filtered = bool(kinds) or any(each is not None for each in (workflow, run_id, node, due_within))
-    empty = "Nothing like that waits for an answer." if filtered else "Nothing waits for an answer."
-    head = ("run", "node", "asks", "age", "expires", "votes", "kind", "workflow")
-    print_listing({"interrupts": found}, as_json, head, map(_row, found), ("asks",), empty)
+    empty = "no open interrupts match these options." if filtered else "no open interrupts."
+    head = ("run", "node", "question", "age", "expires", "votes", "kind", "workflow")
+    print_listing({"interrupts": rows}, as_json, head, map(_row, rows), ("question",), empty)
 
 
-def _row(question: dict[str, Any]) -> list[str]:
+def _row(interrupt: dict[str, Any]) -> list[str]:
     now = datetime.now(UTC)
     run_id, node_id, kind, workflow_id = (
-        str(question.get(name, "?")) for name in ("runId", "nodeId", "kind", "workflowId")
+        str(interrupt.get(name, "?")) for name in ("runId", "nodeId", "kind", "workflowId")
     )
     return [
         run_id,
         node_id,
-        headline(question),
-        format_elapsed(question.get("requestedAt", question.get("createdAt")), now.isoformat()),
-        due_text(question, now),
-        vote_progress(question),
+        headline(interrupt),
+        format_elapsed(interrupt.get("requestedAt", interrupt.get("createdAt")), now.isoformat()),
+        due_text(interrupt, now),
+        vote_progress(interrupt),
         kind,
         workflow_id,
     ]

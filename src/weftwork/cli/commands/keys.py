@@ -1,6 +1,6 @@
 """`weftwork keys` and `weftwork signing`: API keys, and the keys that sign links and tokens.
 
-Both work on a running host through its admin socket, or on the store of a stopped one.
+Both talk to a running host through its admin socket, or open the store of a stopped one.
 """
 
 import time
@@ -18,25 +18,25 @@ from weftwork.cli.console.text import say_document, say_json
 def keys() -> None:
     """Create, list and revoke API keys.
 
-    Talks to the running host through the socket in its data folder; without one, works on the store.
+    Talks to the running host through the admin socket in its data folder. If no host is running, changes the store.
     """
 
 
 @keys.command()
-@click.option("--tenant", default="default", show_default=True, help="The tenant the key belongs to.")
+@click.option("--tenant", default="default", show_default=True, help="Tenant of the key.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
-    help="A scope to grant; repeatable.  [default: all, those to decide for others included]",
+    help="Scope to grant. Repeatable.  [default: all scopes, including approvals:delegate]",
 )
-@click.option("--test", is_flag=True, help="Make a test key: it has data of its own and may use test features.")
-@click.option("--label", default="", help="A name for the key. At approvals it is the name of who answers with it.")
+@click.option("--test", is_flag=True, help="Create a test key, which has separate data and can use test features.")
+@click.option("--label", default="", help="Name of the key. Approvals record it as the name of the voter.")
 @click.option(
     "--expires-in",
     type=click.IntRange(1, 3650),
     metavar="DAYS",
-    help="Days until it expires.  [default: never]",
+    help="Days until the key expires.  [default: never]",
 )
 @data_option
 @json_option
@@ -49,10 +49,12 @@ def create(
     data: str | None,
     as_json: bool,
 ) -> None:
-    """Make a key and show it, this once.
+    """Create an API key and print it.
+
+    The key is printed only once; the host stores a hash. Standard output has only the key.
 
     \b
-    For a person who approves:
+    A key for an approver:
       weftwork keys create --label ada --scope runs:read --scope approvals:respond
     """
     arguments: dict[str, Any] = {"tenant": tenant, "mode": "test" if test else "live", "label": label}
@@ -60,21 +62,22 @@ def create(
         arguments["scopes"] = scopes
     if expires_in is not None:
         arguments["expires_at"] = int(time.time() * 1000) + expires_in * 86_400_000
-    made = _ask(data, "keys.create", arguments, makes_store=True)
+    key = _ask(data, "keys.create", arguments, makes_store=True)
     if as_json:
-        say_json(made)
+        say_json(key)
         return
-    click.echo(made["key"])
-    click.echo(f"{made['keyId']} for tenant {made['tenant']}, {made['mode']}; the key is not shown again.", err=True)
+    click.echo(key["key"])
+    text = f"created {key['mode']} key {key['keyId']} for tenant {key['tenant']}"
+    click.echo(f"{text}; store the key now, it is not shown again.", err=True)
 
 
 @keys.command("ls")
 @data_option
 @json_option
 def list_keys(data: str | None, as_json: bool) -> None:
-    """Show the keys: never the key itself, which is not kept."""
-    found = _ask(data, "keys.list", {})
-    say_document(found, as_json, map(_key_line, found["keys"]))
+    """List API keys by id, with tenant, mode, state, label and scopes."""
+    listing = _ask(data, "keys.list", {})
+    say_document(listing, as_json, map(_key_line, listing["keys"]))
 
 
 def _key_line(row: dict[str, Any]) -> str:
@@ -87,21 +90,21 @@ def _key_line(row: dict[str, Any]) -> str:
 @data_option
 @json_option
 def revoke(key_id: str, data: str | None, as_json: bool) -> None:
-    """Stop a key from working, at once."""
+    """Revoke a key. It stops working immediately."""
     row = _ask(data, "keys.revoke", {"key_id": key_id})
     say_document(row, as_json, [f"{row['keyId']} is revoked."])
 
 
 def _ask(data: str | None, operation: str, arguments: dict[str, Any], makes_store: bool = False) -> dict[str, Any]:
-    with AdminSession(data) as operator:
-        return operator.request(operation, arguments, makes_store)
+    with AdminSession(data) as session:
+        return session.request(operation, arguments, makes_store)
 
 
 @click.group(cls=CommandGroup)
 def signing() -> None:
-    """List, renew and drop the keys that links are signed with.
+    """List, rotate and drop the keys that sign links.
 
-    Talks to the running host through the socket in its data folder; without one, works on the store.
+    Talks to the running host through the admin socket in its data folder. If no host is running, changes the store.
     """
 
 
@@ -109,24 +112,24 @@ def signing() -> None:
 @data_option
 @json_option
 def list_signing_keys(data: str | None, as_json: bool) -> None:
-    """Show the keys by their ids: never their secrets."""
-    found = _ask(data, "signing.list", {})
-    rows = [(row, f", retired {row['retiredAt']}" if "retiredAt" in row else "") for row in found["keys"]]
+    """List signing keys by id, without their secrets."""
+    listing = _ask(data, "signing.list", {})
+    rows = [(row, f", retired {row['retiredAt']}" if "retiredAt" in row else "") for row in listing["keys"]]
     signs = {True: "signs", False: "verifies"}
-    lines = (f"{row['kid']}  made {row['createdAt']}  {signs[row['signs']]}{retired}" for row, retired in rows)
-    say_document(found, as_json, lines)
+    lines = (f"{row['kid']}  created {row['createdAt']}  {signs[row['signs']]}{retired}" for row, retired in rows)
+    say_document(listing, as_json, lines)
 
 
 @signing.command()
 @data_option
 @json_option
 def rotate(data: str | None, as_json: bool) -> None:
-    """Sign with a new key from now on.
+    """Sign new links with a new key.
 
-    Links that were made before go on to work until they expire.
+    Existing links stay valid until they expire.
     """
-    made = _ask(data, "signing.rotate", {})
-    say_document(made, as_json, [f"{made['kid']} signs from now on; older keys still verify."])
+    key = _ask(data, "signing.rotate", {})
+    say_document(key, as_json, [f"new links are signed with {key['kid']}; links of older keys stay valid."])
 
 
 @signing.command()
@@ -134,10 +137,10 @@ def rotate(data: str | None, as_json: bool) -> None:
 @data_option
 @json_option
 def drop(kid: str, data: str | None, as_json: bool) -> None:
-    """Make nothing count that the key KID has signed, at once.
+    """Delete the signing key KID. Every link that it signed becomes invalid immediately.
 
-    For a key that others may know. If it is the one that signs, a new one is made first.
+    Use this for a key that may have leaked. If KID is the current signing key, a new one is created first.
     """
-    done = _ask(data, "signing.drop", {"kid": kid})
-    text = f"{done['dropped']} is dropped, and every link that it signed; {done['signs']} signs."
-    say_document(done, as_json, [text])
+    result = _ask(data, "signing.drop", {"kid": kid})
+    text = f"dropped {result['dropped']}; its links are invalid. The current signing key is {result['signs']}."
+    say_document(result, as_json, [text])

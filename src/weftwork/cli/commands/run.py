@@ -1,4 +1,4 @@
-"""`weftwork run`: start a run on a host, and follow it."""
+"""`weftwork run`: start a run on a host, and optionally follow it."""
 
 import time
 from math import isfinite
@@ -25,7 +25,7 @@ _LIST_HINT: Final = "`weftwork workflows ls` lists the workflows of the host."
 
 def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float | None) -> float | None:
     if seconds is not None and not isfinite(seconds):
-        raise click.BadParameter(f"{seconds} is no number of seconds.")
+        raise click.BadParameter(f"{seconds} is not a number of seconds.")
     return seconds
 
 
@@ -36,33 +36,35 @@ def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float
     "inputs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="An input; repeatable. NAME=@FILE reads the value from a file, @FILE a JSON object of inputs, @- the same "
-    "from standard input.",
+    help="Input value. NAME=@FILE reads the value from a file; @FILE reads a JSON object of inputs, @- from standard "
+    "input. Repeatable.",
 )
 @click.option(
     "--media",
     multiple=True,
     metavar="NAME=FILE",
-    help="A file as an input; repeatable. It is sent to the host first, and the input names it. NAME=FILE;type=TYPE "
-    "says what it is, as image/png.",
+    help="File to upload as an input; the input refers to the uploaded asset. NAME=FILE;type=TYPE sets the media type, "
+    "such as image/png. Repeatable.",
 )
 @click.option(
-    "--configurable", multiple=True, metavar="NAME=VALUE", help="An option of the run; repeatable, as --input."
+    "--configurable", multiple=True, metavar="NAME=VALUE", help="Run option, in the form of --input. Repeatable."
 )
-@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="A tag of the run; repeatable.")
-@click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run; repeatable, as --input.")
+@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Tag of the run. Repeatable.")
+@click.option(
+    "--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run, in the form of --input. Repeatable."
+)
 @click.option(
     "--idempotency-key",
     metavar="TEXT",
-    help="The same key with the same inputs starts one run, however often it is sent.  [default: a new one]",
+    help="Idempotency key: requests with the same key and the same inputs start only one run.  [default: a new key]",
 )
-@click.option("--follow", is_flag=True, help="Show the run until it ends. Without, its id is printed and that is all.")
+@click.option("--follow", is_flag=True, help="Follow the run to its end. Without it, only the run id is printed.")
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     callback=_finite,
     metavar="SECONDS",
-    help="Follow for so long at most.",
+    help="Maximum time to follow the run, in seconds.  [default: no limit]",
 )
 @click.option("--no-wait", is_flag=True, help="Stop following when the run waits for an answer or is paused.")
 @client_options
@@ -80,57 +82,62 @@ def run(
     timeout: float | None,
     no_wait: bool,
 ) -> None:
-    """Start a run, and follow it to its end with --follow.
+    """Start a run of a workflow.
 
-    WORKFLOW is the id of a workflow of the host, or a .json file, which is registered first. A value is JSON if it
-    reads as JSON, else text: --input count=3 --input name=Ada. With --media photo=shelf.png the input photo names a
-    file, as {"mediaRef", "mimeType", "name"}.
+    WORKFLOW is the id of a workflow on the host, or a .json file, which is registered first. A value is parsed as JSON
+    if possible, otherwise it is text: --input count=3 --input name=Ada. With --media photo=shelf.png the file is
+    uploaded, and the input photo is an object with its mediaRef, mimeType and name.
 
-    With --follow a terminal shows a tree of nodes and the runs that they start, anything else gets a line for each
-    event, and --json prints the events as JSON lines with the run's snapshot as the last one. Ctrl-C stops following,
-    and the run goes on.
+    With --follow, a terminal shows a live tree of the nodes and child runs; otherwise one line per event is printed.
+    With --follow --json, each event is a line of JSON, and the last line is the run's snapshot. Ctrl-C stops following;
+    the run continues on the host.
 
     \b
-    Exit codes:
-        0  the run completed, or was started without --follow
-        1  the run failed, or ended in a way that this version does not know
-        2  the command was called wrongly
+    Examples:
+      weftwork run hello --follow
+      weftwork run order --input id=7 --input @order.json --tag urgent
+
+    \b
+    Exit codes (the run continues on the host after 4, 5, 8, 130, 141 and 143):
+        0  the run completed; without --follow: the run was started
+        1  the run failed, or ended with an unknown status
+        2  invalid command line
         3  the run was cancelled
-        4  the run waits for somebody, and --no-wait was given
-        5  the time of --timeout is over, and the run goes on
+        4  the run waits for an answer or is paused, with --no-wait
+        5  --timeout elapsed
         6  the host cannot be reached
-        7  the host refused
-        8  standard output cannot be written, and the run goes on
-      130  Ctrl-C, and the run goes on
-      141  nobody reads standard output any more, and the run goes on
-      143  SIGTERM while the tree is shown, and the run goes on
+        7  the host refused the request
+        8  standard output cannot be written
+      130  interrupted with Ctrl-C
+      141  standard output was closed by its reader
+      143  terminated by SIGTERM while showing the tree
     """
     if not follow and (timeout is not None or no_wait):
-        raise click.UsageError("--timeout and --no-wait need --follow.")
+        raise click.UsageError("--timeout and --no-wait require --follow.")
     body: dict[str, Any] = {
         "inputs": parse_pairs("--input", inputs),
         "configurable": parse_pairs("--configurable", configurable),
         "metadata": parse_pairs("--metadata", metadata),
         "tags": list(tags),
     }
-    given: dict[str, Any] = body["inputs"]
-    files = _media_files(media, given) if media else {}
+    input_values: dict[str, Any] = body["inputs"]
+    files = _media_files(media, input_values) if media else {}
     workflow_id, definition = _register(client, workflow) if workflow.endswith(".json") else (workflow, None)
     if files and definition is None:
         _require_workflow(client, workflow_id)
-    if given and definition is None:
+    if input_values and definition is None:
         definition = client.try_get(path_for("getWorkflow", workflowId=workflow_id))
-    _warn_of_misspelt_inputs(definition, given)
+    _warn_of_misspelt_inputs(definition, input_values)
     for name, file in files.items():
         sent = upload_asset(client, file)
-        known = {"mimeType": file.media_type, "name": file.name, **sent}
-        given[name] = {member: known[member] for member in ("mediaRef", "mimeType", "name")}
+        asset = {"mimeType": file.media_type, "name": file.name, **sent}
+        input_values[name] = {member: asset[member] for member in ("mediaRef", "mimeType", "name")}
     answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
     run_id: str = answer["runId"]
     if not follow:
         say(json_line(answer) if as_json else clean(run_id))
         if not as_json:
-            say(f"follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
+            say(f"run started; follow it with `weftwork events {quote_id(run_id)} --follow`.", err=True)
         return
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
@@ -138,23 +145,25 @@ def run(
 
 
 def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":
-    """The files that are to become inputs, each looked at. Raises UsageError."""
-    found: dict[str, Upload] = {}
+    """The files of --media by input name, checked but not yet uploaded. Raises UsageError."""
+    files: dict[str, Upload] = {}
     for text in media:
         name, _, rest = text.partition("=")
-        path, sign, media_type = rest.rpartition(";type=")
+        path, has_type, media_type = rest.rpartition(";type=")
         if not name or not rest:
-            raise click.UsageError(f"--media {clean(text, 60)} must look like NAME=FILE or NAME=FILE;type=image/png.")
-        if name in inputs or name in found:
-            raise click.UsageError(f"the input {clean(name, 60)} is given twice.")
-        found[name] = Upload(path, media_type) if sign else Upload(rest)
-    return found
+            raise click.UsageError(
+                f"--media {clean(text, 60)} must have the form NAME=FILE or NAME=FILE;type=image/png."
+            )
+        if name in inputs or name in files:
+            raise click.UsageError(f"the input {clean(name, 60)} is given twice; remove one --input or --media.")
+        files[name] = Upload(path, media_type) if has_type else Upload(rest)
+    return files
 
 
-def _warn_of_misspelt_inputs(definition: Any, given: dict[str, Any]) -> None:
-    """An input that is no variable of the workflow is accepted and has no effect; if it looks like one, say so."""
+def _warn_of_misspelt_inputs(definition: Any, inputs: dict[str, Any]) -> None:
+    """Warn of inputs that look like a misspelt variable: a host accepts unknown inputs, and they have no effect."""
     names = [str(each.get("name")) for each in objects(as_object(definition).get("variables"))]
-    for name in given:
+    for name in inputs:
         if name not in names and (hint := did_you_mean(name, names)):
             say(f"warning: the workflow has no input {clean(name, 60)}{clean(hint)}", err=True)
 
@@ -164,7 +173,7 @@ def _require_workflow(client: Client, workflow_id: str) -> None:
     try:
         client.get(path_for("getWorkflow", workflowId=workflow_id))
     except RequestRefused as refused:
-        # Not every host shows its workflows; one that lists some does.
+        # Some hosts do not expose definitions; a host that lists workflows does, so its 404 is conclusive.
         if refused.status == 404 and is_object(client.try_get(path_for("listWorkflows"))):
             say(_LIST_HINT, err=True)
             raise
@@ -174,18 +183,18 @@ def _start(client: Client, body: dict[str, Any], idempotency_key: str | None) ->
     try:
         answer = client.post(path_for("createRun"), body, idempotency_key=idempotency_key or token_urlsafe(24))
     except KeyboardInterrupt:
-        say("the host had not answered yet, and may have started the run; see `weftwork runs ls`.", err=True)
+        say("interrupted before the host replied; the run may have started. Check `weftwork runs ls`.", err=True)
         raise
     except RequestRefused as refused:
         if refused.details.get("pointer") == "/workflowId":
             say(_LIST_HINT, err=True)
         raise
-    client.require_text(answer, "runId", "which run it started")
+    client.require_text(answer, "runId", "the run id")
     return answer
 
 
 def _register(client: Client, name: str) -> tuple[str, Any]:
-    """The id under which the host has the definition of a file now, and the definition."""
+    """Register the definition in a file; returns its workflow id and the definition."""
     from weftwork.cli.render import definition_file
 
     try:
@@ -199,13 +208,13 @@ def _register(client: Client, name: str) -> tuple[str, Any]:
         answer = client.post(path_for("registerWorkflow"), document)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED:
-            text = f"this host takes no definitions at {method_and_path('registerWorkflow')}"
-            advice = "register it in the host's own way and name it by its id"
+            text = f"this host does not accept definitions at {method_and_path('registerWorkflow')}"
+            advice = "register the workflow by the host's own means, then run it by its id"
             raise RequestRefused(refused.status, "", f"{text}; {advice}") from None
-        found = definition_file.locate_problems(name, data, refused.message, refused.details)
-        say_lines(map(definition_file.problem_line, found), err=True)
+        located = definition_file.locate_problems(name, data, refused.message, refused.details)
+        say_lines(map(definition_file.problem_line, located), err=True)
         raise
-    found = as_object(answer).get("workflowId") or as_object(document).get("id")
-    if not isinstance(found, str):
-        raise HostUnreachable(f"{client.url} does not say under which id it has the workflow.")
-    return found, document
+    workflow_id = as_object(answer).get("workflowId") or as_object(document).get("id")
+    if not isinstance(workflow_id, str):
+        raise HostUnreachable(f"{client.url} sent a response without a `workflowId`; check --url.")
+    return workflow_id, document

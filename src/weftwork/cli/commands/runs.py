@@ -1,6 +1,6 @@
 """`weftwork runs`: list, show and control the runs of any OpenWOP host, and show the tree of child runs.
 
-`prune` deletes old runs of our own host, through its admin socket if it is running or on its store if it is stopped.
+`prune` deletes old runs of a weftwork host, through its admin socket, or on the store of a stopped host.
 """
 
 import sys
@@ -33,17 +33,18 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
 @click.command()
 @click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
-@click.option("--follow", is_flag=True, help="Show it anew until RUN has ended. Without, it is shown once.")
+@click.option("--follow", is_flag=True, help="Keep the tree up to date until RUN has ended.")
 @client_options
 def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
-    """Show a run and the runs that were started below it.
+    """Show a run and its child runs as a tree.
 
-    Needs a weftwork host. A line has the workflow, the status, the run id, how long it took, and the node where it
-    waits or the code of its error. Of more than 20 siblings of one workflow that stand alike, the rest is counted.
+    Requires a weftwork host. Each line has the workflow, the status, the run id, the duration, and the node at which
+    the run waits or its error code. At most 20 siblings with the same workflow and status are listed; the rest are
+    counted.
 
-    With --follow a terminal shows the tree anew in place; anything else gets a line for each run that is new or stands
-    otherwise than before, and --json prints the document on a line each time that it has changed. Ctrl-C exits with
-    130, and the run goes on.
+    With --follow, a terminal updates the tree in place; otherwise a line is printed for each new or changed run. With
+    --follow --json, the whole tree is printed as one line of JSON after each change. Ctrl-C exits with 130; the run
+    continues on the host.
 
     \b
     Examples:
@@ -72,38 +73,40 @@ def _get_tree(client: Client, run_id: str) -> Any:
     except RequestRefused as refused:
         if refused.status not in NOT_OFFERED:
             raise
-        # If there is no such run, the host says so here.
+        # Raises the host's own 404 if the run does not exist.
         client.get(path_for("getRun", runId=run_id))
         document = None
     if read_tree(document) is None:
-        text = "this host does not tell which runs a run has started: only a weftwork host does"
-        raise click.ClickException(f"{text}. `weftwork runs show RUN` may name some.")
+        text = "this host does not return run trees, which are a weftwork extension"
+        raise click.ClickException(f"{text}. Try `weftwork runs show RUN`, which may list child runs.")
     return document
 
 
 def _follow_tree(client: Client, run_id: str, document: Any, view: "RunTreeView") -> None:
-    """Show the tree now, and each time that something may have changed, until the run is over."""
+    """Show the tree now and after each possible change, until the run has ended."""
     view.show(document)
     top = read_tree(document)
     if top is None or top.is_terminal:
         return
     with RunEventsWatch(client, run_id) as watch:
-        is_over = False
-        while not is_over:
+        is_finished = False
+        while not is_finished:
             watch.wait_for_change()
-            is_over = watch.is_finished
+            is_finished = watch.is_finished
             if watch.error is not None:
                 raise watch.error
-            # What cannot be seen now is seen later, or the run itself cannot be heard either.
-            found = (
-                _get_tree(client, run_id) if is_over else client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}")
+            # A failed lookup is retried at the next change; if the host is down, the watch reports the error.
+            latest = (
+                _get_tree(client, run_id)
+                if is_finished
+                else client.try_get(f"{run_tree_path(run_id)}?limit={MAX_RUNS}")
             )
-            if read_tree(found) is not None:
-                view.show(found)
+            if read_tree(latest) is not None:
+                view.show(latest)
 
 
 _PROGRESS_SECONDS: Final = 10.0
-"""How often progress is said where it cannot be shown in place."""
+"""Seconds between progress lines if standard error is not a terminal."""
 
 
 @click.command()
@@ -112,62 +115,63 @@ _PROGRESS_SECONDS: Final = 10.0
     callback=parse_duration,
     required=True,
     metavar="AGE",
-    help="Delete runs that ended so long ago: 90m, 12h, 30d, 2w.",
+    help="Minimum time since the end of a run: 90m, 12h, 30d, 2w.",
 )
-@click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: of all]")
-@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask. Nothing is asked either when no terminal is there to answer.")
+@click.option("--tenant", metavar="NAME", help="Only runs of this tenant, live and test.  [default: all tenants]")
+@click.option("--dry-run", is_flag=True, help="Count the runs without deleting them.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation prompt. Without a terminal there is no prompt.")
 @data_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, and ask nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, without a confirmation prompt.")
 def prune(older_than: int, tenant: str | None, dry_run: bool, yes: bool, data: str | None, as_json: bool) -> None:
-    """Delete runs that ended long ago, with their events and everything else that belongs to them.
+    """Delete old runs with their events and all other data of the run.
 
-    Unfinished runs are never deleted. The host goes on meanwhile. What was deleted before an interruption stays
-    deleted, and the same command goes on with the rest.
+    Only runs that have ended are deleted. The host keeps running. If the command is interrupted, run it again to delete
+    the rest.
     """
     before = max(0, int(time.time() * 1000) - older_than)
-    wanted: dict[str, Any] = {"completed_before": before}
+    criteria: dict[str, Any] = {"completed_before": before}
     if tenant is not None:
-        wanted["tenant"] = tenant
-    with AdminSession(data) as operator:
-        found: int = operator.request("runs.count", wanted)["runs"]
+        criteria["tenant"] = tenant
+    with AdminSession(data) as session:
+        count: int = session.request("runs.count", criteria)["runs"]
         deleted = 0
-        if found and not dry_run:
+        if count and not dry_run:
             if not yes and not as_json and sys.stdin.isatty():
-                click.confirm(f"Delete {count_of(found, 'run')} that ended before {iso(before)}?", abort=True, err=True)
-            deleted = _prune_runs(operator, wanted, found)
+                click.confirm(f"Delete {count_of(count, 'run')} that ended before {iso(before)}?", abort=True, err=True)
+            deleted = _prune_runs(session, criteria, count)
     if as_json:
-        say_json({"endedBefore": iso(before), "found": found, "deleted": deleted, "dryRun": dry_run})
+        say_json({"endedBefore": iso(before), "count": count, "deleted": deleted, "dryRun": dry_run})
     elif dry_run:
-        click.echo(f"{count_of(found, 'run')} ended before {iso(before)}; nothing was deleted.")
+        text = f"{count_of(count, 'run')} that ended before {iso(before)} would be deleted"
+        click.echo(f"{text}; nothing was deleted (--dry-run).")
     else:
-        click.echo(f"{count_of(deleted, 'run')} that ended before {iso(before)} deleted.")
+        click.echo(f"deleted {count_of(deleted, 'run')} that ended before {iso(before)}.")
 
 
-def _prune_runs(operator: AdminSession, wanted: dict[str, Any], found: int) -> int:
-    """Slice by slice, so that the host has time for others and the user sees how far it is."""
+def _prune_runs(session: AdminSession, criteria: dict[str, Any], total: int) -> int:
+    """Delete in batches, so that the host can serve requests in between and progress can be shown."""
     in_place = sys.stderr.isatty()
-    deleted, more, said = 0, True, time.monotonic()
-    while more:
-        answer = operator.request("runs.prune", wanted)
-        deleted, more = deleted + answer["deleted"], answer["more"]
+    deleted, has_more, reported_at = 0, True, time.monotonic()
+    while has_more:
+        answer = session.request("runs.prune", criteria)
+        deleted, has_more = deleted + answer["deleted"], answer["more"]
         if in_place:
-            click.echo(f"\r{deleted} of {found}", err=True, nl=not more)
-        elif more and time.monotonic() - said >= _PROGRESS_SECONDS:
-            click.echo(f"{deleted} of {found} deleted", err=True)
-            said = time.monotonic()
+            click.echo(f"\r{deleted} of {total}", err=True, nl=not has_more)
+        elif has_more and time.monotonic() - reported_at >= _PROGRESS_SECONDS:
+            click.echo(f"deleted {deleted} of {total} runs", err=True)
+            reported_at = time.monotonic()
     return deleted
 
 
 _run = click.argument("run_id", metavar="RUN", shell_complete=suggest_runs)
-_reason = click.option("--reason", metavar="TEXT", help="Why, for those who read the run's events later.")
+_reason = click.option("--reason", metavar="TEXT", help="Reason to record in the run's events.")
 
 
 @click.group(cls=CommandGroup)
 def runs() -> None:
-    """List, show, cancel, pause and resume runs; delete old ones.
+    """List, show, cancel, pause, resume and prune runs.
 
-    All but prune and tree work with any OpenWOP host. Sending a command again does no harm.
+    All commands except prune and tree work with any OpenWOP host. Commands are idempotent and can be repeated.
     """
 
 
@@ -185,11 +189,11 @@ runs.add_command(tree)
     help=f"Only runs with this status: {', '.join(STATUSES)}. Repeatable.",
 )
 @click.option(
-    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: of all]"
+    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="Only runs of this workflow.  [default: all]"
 )
-@click.option("--parent", metavar="RUN", shell_complete=suggest_runs, help="Only runs that this run has started.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most runs to list.")
-@click.option("--all", "every", is_flag=True, help="List all of them, however many there are.")
+@click.option("--parent", metavar="RUN", shell_complete=suggest_runs, help="Only child runs of this run.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of runs to list.")
+@click.option("--all", "every", is_flag=True, help="List all runs, regardless of --limit.")
 @client_options
 def ls(
     client: Client,
@@ -202,39 +206,43 @@ def ls(
 ) -> None:
     """List runs, newest first.
 
-    Times are in UTC. The last column says at which node a run is, or why it failed.
+    Times are in UTC. The last column has the current node of the run, or its error code.
 
     \b
     Examples:
       weftwork runs ls --status failed --limit 5
       weftwork runs ls --workflow hello --all --json
     """
-    refusal = f"this host does not list runs: {method_and_path('listRuns')} is not part of every OpenWOP host"
+    refusal = f"this host does not list runs: {method_and_path('listRuns')} is optional for OpenWOP hosts"
     parent = parent and complete_run_id(client, parent)
     query: dict[str, Any] = {"status": list(statuses) or None, "workflowId": workflow, "parentRunId": parent}
-    refusal += ". Name a run: `weftwork runs show RUN`."
+    refusal += ". Show a run by its id with `weftwork runs show RUN`."
     try:
-        found = [run for run, _ in list_rows(client, "listRuns", "runs", None if every else limit, refusal, **query)]
+        rows = [run for run, _ in list_rows(client, "listRuns", "runs", None if every else limit, refusal, **query)]
     except RequestRefused as refused:
         if refused.status in (400, 422) and not set(statuses) <= set(STATUSES):
-            say(f"the statuses of runs are {', '.join(STATUSES)}.", err=True)
+            say(f"valid values of --status are {', '.join(STATUSES)}.", err=True)
         raise
-    if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in found):
-        raise click.ClickException("this host does not list the runs of one parent. Name it: `weftwork runs show RUN`.")
-    head = ("run", "status", "workflow", "created", "took", "at")
-    print_listing({"runs": found}, as_json, head, map(_row, found), ("status", "at"), "There are no such runs.")
+    if parent is not None and any(is_object(run) and run.get("parentRunId") != parent for run in rows):
+        raise click.ClickException(
+            "this host does not support --parent. `weftwork runs show RUN` may list the child runs."
+        )
+    head = ("run", "status", "workflow", "created", "duration", "at")
+    filtered = bool(statuses) or workflow is not None or parent is not None
+    empty = "no runs match these options." if filtered else "no runs; start one with `weftwork run WORKFLOW`."
+    print_listing({"runs": rows}, as_json, head, map(_row, rows), ("status", "at"), empty)
 
 
 def _row(run: Any) -> list[str]:
-    known = as_object(run)
-    told = format_recent_time if sys.stdout.isatty() else format_time
-    error = known.get("error")
-    at = error.get("code", "") if is_object(error) else known.get("currentNodeId", "")
-    begun = known.get("startedAt", known.get("createdAt"))
+    snapshot = as_object(run)
+    format_created = format_recent_time if sys.stdout.isatty() else format_time
+    error = snapshot.get("error")
+    at = error.get("code", "") if is_object(error) else snapshot.get("currentNodeId", "")
+    started = snapshot.get("startedAt", snapshot.get("createdAt"))
     return [
-        *(str(known.get(member, "?")) for member in ("runId", "status", "workflowId")),
-        told(known.get("createdAt", known.get("startedAt"))),
-        format_elapsed(begun, known.get("completedAt")),
+        *(str(snapshot.get(member, "?")) for member in ("runId", "status", "workflowId")),
+        format_created(snapshot.get("createdAt", snapshot.get("startedAt"))),
+        format_elapsed(started, snapshot.get("completedAt")),
         str(at),
     ]
 
@@ -243,24 +251,24 @@ def _row(run: Any) -> list[str]:
 @_run
 @client_options
 def show(client: Client, as_json: bool, run_id: str) -> None:
-    """Show how a run stands, and what it asks for or why it failed.
+    """Show the status of a run, with its open interrupts or its error.
 
-    Long values are cut; --json prints the whole snapshot as the host sent it.
+    Long values are truncated; --json prints the complete snapshot as the host sent it.
 
     \b
     Example:
       weftwork runs show 01m7f5zzhp2z8y1fpzhf93nsbb
     """
     run_id = complete_run_id(client, run_id)
-    found = client.get(path_for("getRun", runId=run_id))
+    snapshot = client.get(path_for("getRun", runId=run_id))
     if as_json:
-        say_json(found)
+        say_json(snapshot)
         return
-    if not is_object(found):
-        raise click.ClickException("the host's answer is not a run.")
-    past = read_history(client, run_id)
-    questions = {row.node_id: row.interrupt for row in past.nodes.values() if row.interrupt is not None}
-    say_lines(run_detail_lines(found, node_times(past), client.url, questions, known_children(past)))
+    if not is_object(snapshot):
+        raise click.ClickException(f"{client.url} sent a response that is not a run; check --url.")
+    history = read_history(client, run_id)
+    interrupts = {row.node_id: row.interrupt for row in history.nodes.values() if row.interrupt is not None}
+    say_lines(run_detail_lines(snapshot, node_times(history), client.url, interrupts, known_children(history)))
 
 
 @runs.command()
@@ -270,8 +278,8 @@ def show(client: Client, as_json: bool, run_id: str) -> None:
 def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str | None) -> None:
     """Cancel runs.
 
-    A run that has ended stays as it is, which is no failure. If a run is refused, the others are cancelled all the
-    same, and the exit code is 7.
+    A run that has already ended is not changed, and this is not an error. If the host refuses to cancel a run, the
+    others are still cancelled, and the exit code is 7.
 
     \b
     Example:
@@ -290,12 +298,12 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
             answers.append({"runId": run_id, "error": refused.code, "message": refused.message})
             say(f"{clean(run_id)}: {refused.format_message()}", err=True)
             continue
-        status = client.require_text(answer, "status", f"how {clean(run_id)} stands now")
+        status = client.require_text(answer, "status", f"the status of run {clean(run_id)}")
         answers.append(answer)
         if not as_json:
-            done = status in TERMINAL_STATUSES and status != "cancelled"
-            ended = f"had ended before: {clean(status)}" if done else "is cancelled"
-            say(f"{clean(run_id)} {'is being cancelled' if status == 'cancelling' else ended}")
+            had_ended = status in TERMINAL_STATUSES and status != "cancelled"
+            outcome = f"has already ended: {clean(status)}" if had_ended else "is cancelled"
+            say(f"{clean(run_id)} {'is being cancelled' if status == 'cancelling' else outcome}")
     if as_json:
         say_json({"runs": answers})
     if refusal is not None:
@@ -307,12 +315,12 @@ def cancel(client: Client, as_json: bool, run_ids: tuple[str, ...], reason: str 
 @click.option(
     "--drain-policy",
     type=click.Choice(DRAIN_POLICIES),
-    help="Whether nodes that run end first, or are interrupted and start anew.  [default: drain-current-node]",
+    help="Whether running nodes finish first, or are interrupted and restarted later.  [default: drain-current-node]",
 )
 @_reason
 @client_options
 def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, reason: str | None) -> None:
-    """Keep a run from starting any more nodes, until it is resumed or cancelled.
+    """Pause a run: it starts no more nodes until it is resumed.
 
     \b
     Example:
@@ -323,10 +331,10 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
     if as_json:
         say_json(answer)
         return
-    # A host accepts it either way; its snapshot says whether there was something to wait for.
-    now = None if drain_policy == "immediate" else client.try_get(path_for("getRun", runId=run_id))
-    is_paused = drain_policy == "immediate" or (is_object(now) and now.get("status") == "paused")
-    say(f"{clean(run_id)} is paused{'' if is_paused else ', once the nodes that run have ended'}")
+    # The response is the same whether or not nodes are still running; the snapshot has the difference.
+    snapshot = None if drain_policy == "immediate" else client.try_get(path_for("getRun", runId=run_id))
+    is_paused = drain_policy == "immediate" or (is_object(snapshot) and snapshot.get("status") == "paused")
+    say(f"{clean(run_id)} {'is paused' if is_paused else 'will be paused when its running nodes have finished'}")
 
 
 @runs.command()
@@ -334,7 +342,7 @@ def pause(client: Client, as_json: bool, run_id: str, drain_policy: str | None, 
 @_reason
 @client_options
 def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> None:
-    """Let a paused run go on.
+    """Resume a paused run.
 
     \b
     Example:
@@ -346,13 +354,13 @@ def resume(client: Client, as_json: bool, run_id: str, reason: str | None) -> No
 
 
 def _pause_or_resume(client: Client, run_id: str, operation: str, body: dict[str, Any]) -> Any:
-    """Pausing is optional in the protocol, and a host without it answers as if there were no such run."""
-    given = {name: value for name, value in body.items() if value is not None}
+    """The host's response. Pausing is optional in the protocol, and a host without it may respond with 404."""
+    request = {name: value for name, value in body.items() if value is not None}
     try:
-        answer = client.post(path_for(operation, runId=run_id), given or None, idempotency_key=str(uuid.uuid4()))
+        answer = client.post(path_for(operation, runId=run_id), request or None, idempotency_key=str(uuid.uuid4()))
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED and not client.supports("runs", "pauseResume"):
-            raise click.ClickException("this host does not offer to pause and resume runs.") from None
+            raise click.ClickException("this host does not support pausing and resuming runs.") from None
         raise
-    client.require_text(answer, "status", f"how {clean(run_id)} stands now")
+    client.require_text(answer, "status", f"the status of run {clean(run_id)}")
     return answer

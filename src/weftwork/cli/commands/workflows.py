@@ -1,13 +1,13 @@
-"""`weftwork workflows`: check definition files, draw them, list what a host has, and register new ones.
+"""`weftwork workflows`: validate and draw definition files, and list and register the workflows of a host.
 
-A list comes from a host over HTTP with a key, or from the operator's own host through its admin socket or store.
+Listings come from a host over HTTP with a key, or from the operator's own host through its admin socket or store.
 """
 
 import json
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -32,12 +32,12 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 def open_workflow_source(
     client: Client, data: str | None, tenant: str
 ) -> "Generator[_HttpWorkflowSource | _AdminWorkflowSource]":
-    """Over HTTP if the command, or its environment, names a host or a key; else as the operator."""
+    """HTTP if a URL or a key is given by option or environment, otherwise the operator's data folder."""
     source = click.get_current_context().get_parameter_source
     typed = {each for each in ("url", "key", "data", "tenant") if source(each) is ParameterSource.COMMANDLINE}
     by_folder = bool(typed & {"data", "tenant"})
     if by_folder and typed & {"url", "key"}:
-        raise click.UsageError("Name a host with --url and --key, or a data folder with --data and --tenant.")
+        raise click.UsageError("--url and --key cannot be combined with --data and --tenant; use one of the two pairs.")
     if by_folder or {source("url"), source("key")} == {ParameterSource.DEFAULT}:
         with AdminSession(data) as operator:
             yield _AdminWorkflowSource(operator, tenant)
@@ -46,15 +46,15 @@ def open_workflow_source(
 
 
 class _HttpWorkflowSource:
-    """The workflows that a key may start: by id, each with workflowId, name, version and versions as far as known."""
+    """The workflows that a key may start, in the order of their ids."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def all(self) -> Iterator[dict[str, Any]]:
-        asked = method_and_path("listWorkflows")
-        text = f"this host does not list workflows: {asked} is not part of every OpenWOP host"
-        refusal = f"{text}. Name one: `weftwork workflows show ID`."
+        route = method_and_path("listWorkflows")
+        text = f"this host does not list workflows: {route} is optional for OpenWOP hosts"
+        refusal = f"{text}. Show a workflow by its id with `weftwork workflows show ID`."
         rows = list_rows(self._client, "listWorkflows", "workflows", None, refusal)
         return (row for row, _ in rows if is_object(row))
 
@@ -63,7 +63,7 @@ class _HttpWorkflowSource:
 
 
 class _AdminWorkflowSource:
-    """The same for any tenant, as the operator sees them."""
+    """The workflows of any tenant, from the admin socket or the store."""
 
     def __init__(self, operator: AdminSession, tenant: str) -> None:
         self._operator = operator
@@ -80,52 +80,56 @@ class _AdminWorkflowSource:
                 return
 
     def get(self, workflow_id: str, version: str | None) -> Any:
-        wanted = {"tenant": self._tenant, "workflow_id": workflow_id, "version": version}
-        return decode(self._operator.request("workflows.get", wanted)["definition"].encode())
+        arguments = {"tenant": self._tenant, "workflow_id": workflow_id, "version": version}
+        return decode(self._operator.request("workflows.get", arguments)["definition"].encode())
 
+
+_NO_WORKFLOWS: Final = (
+    "no workflows; register one with `weftwork workflows add FILE` or `weftwork serve --workflows DIR`."
+)
 
 _tenant = click.option(
-    "--tenant", default="default", show_default=True, help="The tenant whose workflows are meant, without a key."
+    "--tenant", default="default", show_default=True, help="Tenant of the workflows, if no key is given."
 )
 
 
 @click.group(cls=CommandGroup)
 def workflows() -> None:
-    """Check, draw, list and register workflow definitions.
+    """Validate, draw, list and register workflow definitions.
 
-    With --url or --key, or their variables WEFTWORK_URL and WEFTWORK_KEY, ls and show ask that host, which may be any
-    OpenWOP host. Without them they ask as the operator does: through the socket in the data folder of a host on this
-    machine, or its store, for any tenant.
+    With --url or --key, or the variables WEFTWORK_URL and WEFTWORK_KEY, ls and show ask that host, which may be any
+    OpenWOP host. Without them they read the data folder on this machine, for any tenant: through the admin socket of a
+    running host, or from the store.
     """
 
 
 @workflows.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--nodes", metavar="MODULE", multiple=True, help="Know the nodes of this Python module too. Repeatable.")
+@click.option("--nodes", metavar="MODULE", multiple=True, help="Python module with additional node types. Repeatable.")
 @json_option
 def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> None:
-    """Check definitions as a host would, without one.
+    """Validate workflow definitions without a host.
 
-    Prints a line for each problem, with file, line, column and JSON pointer, and exits with 1 if there is any. FILE
-    may be - for standard input. Mistakes in the shape are found first, others once the shape is right. The known node
-    types are those of the package, of installed packages and of the modules named with --nodes, which are imported.
+    Prints one line per problem, with file, line, column and JSON pointer, and exits with 1 if there are any. FILE may
+    be - for standard input. Other problems are reported only after the document matches the schema. Known node types
+    are the built-in ones, those of installed packages, and those of the modules in --nodes, which are imported.
 
     \b
     Example:
       weftwork workflows validate --nodes acme.nodes flows/*.json
     """
     types = definition_file.load_node_types(nodes)
-    found: definition_file.Problems = []
+    all_problems: definition_file.Problems = []
     for name in files:
         summary, problems = definition_file.check_definition(name, types)
-        found += problems
+        all_problems += problems
         if not as_json:
             say_lines(map(definition_file.problem_line, problems))
             if not problems:
                 say(f"{clean(name)}: ok ({summary})")
     if as_json:
-        say_json(found)
-    if found:
+        say_json(all_problems)
+    if all_problems:
         raise SystemExit(1)
 
 
@@ -133,11 +137,10 @@ def validate(files: tuple[str, ...], nodes: tuple[str, ...], as_json: bool) -> N
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @client_options
 def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
-    """Register definitions with a host, or new versions of them.
+    """Register workflow definitions, or new versions of them, with a host.
 
-    FILE may be - for standard input. What the host does not take is printed as `validate` prints it; the other files
-    are registered all the same, and the exit code is 1. The key needs the scope manifest:write. Registering the same
-    content again changes nothing.
+    FILE may be - for standard input. Problems are printed as by `validate`; the other files are still registered, and
+    the exit code is 1. The key needs the scope manifest:write. Registering the same content again changes nothing.
 
     \b
     Example:
@@ -146,17 +149,19 @@ def add(client: Client, as_json: bool, files: tuple[str, ...]) -> None:
     added: list[Any] = []
     problems: definition_file.Problems = []
     for name in files:
-        answer, found = _add(client, name)
-        problems += found
-        if not found:
+        answer, file_problems = _add(client, name)
+        problems += file_problems
+        if not file_problems:
             added.append(answer)
         if not as_json:
-            say_lines(map(definition_file.problem_line, found))
-            if not found:
-                known = as_object(answer)
-                since = format_time(known.get("createdAt"))
-                words = f"workflow {clean(known.get('workflowId', '?'))}, version {clean(known.get('version', '?'))}"
-                say(f"{clean(name)}: {words}, registered" + (f" {since} UTC" if since else ""))
+            say_lines(map(definition_file.problem_line, file_problems))
+            if not file_problems:
+                workflow = as_object(answer)
+                created = format_time(workflow.get("createdAt"))
+                name_and_version = (
+                    f"workflow {clean(workflow.get('workflowId', '?'))}, version {clean(workflow.get('version', '?'))}"
+                )
+                say(f"{clean(name)}: {name_and_version}, registered" + (f" {created} UTC" if created else ""))
     if as_json:
         say_json({"added": added, "problems": problems})
     if problems:
@@ -175,26 +180,31 @@ def _add(client: Client, name: str) -> tuple[Any, definition_file.Problems]:
         answer = client.post(path_for("registerWorkflow"), document, idempotency_key=str(uuid.uuid4()))
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED:
-            asked = method_and_path("registerWorkflow")
-            text = f"this host takes no definitions: {asked} is not part of every OpenWOP host."
+            route = method_and_path("registerWorkflow")
+            text = f"this host does not accept definitions: {route} is optional for OpenWOP hosts."
             raise click.ClickException(text) from None
-        placed = definition_file.locate_problems(name, data, refused.message, refused.details)
-        if not placed and refused.status in (400, 409, 413, 422):
-            placed = definition_file.locate_problems(name, data, refused.message, {"pointer": ""})
-        if not placed:
+        located = definition_file.locate_problems(name, data, refused.message, refused.details)
+        if not located and refused.status in (400, 409, 413, 422):
+            located = definition_file.locate_problems(name, data, refused.message, {"pointer": ""})
+        if not located:
             raise
-        return None, placed
-    client.require_text(answer, "workflowId", "what it registered")
+        return None, located
+    client.require_text(answer, "workflowId", "the workflow id")
     return answer, []
 
 
 @workflows.command()
 @click.argument("workflow_id", metavar="[ID]", required=False, shell_complete=suggest_workflows)
-@click.option("--file", metavar="FILE", help="Draw the definition in this file instead; - is standard input.")
+@click.option("--file", metavar="FILE", help="File with the definition to draw; - is standard input.")
 @click.option(
-    "--format", "style", type=click.Choice(["text", "mermaid"]), default="text", show_default=True, help="How to draw."
+    "--format",
+    "style",
+    type=click.Choice(["text", "mermaid"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
 )
-@click.option("--version", metavar="VERSION", help="A registered version.  [default: the one that new runs take]")
+@click.option("--version", metavar="VERSION", help="Version of the workflow.  [default: the version for new runs]")
 @_tenant
 @data_option
 @client_options
@@ -210,8 +220,8 @@ def show(
 ) -> None:
     """Draw a workflow of a host, or of a file.
 
-    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
-    were registered over HTTP and not those of folders. With --json the definition itself is printed.
+    Without a running host and without a key, the store in the data folder is read. It has the workflows that were
+    registered over HTTP, but not those of `serve --workflows`. With --json the definition is printed instead.
 
     \b
     Examples:
@@ -219,7 +229,7 @@ def show(
       weftwork workflows show hello --url https://host.example --format mermaid
     """
     if (workflow_id is None) == (file is None):
-        raise click.UsageError("Name either a workflow of the host or a file with --file.")
+        raise click.UsageError("pass either the id of a workflow or --file FILE.")
     if file is not None:
         try:
             document = definition_file.require_valid_shape(file, definition_file.read_definition(file))
@@ -227,21 +237,21 @@ def show(
             raise click.ClickException(f"{clean(file)} cannot be read: {error.strerror}") from None
         say(json.dumps(document, indent=2) if as_json else _draw(document, style))
         return
-    assert workflow_id is not None, "one of the two is there"
+    assert workflow_id is not None, "checked above"
     with open_workflow_source(client, data, tenant) as catalog:
-        found = catalog.get(workflow_id, version)
+        definition = catalog.get(workflow_id, version)
     if as_json:
-        say_json(found)
+        say_json(definition)
         return
-    text = json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text = json.dumps(definition, ensure_ascii=False).encode("utf-8", "surrogatepass")
     say(_draw(definition_file.require_valid_shape(workflow_id, text), style))
 
 
 def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
-    """List the workflows that can be started.
+    """List workflows.
 
-    Without a running host and without a key, the store in the data folder is asked, which knows the workflows that
-    were registered over HTTP and not those of folders.
+    Without a running host and without a key, the store in the data folder is read. It has the workflows that were
+    registered over HTTP, but not those of `serve --workflows`.
 
     \b
     Examples:
@@ -249,18 +259,18 @@ def _list(client: Client, as_json: bool, tenant: str, data: str | None) -> None:
       weftwork workflows ls --url https://host.example --json
     """
     with open_workflow_source(client, data, tenant) as catalog:
-        found = list(catalog.all())
+        listed = list(catalog.all())
     members = ("workflowId", "version", "name")
-    rows = ([str(row.get(each, "")) for each in members] for row in found)
+    rows = ([str(row.get(each, "")) for each in members] for row in listed)
     head = ("workflow", "version", "name")
-    print_listing({"workflows": found}, as_json, head, rows, ("version", "name"), "There are no workflows.")
+    print_listing({"workflows": listed}, as_json, head, rows, ("version", "name"), _NO_WORKFLOWS)
 
 
 workflows.command("ls")(_tenant(data_option(client_options(_list))))
 
 
 def _draw(document: dict[str, Any], style: str) -> str:
-    # Imported late: `workflows ls` needs none of it.
+    # Imported late: `workflows ls` does not need it.
     from weftwork.cli.render.drawing import draw_mermaid, draw_text
 
     return (draw_mermaid if style == "mermaid" else draw_text)(document).rstrip("\n")

@@ -1,11 +1,11 @@
-"""Groups of commands: their help is never truncated, and `list` is another name of `ls`."""
+"""Command groups with complete summaries in their help, and `list` as an alias of `ls`."""
 
 from typing import Final
 
 import click
 
 _ALIASES: Final = {"list": "ls"}
-"""Other names of commands, in every group that has the command. Help does not list them."""
+"""Aliases, valid in every group that has the command. The help does not list them."""
 
 
 class CommandGroup(click.Group):
@@ -15,12 +15,12 @@ class CommandGroup(click.Group):
         return super().get_command(ctx, cmd_name) or super().get_command(ctx, _ALIASES.get(cmd_name, ""))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # click cuts each summary to fit one line.
-        shown = [(name, summary(command)) for name, command in sorted(self.commands.items()) if not command.hidden]
+        # click truncates each summary to one line.
+        rows = [(name, summary(command)) for name, command in sorted(self.commands.items()) if not command.hidden]
         with formatter.section("Commands"):
-            formatter.write_dl(shown)
+            formatter.write_dl(rows)
 
 
 def summary(command: click.Command) -> str:
-    """The whole first sentence of the help of a command."""
+    """The complete first sentence of a command's help."""
     return command.get_short_help_str(limit=10_000)

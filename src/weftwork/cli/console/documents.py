@@ -1,4 +1,4 @@
-"""Parts of documents that any host may send: of the type that is wanted, or empty."""
+"""Typed access to untrusted documents: a value of the expected type, or an empty one."""
 
 from typing import Any
 
@@ -18,5 +18,5 @@ def as_text(value: Any) -> str:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of an array; what else is in it is left out."""
+    """The objects of an array; other items are skipped."""
     return [each for each in as_list(value) if is_object(each)]

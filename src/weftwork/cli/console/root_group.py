@@ -1,6 +1,6 @@
-"""The outermost command: loads a command when it is called, and ends when it cannot go on.
+"""The root command: imports a subcommand only when it is called, and turns output errors into exit codes.
 
-Modules of commands import what they need at the top. `weftwork --help` loads none of them: together they take a second.
+Command modules import what they need at the top. `weftwork --help` imports none of them; together they take a second.
 """
 
 import contextlib
@@ -19,15 +19,15 @@ from click.shell_completion import CompletionItem
 from weftwork.cli.console.command_group import CommandGroup, summary
 
 EXIT_OUTPUT_FAILED: Final = 8
-"""What was to be printed could not be."""
+"""Standard output could not be written."""
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
-"""As for any program whose reader has gone: 128 and the number of SIGPIPE."""
+"""128 + SIGPIPE, as shells report for a program whose reader has closed the pipe."""
 _WRITE_ERRORS: Final = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Standard output of a process that was started without one."""
+    """The standard output of a process that was started without one."""
 
     encoding = "utf-8"
 
@@ -36,7 +36,7 @@ class _ClosedStdout(io.TextIOBase):
 
 
 class LazyCommands(UserDict[str, click.Command]):
-    """Commands by name, each loaded when it is asked for."""
+    """Commands by name; each is imported on first access."""
 
     def __init__(self, table: Mapping[str, tuple[str, str]]) -> None:
         super().__init__({name: click.Command(name, help=text) for name, (_, text) in table.items()})
@@ -48,10 +48,10 @@ class LazyCommands(UserDict[str, click.Command]):
 
 
 class RootGroup(CommandGroup):
-    """The outermost command. Nothing that happens to its output becomes a traceback."""
+    """The root command. An error on standard output ends the process with an exit code, not with a traceback."""
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **extra: Any) -> None:
-        """`table` has the module of each command, and what the list of commands says of it."""
+        """`table` has the module of each command and its summary for the help."""
         commands = LazyCommands(table)
         super().__init__(*args, **extra, commands=commands)
         self._listing = CommandGroup(commands=commands.data)
@@ -61,30 +61,30 @@ class RootGroup(CommandGroup):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=summary(self._listing.commands[name])) for name in names]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        items = [CompletionItem(name, help=summary(self._listing.commands[name])) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """As click does it, whatever the standard streams are."""
+        """As in click, but also works if standard streams are closed or missing."""
         _replace_missing_streams()
         with _guard_output():
             return super().main(*args, **extra)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        # The help is printed here.
+        # click prints --help here.
         with _guard_output():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        # Within click's own handlers, which would make 1 of everything: the code of a run that failed.
+        # Inside click's handlers, which would exit with 1 for every error; 1 means that a run failed.
         with _guard_output():
-            found = super().invoke(ctx)
+            result = super().invoke(ctx)
             sys.stdout.flush()
-            return found
+            return result
 
 
 def _replace_missing_streams() -> None:
-    """Take the places of standard streams that are missing, before a file or a socket gets one of their numbers."""
+    """Open the null device for missing standard streams, before a file or a socket gets descriptor 0, 1 or 2."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -111,12 +111,12 @@ def _guard_output() -> Generator[None]:
             raise
         discard_stdout()
         with contextlib.suppress(OSError, ValueError):
-            click.echo(f"weftwork: standard output cannot be written: {error.strerror}.", err=True)
+            click.echo(f"weftwork: cannot write to standard output: {error.strerror}.", err=True)
         raise SystemExit(EXIT_OUTPUT_FAILED) from None
 
 
 def discard_stdout() -> None:
-    """What is still in the buffer is not tried again when Python ends."""
+    """Redirect standard output to the null device, so that Python does not fail to flush its buffer at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:

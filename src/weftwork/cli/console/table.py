@@ -1,4 +1,4 @@
-"""Rows for people: a table on a terminal, aligned columns elsewhere. Every cell is made safe to print."""
+"""Tables on a terminal, aligned columns elsewhere. Every cell is made printable."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from weftwork.cli.console.text import clean, display_width, say, say_json, say_l
 GAP: Final = "  "
 _MAX_CELL: Final = 200
 _MIN_WIDTH: Final = 12
-"""Columns of a text that is cut; with less it says nothing."""
+"""Minimum width of a truncated column; a narrower one would be unreadable."""
 _COLOURS: Final = {
     "ok": "green",
     "completed": "green",
@@ -25,15 +25,15 @@ _COLOURS: Final = {
 
 
 def colour(state: str) -> str:
-    """The colour of a status; none for one that says nothing special."""
+    """The colour of a status; empty if it has none."""
     return "magenta" if state.startswith("waiting-") else _COLOURS.get(state, "")
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], cut: Sequence[str] = ()) -> None:
-    """Print rows below their heads. Statuses have colours.
+    """Print rows below their column heads. Statuses are coloured.
 
-    On a terminal a row is a line: columns of `cut` are as wide as there is room, and when that is not enough, columns
-    are left out from the right. Names that other commands take are whole or not there.
+    On a terminal every row fits one line: the columns of `cut` are truncated first, then columns are omitted from the
+    right. Ids that other commands accept are therefore complete or absent.
     """
     cells = [[clean(cell, _MAX_CELL) for cell in row] for row in rows]
     say_lines([_draw(head, cells, cut)] if sys.stdout.isatty() else align([head, *cells]))
@@ -47,49 +47,49 @@ def print_listing(
     cut: Sequence[str] = (),
     empty: str = "",
 ) -> None:
-    """What a command lists: its document as JSON, or a table of the rows, or on standard error that there are none."""
+    """Print a listing: the document as JSON, or a table; without rows, `empty` on standard error."""
     if as_json:
         say_json(document)
-    elif (found := list(rows)) or not empty:
-        print_table(head, found, cut)
+    elif (cells := list(rows)) or not empty:
+        print_table(head, cells, cut)
     else:
         say(empty, err=True)
 
 
 def align(rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
-    """Lines whose columns stand below each other; the last one is as long as it is."""
+    """Lines with aligned columns; the last column is not padded."""
     return [(indent + GAP.join(cells)).rstrip() for cells in pad_columns(list(rows))]
 
 
 def pad_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The cells of each row, as wide as the widest of their column."""
+    """The cells of each row, padded to the width of their column."""
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [[cell + " " * (room - display_width(cell)) for cell, room in zip(row, widths, strict=True)] for row in rows]
 
 
 def fit_columns(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str], room: int) -> dict[int, int]:
-    """The columns that are shown, with their widths, so that a line holds them: the first whatever it takes."""
+    """The indexes and widths of the columns that fit `room`. The first column is always included in full."""
     natural = [max(display_width(row[at]) for row in (head, *rows)) for at in range(len(head))]
-    least = [
+    minimum = [
         min(wide, max(_MIN_WIDTH, display_width(name))) if name in cut else wide
         for name, wide in zip(head, natural, strict=True)
     ]
-    kept = {0: natural[0]}
-    left = room - natural[0]
+    widths = {0: natural[0]}
+    remaining = room - natural[0]
     for at in range(1, len(head)):
-        if least[at] + len(GAP) > left:
+        if minimum[at] + len(GAP) > remaining:
             break
-        kept[at] = least[at]
-        left -= least[at] + len(GAP)
-    for at in kept:
-        more = min(natural[at] - kept[at], max(0, left))
-        kept[at] += more
-        left -= more
-    return kept
+        widths[at] = minimum[at]
+        remaining -= minimum[at] + len(GAP)
+    for at in widths:
+        extra = min(natural[at] - widths[at], max(0, remaining))
+        widths[at] += extra
+        remaining -= extra
+    return widths
 
 
 def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]) -> str:
-    # Imported late: only a terminal needs it.
+    # Imported late: only a terminal needs rich.
     from rich.console import Console
     from rich.text import Text
 
@@ -110,10 +110,10 @@ def _draw(head: Sequence[str], rows: Sequence[Sequence[str]], cut: Sequence[str]
 
 
 def _truncate(text: str, room: int, mark: str) -> str:
-    """The text if there is room for it, else its beginning and a mark."""
+    """The text, truncated to `room` columns with a mark at the end if it is longer."""
     if display_width(text) <= room:
         return text
-    kept = text
-    while kept and display_width(kept) + len(mark) > room:
-        kept = kept[:-1]
-    return kept + mark
+    prefix = text
+    while prefix and display_width(prefix) + len(mark) > room:
+        prefix = prefix[:-1]
+    return prefix + mark

@@ -1,4 +1,4 @@
-"""Texts that others wrote, made safe to print: ids, names, messages and values of a host, names of files."""
+"""Output of untrusted texts: ids, names, messages and values of a host, and file names, made printable."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 MAX_LENGTH: Final = 1024
-"""Characters of one text that are shown."""
+"""Maximum number of characters shown of one text."""
 _ASCII_FALLBACKS: Final = str.maketrans(
     {
         **dict.fromkeys("├┤┼╮╭┬╯╰┴", "+"),
@@ -23,28 +23,20 @@ _ASCII_FALLBACKS: Final = str.maketrans(
         "…": "...",
     }
 )
-"""What our own pictures are made of, for encodings that lack it."""
+"""ASCII replacements of the drawing characters, for encodings without them."""
 
 
 def clean(text: object, most: int = MAX_LENGTH) -> str:
-    """Text that stays on its line and moves no cursor; what is no text is shown as JSON.
+    """The text without line breaks and control characters; a value that is not a string as JSON.
 
-    What rich prints goes into a `rich.text.Text`, or through `rich.markup.escape` after this.
+    The result may contain rich markup: pass it to rich in a `rich.text.Text` or through `rich.markup.escape`.
     """
     return printable(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
 
 
-def similar_names(name: str, known: Iterable[str], listing: str) -> str:
-    """What may have been meant, or the command that lists what there is."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(known), 3)
-    return f"there is {clean(', '.join(close))}" if close else f"`weftwork {listing}` lists what there is"
-
-
 def say(text: str, err: bool = False) -> None:
-    """Print a line, also where the encoding of the terminal lacks a character."""
-    # A stream that a caller put there may have none.
+    """Print a line. Characters that the stream's encoding lacks are replaced."""
+    # A replaced stream, as in tests, may have no encoding.
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     click.echo(fit_encoding(text, encoding), err=err)
 
@@ -55,7 +47,7 @@ def say_lines(lines: Iterable[str], err: bool = False) -> None:
 
 
 def fit_encoding(text: str, encoding: str) -> str:
-    """The text in characters that the encoding has: lines and arrows of ours as others like them, the rest spelled."""
+    """The text in characters of the encoding: drawing characters become ASCII, others are backslash-escaped."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -64,26 +56,26 @@ def fit_encoding(text: str, encoding: str) -> str:
 
 
 def say_json(document: Any, err: bool = False) -> None:
-    """Print a document, indented and in ASCII."""
+    """Print a document as indented JSON in ASCII."""
     say(json.dumps(document, indent=2), err)
 
 
 def say_document(document: Any, as_json: bool, lines: Iterable[str]) -> None:
-    """Print what a command shows: the document as JSON, or lines that say the same to people."""
+    """Print the document as JSON, or its text form."""
     say_lines([json.dumps(document, indent=2)] if as_json else lines)
 
 
 def json_line(document: Any) -> str:
-    """On one line, in ASCII: nothing in it can move a cursor."""
+    """The document as one line of JSON in ASCII, which cannot contain control characters."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def can_draw() -> bool:
-    """Whether standard output is a terminal that can be drawn on; if so, it takes every text from now on."""
+    """Whether standard output is a terminal with cursor control. If so, its encoding errors are made harmless."""
     if not sys.stdout.isatty() or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return False
     if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
-        # Names may hold characters that the terminal's encoding lacks.
+        # Names may contain characters that the terminal's encoding lacks.
         reconfigure(errors="backslashreplace")
     return True
 
@@ -94,7 +86,7 @@ _WIDE: Final = ("W", "F")
 
 
 def printable(text: str, most: int = MAX_LABEL) -> str:
-    """Text that stays on its line and moves no cursor: what is not printable is spelled out, what is long is cut."""
+    """The text on one line: non-printable characters are escaped, and a long text is truncated to `most` characters."""
     cut = text[: most - 1] + "…" if len(text) > most else text
     if cut.isprintable():
         return cut
@@ -105,7 +97,7 @@ def printable(text: str, most: int = MAX_LABEL) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns a terminal needs for it."""
+    """The number of terminal columns of the text."""
     return sum(
         0 if unicodedata.category(each) in _ZERO_WIDTH else 2 if unicodedata.east_asian_width(each) in _WIDE else 1
         for each in text

@@ -1,4 +1,4 @@
-"""Times of a host, for people, and lengths of time that people write."""
+"""Times, durations, counts and sizes as text, and parsing of times and durations."""
 
 import re
 from datetime import UTC, datetime
@@ -10,48 +10,48 @@ _UNITS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 6
 
 
 def parse_duration(_context: click.Context, _parameter: click.Parameter, text: str | None) -> int | None:
-    """The value of an option: a length of time such as 30d, in milliseconds."""
+    """Callback of an option: a duration such as 30d, in milliseconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"([1-9][0-9]{0,5})([smhdw])", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} must be a whole number above 0 and s, m, h, d or w: 90m, 12h, 30d, 2w.")
-    return int(found[1]) * _UNITS[found[2]]
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([smhdw])", text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a duration; use a whole number with s, m, h, d or w, such as 90m.")
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def parse_time(text: object) -> datetime | None:
-    """A time as a host wrote it, or None for what is none. A time without a zone counts as UTC."""
+    """The time of an ISO 8601 text, in UTC; None if it is not valid. A time without a zone is UTC."""
     if not isinstance(text, str):
         return None
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def format_time(text: object) -> str:
-    """A time to the second, in UTC; nothing for what is none."""
-    found = parse_time(text)
-    return found.strftime("%Y-%m-%d %H:%M:%S") if found is not None else ""
+    """Date and time to the second, in UTC; empty if the text is not a time."""
+    time = parse_time(text)
+    return time.strftime("%Y-%m-%d %H:%M:%S") if time is not None else ""
 
 
 def format_recent_time(text: object) -> str:
-    """The time of day if it was today, else the day, in UTC; nothing for what is none."""
-    found = parse_time(text)
-    if found is None:
+    """The time of day if it is today, otherwise the date, in UTC; empty if the text is not a time."""
+    time = parse_time(text)
+    if time is None:
         return ""
-    return found.strftime("%H:%M:%S" if found.date() == datetime.now(UTC).date() else "%Y-%m-%d")
+    return time.strftime("%H:%M:%S" if time.date() == datetime.now(UTC).date() else "%Y-%m-%d")
 
 
 def format_elapsed(start: object, end: object) -> str:
-    """How long it took from one time to another; nothing when one of them is missing."""
+    """The duration between two times; empty if either is missing."""
     first, last = parse_time(start), parse_time(end)
     return format_duration((last - first).total_seconds() * 1000) if first is not None and last is not None else ""
 
 
 def format_duration(milliseconds: float) -> str:
-    """A length of time: `7 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`, `4 d 3 h`."""
+    """A duration: `7 ms`, `1.2 s`, `3 min 05 s`, `2 h 10 min`, `4 d 3 h`."""
     if milliseconds < 0:
         return f"-{format_duration(-milliseconds)}"
     if milliseconds < 999.5:
@@ -68,7 +68,7 @@ def format_duration(milliseconds: float) -> str:
 
 
 def add_milliseconds(start: float, milliseconds: int) -> str:
-    """So long after an instant, both in milliseconds; nothing for a time that no calendar has."""
+    """The ISO 8601 time `milliseconds` after `start` (milliseconds since 1970); empty if it is out of range."""
     try:
         return datetime.fromtimestamp((start + milliseconds) / 1000, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
@@ -81,7 +81,7 @@ def count_of(count: int, noun: str) -> str:
 
 
 def format_size(count: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes with a unit: `12 bytes`, `3.4 kB`, `1.2 MB`."""
     if count < 1000:
         return f"{count} bytes"
     if count >= 10**9:

@@ -1,4 +1,4 @@
-"""Checks of a host, ours or another: reached, healthy, ready, what it speaks, what the key may do, and its stream."""
+"""Checks of any OpenWOP host: connection, protocol, clock, health, readiness, key and event stream."""
 
 import ipaddress
 import time
@@ -18,7 +18,7 @@ from weftwork.protocol.wire.v1.paths import path_for
 
 TIMEOUT_SECONDS: Final = 5.0
 MAX_CLOCK_SKEW: Final = 5.0
-"""Clocks that differ by less are as good as equal: the header has whole seconds."""
+"""Seconds. Smaller differences are ignored: the Date header has whole seconds, and the request takes time."""
 _NO_RUN: Final = "weftwork-doctor-no-such-run"
 _MAX_LINES: Final = 50
 _SCOPE_PROBES: Final = {
@@ -26,11 +26,11 @@ _SCOPE_PROBES: Final = {
     "manifest:read": path_for("getWorkflow", workflowId=_NO_RUN),
     "artifacts:read": path_for("getArtifact", runId=_NO_RUN, artifactId="none"),
 }
-"""Requests that change nothing. Whoever may ask is told that there is nothing there."""
+"""Read-only requests. A key with the scope gets a 404, a key without it a 403."""
 
 
-def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
-    """Everything that can be asked without changing anything. `named`: the user wants this very host."""
+def check_host(url: str, key: str | None, is_explicit: bool) -> Iterator[Finding]:
+    """All checks that change nothing on the host. If the URL is not explicit, an unreachable host is only a warning."""
     connection = Transport(url, key, TIMEOUT_SECONDS)
     before = time.time()
     try:
@@ -38,42 +38,47 @@ def check_host(url: str, key: str | None, named: bool) -> Iterator[Finding]:
             date = opened.response.headers.get("Date")
         document = connection.request("GET", path_for("getCapabilities"))
     except (HostUnreachable, RequestRefused) as error:
-        said = clean(error.format_message())
-        yield Finding("fail" if named else "warn", "host", said, "" if named else "no matter if none should run")
+        message = clean(error.format_message())
+        hint = "" if is_explicit else "ignore this if no host should be running"
+        yield Finding("fail" if is_explicit else "warn", "host", message, hint)
         return
-    took = time.time() - before
-    yield Finding("ok", "host", f"{connection.url} answers within {took * 1000:.0f} ms")
+    elapsed = time.time() - before
+    yield Finding("ok", "host", f"{connection.url} responded in {elapsed * 1000:.0f} ms")
     yield from _check_protocol(document)
-    yield from check_clock(date, before + took / 2)
+    yield from check_clock(date, before + elapsed / 2)
     yield _check_status(connection, "health", path_for("getHealth"))
     yield _check_status(connection, "readiness", path_for("getReadiness"))
     yield from _check_key(connection, url, key)
 
 
 def _check_protocol(document: Any) -> Iterator[Finding]:
-    known = as_object(document)
-    version, maker = known.get("protocolVersion"), known.get("implementation")
-    name = " ".join(str(maker.get(each, "")) for each in ("name", "version")) if is_object(maker) else "unnamed"
-    said = f"OpenWOP {clean(version, 20)} by {clean(name.strip(), 100)}"
+    capabilities = as_object(document)
+    version, implementation = capabilities.get("protocolVersion"), capabilities.get("implementation")
+    name = (
+        " ".join(str(implementation.get(each, "")) for each in ("name", "version"))
+        if is_object(implementation)
+        else "unnamed"
+    )
+    message = f"OpenWOP {clean(version, 20)} by {clean(name.strip(), 100)}"
     if not isinstance(version, str) or not version.startswith("1."):
-        yield Finding("fail", "protocol", said, "name an OpenWOP 1.x host with --url")
+        yield Finding("fail", "protocol", message, "pass the URL of an OpenWOP 1.x host with --url")
         return
-    ours = is_object(maker) and maker.get("name") == "weftwork"
-    yield Finding("ok", "protocol", said if ours else f"{said}, another host than weftwork")
+    is_weftwork = is_object(implementation) and implementation.get("name") == "weftwork"
+    yield Finding("ok", "protocol", message if is_weftwork else f"{message}, not a weftwork host")
 
 
 def check_clock(date: str | None, now: float) -> Iterator[Finding]:
-    """How far the host's clock is from this one."""
+    """Compare the host's clock with this machine's."""
     try:
         ahead = parsedate_to_datetime(date or "").timestamp() - now
     except (ValueError, TypeError):
-        yield Finding("ok", "clock", "the host does not say what time it is")
+        yield Finding("ok", "clock", "not checked: the host sends no Date header")
         return
     if abs(ahead) <= MAX_CLOCK_SKEW:
-        yield Finding("ok", "clock", "the host's is the same as this one")
+        yield Finding("ok", "clock", f"the host's clock is within {MAX_CLOCK_SKEW:g} s of this machine's")
         return
-    said = f"the host's is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this one"
-    yield Finding("warn", "clock", said, "set both by a time server; times of runs are those of the host")
+    message = f"the host's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+    yield Finding("warn", "clock", message, "synchronize both clocks with NTP; run times use the host's clock")
 
 
 def _check_status(connection: Transport, check: str, path: str) -> Finding:
@@ -81,19 +86,19 @@ def _check_status(connection: Transport, check: str, path: str) -> Finding:
         answer = connection.request("GET", path)
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED:
-            return Finding("warn", check, f"the host has no {path}", "ask its operator how to see that it is well")
-        return Finding("fail", check, clean(refused.format_message()), "see the host's log")
+            return Finding("warn", check, f"the host does not support {path}", "ask its operator how to monitor it")
+        return Finding("fail", check, clean(refused.format_message()), "check the host's log")
     except HostUnreachable as error:
         return Finding("fail", check, clean(error.format_message()))
-    return Finding("ok", check, clean(as_object(answer).get("status", ""), 60) or "answered")
+    return Finding("ok", check, clean(as_object(answer).get("status", ""), 60) or "responded")
 
 
 def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:
     if not key:
-        yield Finding("warn", "key", "none was given, so nothing more can be asked", "give one in WEFTWORK_KEY")
+        yield Finding("warn", "key", "no API key, so the remaining checks were skipped", "set WEFTWORK_KEY")
         return
     if _is_plaintext(url):
-        yield Finding("warn", "key", "it is sent without TLS", "reach the host by https:// or through a tunnel")
+        yield Finding("warn", "key", "the API key is sent without TLS", "use an https:// URL or a tunnel")
     allowed: list[str] = []
     denied: list[str] = []
     for scope, path in _SCOPE_PROBES.items():
@@ -111,10 +116,12 @@ def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Fin
             return
         allowed.append(scope)
     if denied:
-        lacking = f"is accepted, without {', '.join(denied)}"
-        yield Finding("warn", "key", lacking, "use another key if you need more; `weftwork keys create --scope`")
+        message = f"accepted, but without the scopes {', '.join(denied)}"
+        yield Finding(
+            "warn", "key", message, "if you need them, create a key with `weftwork keys create --scope SCOPE`"
+        )
     else:
-        yield Finding("ok", "key", f"is accepted; it has {', '.join(allowed)}, and other scopes were not tried")
+        yield Finding("ok", "key", f"accepted, with the scopes {', '.join(allowed)}; other scopes were not checked")
     if "runs:read" in allowed:
         yield from _check_stream(connection)
 
@@ -130,18 +137,18 @@ def _is_plaintext(url: str) -> bool:
 
 
 def _check_stream(connection: Transport) -> Iterator[Finding]:
-    """Whether the events of the newest run come as a stream."""
+    """Read the event stream of the newest run."""
     try:
         page = connection.request("GET", path_for("listRuns"), query={"limit": 1})
         rows = as_list(as_object(page).get("runs"))
         if not rows or not is_object(rows[0]):
-            yield Finding("ok", "events", "not tried: there is no run yet")
+            yield Finding("ok", "events", "not checked: the host has no runs yet")
             return
         path = path_for("streamRunEvents", runId=str(rows[0].get("runId")))
         yield _read_stream(connection, path)
     except (RequestRefused, HostUnreachable) as error:
         if isinstance(error, RequestRefused) and error.status in NOT_OFFERED:
-            yield Finding("ok", "events", "not tried: this host does not list its runs")
+            yield Finding("ok", "events", "not checked: this host does not list its runs")
         else:
             yield Finding("fail", "events", clean(error.format_message()))
 
@@ -150,14 +157,14 @@ def _read_stream(connection: Transport, path: str) -> Finding:
     opened = connection.open("GET", path, headers={"Accept": "text/event-stream"})
     try:
         if opened.media_type != "text/event-stream":
-            said = f"come as {clean(opened.media_type, 60) or 'something unnamed'}"
-            return Finding("fail", "events", said, "see that nothing between here and the host changes its answers")
+            message = f"the stream has the media type {clean(opened.media_type, 60) or '(none)'}, not text/event-stream"
+            return Finding("fail", "events", message, "check for a proxy that changes responses")
         lines = (opened.response.readline(65_536) for _ in range(_MAX_LINES))
         if any(line.startswith((b"data:", b"event:", b"id:")) for line in lines):
-            return Finding("ok", "events", "come as a stream")
+            return Finding("ok", "events", "streaming works")
     except OSError as error:
         raise connection.connection_lost(error) from None
     finally:
         opened.close()
-    advice = "see that nothing between here and the host holds its answers back"
-    return Finding("fail", "events", "the stream ended before the first event", advice)
+    hint = "check for a proxy that buffers responses"
+    return Finding("fail", "events", "the stream ended before the first event", hint)

@@ -1,4 +1,4 @@
-"""Checks of this machine: Python, packages, settings, the data folder, store and assets, the port, the file limit."""
+"""Checks of this machine: Python, packages, settings, data folder, store, assets, port, and limit of open files."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ _SPARE_FILES: Final = 64
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of the doctor: how something stands, and for what is not well, what to do."""
+    """One line of `weftwork doctor`: the result of a check, and a hint how to fix a problem."""
 
     status: Literal["ok", "warn", "fail"]
     check: str
@@ -43,24 +43,24 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def check_machine(data: str | None) -> Iterator[Finding]:
-    """Everything that can be seen without a host, one after the other."""
+    """All checks that need no host, in order. Ends early if the settings cannot be loaded."""
     yield _check_python(sys.version_info[:3])
     yield from check_packages("weftwork")
     yield check_expressions()
     try:
         settings = load_settings({"data": data} if data else {})
     except SettingsError as error:
-        yield Finding("fail", "settings", clean(str(error)), "correct it; docs/reference/settings.md lists all of them")
+        yield Finding("fail", "settings", clean(str(error)), "docs/reference/settings.md lists all settings")
         return
-    yield Finding("ok", "settings", "can be used")
+    yield Finding("ok", "settings", "valid")
     yield from _check_data_folder(settings.data_folder)
     database, is_held = settings.data_folder / DATABASE_FILE, _is_host_running(settings.data_folder)
     if settings.store == "memory":
         yield Finding("ok", "store", "in memory")
     elif not database.exists():
-        yield Finding("ok", "store", "is not there yet; the first start makes it")
+        yield Finding("ok", "store", "does not exist yet; `weftwork serve` creates it")
     elif is_held:
-        yield Finding("ok", "store", "in use by a running host, and not looked into")
+        yield Finding("ok", "store", "not checked: a running host is using it")
     else:
         yield check_store(database)
     yield check_assets(settings)
@@ -69,30 +69,30 @@ def check_machine(data: str | None) -> Iterator[Finding]:
     yield from check_nodes(settings.nodes)
 
 
-def _check_python(found: tuple[int, ...]) -> Finding:
-    said = f"{'.'.join(map(str, found))} on {platform.system()} {platform.machine()}"
-    if found >= MIN_PYTHON:
-        return Finding("ok", "python", said)
-    return Finding("fail", "python", said, f"use Python {'.'.join(map(str, MIN_PYTHON))} or newer")
+def _check_python(version: tuple[int, ...]) -> Finding:
+    message = f"{'.'.join(map(str, version))} on {platform.system()} {platform.machine()}"
+    if version >= MIN_PYTHON:
+        return Finding("ok", "python", message)
+    return Finding("fail", "python", message, f"install Python {'.'.join(map(str, MIN_PYTHON))} or newer")
 
 
 def check_packages(name: str) -> Iterator[Finding]:
-    """A package and those that it needs on this machine."""
-    needed = [text for text in metadata.requires(name) or () if "extra ==" not in text]
-    found: list[str] = [f"{name} {metadata.version(name)}"]
-    for text in needed:
-        wanted = re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0]
+    """The versions of a package and of its requirements; a failure for each requirement that is not installed."""
+    requirements = [text for text in metadata.requires(name) or () if "extra ==" not in text]
+    installed: list[str] = [f"{name} {metadata.version(name)}"]
+    for text in requirements:
+        requirement = re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0]
         try:
-            found.append(f"{wanted} {metadata.version(wanted)}")
+            installed.append(f"{requirement} {metadata.version(requirement)}")
         except metadata.PackageNotFoundError:
-            # What another platform needs is not missed here.
+            # A requirement with a marker may be for another platform only.
             if ";" not in text:
-                yield Finding("fail", "packages", f"{wanted} is not installed", f"install {name} again with pip")
-    yield Finding("ok", "packages", ", ".join(found))
+                yield Finding("fail", "packages", f"{requirement} is not installed", f"run `pip install {name}` again")
+    yield Finding("ok", "packages", ", ".join(installed))
 
 
 def check_expressions() -> Finding:
-    """The self-test that a host runs when it starts."""
+    """The self-test of the expression evaluator, which a host also runs at startup."""
     from weftwork.protocol.errors import HostFault
     from weftwork.wiring.dependencies import require_evaluator
 
@@ -100,36 +100,36 @@ def check_expressions() -> Finding:
         require_evaluator()
     except HostFault as fault:
         return Finding(
-            "fail", "expressions", clean(str(fault), 400), "no host starts with this package; install another"
+            "fail", "expressions", clean(str(fault), 400), "a host does not start with this version; install another"
         )
-    return Finding("ok", "expressions", "have the values they should have")
+    return Finding("ok", "expressions", "self-test passed")
 
 
 def _check_data_folder(folder: Path) -> Iterator[Finding]:
-    place = clean(str(folder), 200)
+    path = clean(str(folder), 200)
     try:
-        found = folder.stat()
+        status = folder.stat()
     except FileNotFoundError:
-        yield Finding("ok", "data folder", f"{place} is not there yet; the first start makes it")
+        yield Finding("ok", "data folder", f"{path} does not exist yet; `weftwork serve` creates it")
         return
     except OSError as error:
-        yield Finding("fail", "data folder", f"{place} cannot be looked at: {error.strerror}", "choose another --data")
+        yield Finding("fail", "data folder", f"{path} is not accessible: {error.strerror}", "choose another --data")
         return
-    if not stat.S_ISDIR(found.st_mode):
-        yield Finding("fail", "data folder", f"{place} is not a folder", "choose another --data")
+    if not stat.S_ISDIR(status.st_mode):
+        yield Finding("fail", "data folder", f"{path} is not a folder", "choose another --data")
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("fail", "data folder", f"{place} cannot be written by this user", "run as its owner, or chown it")
-    elif opened := [path for path in (folder, *sorted(folder.iterdir())) if _is_accessible_to_others(path)]:
-        names = ", ".join(clean(str(path), 200) for path in opened[:5])
-        yield Finding("warn", "data folder", f"others can get at {names}", f"chmod -R go-rwx {place}")
+        yield Finding("fail", "data folder", f"{path} is not writable by this user", "run as its owner, or chown it")
+    elif exposed := [path for path in (folder, *sorted(folder.iterdir())) if _is_accessible_to_others(path)]:
+        names = ", ".join(clean(str(path), 200) for path in exposed[:5])
+        yield Finding("warn", "data folder", f"other users can access {names}", f"run `chmod -R go-rwx {path}`")
     else:
-        yield Finding("ok", "data folder", f"{place}, for this user alone")
+        yield Finding("ok", "data folder", f"{path}, accessible only by this user")
     yield check_space(shutil.disk_usage(folder).free)
 
 
 def _is_accessible_to_others(path: Path) -> bool:
-    """Whether anybody but the owner may do something with it. Settings may be read by others."""
+    """Whether the mode grants access to group or others. Settings files (.toml) may be readable."""
     try:
         mode = path.lstat().st_mode
     except OSError:
@@ -138,39 +138,39 @@ def _is_accessible_to_others(path: Path) -> bool:
 
 
 def check_space(free: int) -> Finding:
-    """Room for the store."""
-    said = f"{free / 2**30:.1f} GiB free"
+    """Free disk space."""
+    message = f"{free / 2**30:.1f} GiB free"
     if free >= LOW_FREE_BYTES:
-        return Finding("ok", "disk", said)
-    advice = "make room, or delete old runs with `weftwork runs prune`"
-    return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", said, advice)
+        return Finding("ok", "disk", message)
+    hint = "free disk space, or delete old runs with `weftwork runs prune --older-than 30d`"
+    return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", message, hint)
 
 
 def _is_host_running(folder: Path) -> bool:
-    """Whether a host has the store."""
+    """Whether a host holds the lock of the data folder."""
     if not (folder / LOCK_FILE).exists():
         return False
-    seat = LockFile(folder / LOCK_FILE)
+    lock = LockFile(folder / LOCK_FILE)
     try:
-        seat.acquire()
+        lock.acquire()
     except HostLocked:
         return True
     except OSError:
         return False
-    seat.release()
+    lock.release()
     return False
 
 
 def check_port(host: str, port: int, held: bool) -> Finding:
-    """Whether `weftwork serve` could listen; no matter if the host of this folder does so already."""
+    """Whether `weftwork serve` can listen. `held`: a host of this data folder is running and may use the port."""
     where = f"{clean(host)}:{port}"
     try:
         bind(host, port).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE and held:
-            return Finding("ok", "port", f"{where} is in use, and a host runs on this data folder")
-        said = f"cannot listen on {where}: {error.strerror or error}"
-        return Finding("warn", "port", said, "choose another port for `weftwork serve` with --port")
+            return Finding("ok", "port", f"{where} is in use; a host is running on this data folder")
+        message = f"cannot listen on {where}: {error.strerror or error}"
+        return Finding("warn", "port", message, "start the host on another port with `weftwork serve --port PORT`")
     return Finding("ok", "port", f"{where} is free")
 
 
@@ -181,33 +181,33 @@ def _check_file_limit(connections: int) -> Iterator[Finding]:
         return
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard == resource.RLIM_INFINITY or hard >= connections + _SPARE_FILES:
-        shown_limit = "no limit" if hard == resource.RLIM_INFINITY else f"{hard} at once"
-        yield Finding("ok", "open files", shown_limit)
+        limit = "unlimited" if hard == resource.RLIM_INFINITY else f"limit {hard}"
+        yield Finding("ok", "open files", limit)
         return
-    said = f"{hard} at once, and max_connections is {connections}"
-    yield Finding("warn", "open files", said, "raise the limit (ulimit -Hn), or set fewer connections")
+    message = f"limit {hard} is too low for max_connections = {connections}"
+    yield Finding("warn", "open files", message, "raise the limit (ulimit -Hn), or lower max_connections")
 
 
 def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
-    """Whether the nodes written in Python can be loaded, which runs their modules; nothing if there are none."""
+    """Whether the Python node types can be loaded, which imports their modules. No finding if there are none."""
     try:
-        found = load_python_nodes(modules)
+        nodes = load_python_nodes(modules)
     except SettingsError as error:
-        yield Finding("fail", "nodes", clean(str(error)), "a host with these settings does not start; correct it")
+        yield Finding("fail", "nodes", clean(str(error)), "fix this first: a host with these settings does not start")
         return
-    if found:
-        names = ", ".join(node.declaration.type_id for node in found)
-        yield Finding("ok", "nodes", f"{len(found)} written in Python: {clean(names, 200)}")
+    if nodes:
+        names = ", ".join(node.declaration.type_id for node in nodes)
+        yield Finding("ok", "nodes", f"{count_of(len(nodes), 'Python node type')}: {clean(names, 200)}")
 
 
 STORE_CHECK_SECONDS: Final = 20.0
-"""A check of a very large file ends after this long."""
+"""Time limit for the check of a very large file."""
 _STEPS: Final = 100_000
-_RESTORE_ADVICE: Final = "stop using it and restore a backup; docs/operate/sqlite.md"
+_RESTORE_ADVICE: Final = "stop using the store and restore a backup; see docs/operate/sqlite.md"
 
 
 def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
-    """SQLite's own quick check, and whether this release can read the store."""
+    """SQLite's quick check, and whether this release supports the version of the store."""
     import apsw
 
     end = time.monotonic() + seconds
@@ -225,55 +225,55 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
         try:
             connection.set_progress_handler(is_late, _STEPS)
             version = int(connection.pragma("user_version"))
-            said = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+            results = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
         finally:
             connection.close(True)
     except HostFault as fault:
         return Finding("fail", "store", str(fault))
     except OUTAGES as error:
         if late:
-            text = f"{size}, no damage in the part that was read within {seconds:g} s"
-            return Finding("warn", "store", text, "run PRAGMA integrity_check on a copy of the file to see all of it")
+            text = f"{size}, only partly checked: no damage found within {seconds:g} s"
+            return Finding("warn", "store", text, "for a full check, run PRAGMA integrity_check on a copy of the file")
         return Finding("fail", "store", f"cannot be read: {clean(str(error), 200)}", _RESTORE_ADVICE)
-    if said != ["ok"]:
-        return Finding("fail", "store", f"is damaged: {clean('; '.join(map(str, said)), 300)}", _RESTORE_ADVICE)
+    if results != ["ok"]:
+        return Finding("fail", "store", f"damaged: {clean('; '.join(map(str, results)), 300)}", _RESTORE_ADVICE)
     newest = load_migrations()[-1].number
     if version > newest:
-        text = f"has version {version} and this release knows {newest} at most"
-        return Finding("fail", "store", text, "start the release that wrote it, or a newer one")
-    return Finding("ok", "store", f"{size}, whole, version {version}")
+        text = f"version {version} is newer than this release supports ({newest})"
+        return Finding("fail", "store", text, "use the release that wrote it, or a newer one")
+    return Finding("ok", "store", f"{size}, no damage found, version {version}")
 
 
 COUNT_SECONDS: Final = 5.0
-"""Counting ends after this long."""
+"""Time limit for counting the files."""
 
 
 def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
-    """The folder of assets, or where else they are."""
+    """Whether the assets folder is usable, and its size."""
     folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
-        return Finding("ok", "assets", f"are in {clean(settings.blobs, 200)}, and not looked into")
+        return Finding("ok", "assets", f"not checked: stored in {clean(settings.blobs, 200)}")
     if settings.store == "memory":
         return Finding("ok", "assets", "in memory")
     if not folder.exists():
-        return Finding("ok", "assets", "their folder is not there yet; the first start makes it")
-    place = clean(str(folder), 200)
+        return Finding("ok", "assets", "the folder does not exist yet; `weftwork serve` creates it")
+    path = clean(str(folder), 200)
     if not folder.is_dir():
-        return Finding("fail", "assets", f"{place} is not a folder", "move it away; the next start makes a folder")
+        return Finding("fail", "assets", f"{path} is not a folder", "move it away; `weftwork serve` creates the folder")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return Finding("fail", "assets", f"{place} cannot be written by this user", "run as its owner, or chown it")
-    count, total, whole = _measure(folder, time.monotonic() + seconds)
-    found = f"{'' if whole else 'at least '}{format_size(total)} in {count_of(count, 'file')}"
-    return Finding("ok", "assets", f"{place} can be written; {found}")
+        return Finding("fail", "assets", f"{path} is not writable by this user", "run as its owner, or chown it")
+    count, total, is_complete = _measure(folder, time.monotonic() + seconds)
+    contents = f"{'' if is_complete else 'at least '}{format_size(total)} in {count_of(count, 'file')}"
+    return Finding("ok", "assets", f"{path} is writable; {contents}")
 
 
 def _measure(folder: Path, end: float) -> tuple[int, int, bool]:
-    """How many files, their bytes, and whether that is all."""
+    """The number of files and of bytes, and whether the count is complete."""
     count, total = 0, 0
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(place, name)).st_size
+                total += os.lstat(os.path.join(directory, name)).st_size
             except OSError:
                 # The file was deleted since it was listed.
                 continue

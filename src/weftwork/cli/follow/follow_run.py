@@ -1,4 +1,4 @@
-"""Following a run to its end, and what the exit code says of it."""
+"""Follows a run to its end and returns the exit code for its status."""
 
 import time
 from collections.abc import Iterator
@@ -30,10 +30,10 @@ EXIT_WAITING: Final = 4
 EXIT_TIMEOUT: Final = 5
 EXIT_INTERRUPTED: Final = 130
 SETTLE_SECONDS: Final = 0.5
-"""Seconds of silence after which a run that waits is taken to do nothing else."""
+"""With --no-wait: seconds without an event after which a waiting run counts as blocked."""
 
 DEFINITION_TIMEOUT: Final = 3.0
-"""Seconds for the definition, without which the run can be shown as well."""
+"""Seconds to wait for the definition, which is optional for the display."""
 
 
 def follow_run(
@@ -43,12 +43,12 @@ def follow_run(
     no_wait: bool,
     workflow_id: str,
     definition: Any = None,
-    begun: bool = False,
+    is_resumed: bool = False,
 ) -> int:
-    """Show the run until it ends, waits for somebody although nobody wants to wait, or time is up.
+    """Show the run until it ends, until it is blocked (with `no_wait`), or until the client's deadline.
 
-    A definition that is not given is asked for, if a picture needs it. Of a run that has `begun` before, the questions
-    of the past are told only if they are still open.
+    The live display fetches the definition if it is not given. With `is_resumed` the run has past events, and an
+    interrupt is printed only if it is still open.
     """
     tree = RunProgress(run_id)
     view = pick_view(tree, client.url, as_json)
@@ -61,23 +61,25 @@ def follow_run(
                 path = path_for("getWorkflow", workflowId=workflow_id)
                 view.set_outline(outline(definition or client.try_get(path, DEFINITION_TIMEOUT)))
             for frame in _frames(client, run_id):
-                _show(client, tree, view, frame, begun)
+                _show(client, tree, view, frame, is_resumed)
                 if watch is not None and frame.event_type in CHILD_EVENTS:
                     watch.notify_change()
                 if no_wait:
-                    # What else may begin comes at once; only silence says that nothing does.
-                    soon = time.monotonic() + SETTLE_SECONDS
-                    client.deadline = min(soon, deadline or soon) if tree.is_blocked else deadline
+                    # Other nodes may start right after this event, so the run counts as blocked only after a pause.
+                    settled_at = time.monotonic() + SETTLE_SECONDS
+                    client.deadline = min(settled_at, deadline or settled_at) if tree.is_blocked else deadline
             client.deadline = None
             _finish(client, tree, view)
     except KeyboardInterrupt:
-        return _stop_following(tree, "goes on", EXIT_INTERRUPTED)
+        return _stop_following(tree, "stopped following; the run continues on the host", EXIT_INTERRUPTED)
     except DeadlineReached:
         if no_wait and tree.is_blocked:
-            return _stop_following(tree, "waits for somebody", EXIT_WAITING)
-        return _stop_following(tree, "is not over", EXIT_TIMEOUT)
+            state = "is paused" if tree.status == "paused" else "waits for an answer"
+            return _stop_following(tree, f"the run {state} (--no-wait)", EXIT_WAITING)
+        return _stop_following(tree, "--timeout elapsed; the run continues on the host", EXIT_TIMEOUT)
     except HostUnreachable as error:
-        raise HostUnreachable(f"{error.format_message()}\nThe run may go on there; {_follow_command(tree)}.") from None
+        text = f"{error.format_message()}\nThe run may still be active on the host; {_follow_command(tree)}."
+        raise HostUnreachable(text) from None
     finally:
         if watch is not None:
             watch.stop()
@@ -85,15 +87,15 @@ def follow_run(
 
 
 def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
-    """The stream is over, and so is the run. Its snapshot says how, where no event did."""
-    # The end of the run may be the reason for theirs; those that it does not wait for may go on.
+    """Show the final snapshot after the stream has ended, and take the status from it if no event had one."""
+    # A run that fails or is cancelled ends all its children; a completed run only those that it waits for.
     await_child_ends(
         client, tree.run_id, [each for each in tree.children if each.is_awaited or tree.status != "completed"]
     )
     try:
         snapshot = client.get(path_for("getRun", runId=tree.run_id))
     except RequestRefused:
-        # Deleted right after its end, which the stream has told.
+        # The run was deleted after its terminal event.
         if tree.status not in EXIT_CODES:
             raise
         return
@@ -102,11 +104,11 @@ def _finish(client: Client, tree: RunProgress, view: RunView) -> None:
         tree.apply_snapshot(snapshot)
     if tree.status not in EXIT_CODES:
         status = clean(tree.status, 40)
-        raise click.ClickException(f"the run ended as {status}, which is no end that this version knows.")
+        raise click.ClickException(f"the run ended with the unknown status {status}; a newer weftwork may know it.")
 
 
 def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
-    """Every event where the host shows them all, else those that it shows."""
+    """All events if the host allows the mode debug, otherwise those of its default mode."""
     frames = client.stream(run_id, streamMode="debug")
     try:
         first = next(frames, None)
@@ -120,9 +122,9 @@ def _frames(client: Client, run_id: str) -> Iterator[ReceivedFrame]:
         yield from frames
 
 
-def _show(client: Client, tree: RunProgress, view: RunView, frame: ReceivedFrame, begun: bool) -> None:
-    """An event, and how to answer what it asks where no picture shows that."""
-    if isinstance(view, LineView) and frame.event_type == CHILD_STATUS and not begun:
+def _show(client: Client, tree: RunProgress, view: RunView, frame: ReceivedFrame, is_resumed: bool) -> None:
+    """Show an event. In the line view, also print a new open interrupt and the command that answers it."""
+    if isinstance(view, LineView) and frame.event_type == CHILD_STATUS and not is_resumed:
         view.show(frame)
         if (child := tree.child_of(frame)) is not None and child.is_waiting:
             print_child_interrupt(client, child)
@@ -130,16 +132,16 @@ def _show(client: Client, tree: RunProgress, view: RunView, frame: ReceivedFrame
     if not isinstance(view, LineView) or frame.event_type not in INTERRUPT_EVENTS:
         view.show(frame)
         return
-    known = {row.node_id for row in tree.waiting_nodes}
+    already_waiting = {row.node_id for row in tree.waiting_nodes}
     view.show(frame)
     for row in tree.waiting_nodes:
-        if row.node_id not in known and (not begun or is_still_open(client, tree, row)):
+        if row.node_id not in already_waiting and (not is_resumed or is_still_open(client, tree, row)):
             print_node_interrupt(client.url, tree.run_id, row)
 
 
-def _stop_following(tree: RunProgress, how: str, code: int) -> int:
+def _stop_following(tree: RunProgress, state: str, code: int) -> int:
     say(
-        f"the run {how}; {_follow_command(tree)}, cancel it with `weftwork runs cancel {quote_id(tree.run_id)}`.",
+        f"{state}; {_follow_command(tree)}, or cancel it with `weftwork runs cancel {quote_id(tree.run_id)}`.",
         err=True,
     )
     return code

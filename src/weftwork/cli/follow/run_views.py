@@ -1,4 +1,4 @@
-"""Three views of a running run or run tree: a live drawing on a terminal, text lines, or JSON lines."""
+"""Three views of a run or run tree that is followed: a live display on a terminal, text lines, or JSON lines."""
 
 import signal
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _PlainView:
-    """A view that has nothing to put back."""
+    """A view without terminal state to restore."""
 
     def __init__(self, tree: RunProgress) -> None:
         self._tree = tree
@@ -35,12 +35,12 @@ class _PlainView:
 
 
 class LineView(_PlainView):
-    """One line for each event, at once."""
+    """One line per event."""
 
     def show(self, frame: ReceivedFrame) -> None:
-        again = is_repeat(self._tree, frame)
+        is_repeated = is_repeat(self._tree, frame)
         self._tree.apply(frame)
-        if not again:
+        if not is_repeated:
             say(run_event_line(self._tree, frame))
 
     def end(self, snapshot: Any) -> None:
@@ -50,7 +50,7 @@ class LineView(_PlainView):
 
 
 class JsonView(_PlainView):
-    """The documents of the events, one on each line, and the snapshot as the last."""
+    """One line of JSON per event, and the snapshot as the last line."""
 
     def show(self, frame: ReceivedFrame) -> None:
         self._tree.apply(frame)
@@ -61,7 +61,7 @@ class JsonView(_PlainView):
 
 
 class LivePicture:
-    """A picture that is drawn anew in place while it is open, and once more at the end, to stay."""
+    """A display that is updated in place while it is open, and printed permanently at the end."""
 
     def __init__(self, console: "Console | None" = None) -> None:
         from rich.console import Console
@@ -73,7 +73,7 @@ class LivePicture:
         from rich.live import Live
 
         self._signal_guard.__enter__()
-        # It draws at once, so it is made only when the picture is complete.
+        # Live draws as soon as it starts, so it is created after the subclass is initialized.
         self._live = Live(console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4)
         self._live.start()
         return self
@@ -94,7 +94,7 @@ class LivePicture:
 
 
 class LiveView(LivePicture):
-    """The nodes of a run, the runs below it, and its log lines."""
+    """The nodes of a run, its child runs, and its log lines."""
 
     def __init__(self, tree: RunProgress, url: str, console: "Console | None" = None) -> None:
         from weftwork.cli.render.run_display import RunDisplay
@@ -102,7 +102,7 @@ class LiveView(LivePicture):
         super().__init__(console)
         self._tree = tree
         self._display = RunDisplay(tree, url, self.console)
-        # rich draws in a thread of its own.
+        # rich draws in its own thread.
         self._lock = threading.Lock()
 
     def show(self, frame: ReceivedFrame) -> None:
@@ -110,12 +110,12 @@ class LiveView(LivePicture):
             self._tree.apply(frame)
 
     def set_outline(self, places: "Sequence[OutlineRow]") -> None:
-        """The nodes of the definition, where it is known."""
+        """Show the nodes of the definition before they start."""
         with self._lock:
             self._tree.set_outline(places)
 
     def set_run_tree(self, top: TreeRun) -> None:
-        """The runs below, as the host tells of them now."""
+        """Replace the tree of child runs with the host's latest report."""
         with self._lock:
             self._tree.reported_tree = top
 
@@ -133,15 +133,15 @@ class LiveView(LivePicture):
 
 @contextmanager
 def exit_on_sigterm() -> Generator[None]:
-    """The cursor is hidden while a picture is drawn: whoever ends this gets it back first."""
+    """Turn SIGTERM into SystemExit, so that the live display restores the hidden cursor before the process ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _raise_exit)
+    previous = signal.signal(signal.SIGTERM, _raise_exit)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _raise_exit(number: int, _frame: object) -> None:
@@ -149,19 +149,19 @@ def _raise_exit(number: int, _frame: object) -> None:
 
 
 RunView = LineView | JsonView | LiveView
-"""Open while the run is followed. `show` takes an event and applies it to the tree, `note` a text about the connection,
-and `end` the snapshot of the run once it is over."""
+"""A context manager, open while the run is followed. `show` applies an event to the tree and shows it, `note` prints a
+message about the connection, and `end` receives the snapshot of the ended run."""
 
 
 def pick_view(tree: RunProgress, url: str, as_json: bool) -> RunView:
-    """The picture only where it can be drawn, and drawn anew."""
+    """The live display on a terminal with cursor control, otherwise lines."""
     if as_json:
         return JsonView(tree)
     return LiveView(tree, url) if can_draw() else LineView(tree)
 
 
 class JsonTreeView:
-    """The document, each time that it is another one."""
+    """One line of JSON for each changed document."""
 
     def __init__(self) -> None:
         self._before: Any = None
@@ -173,7 +173,7 @@ class JsonTreeView:
 
 
 class LineTreeView:
-    """A line for each run that is new, or stands otherwise than before."""
+    """One line for each new run and for each change of status."""
 
     def __init__(self) -> None:
         self._before: dict[str, tuple[str, str]] = {}
@@ -187,7 +187,7 @@ class LineTreeView:
 
 
 class LiveTreeView(LivePicture):
-    """The tree, as much as fits while it is open; whole at the end."""
+    """The tree: as much as fits the screen while it is open, complete at the end."""
 
     def __init__(self, document: Any) -> None:
         super().__init__()
@@ -208,11 +208,11 @@ class LiveTreeView(LivePicture):
 
 
 RunTreeView = JsonTreeView | LineTreeView | LiveTreeView
-"""Is shown one document after the other."""
+"""`show` is called with each new version of the tree's document."""
 
 
 def print_tree(document: Any, console: "Console | None" = None) -> None:
-    """The whole tree once, with colours if it is for a console."""
+    """Print the complete tree, with colours if a console is given."""
     is_ascii = console.options.ascii_only if console is not None else not _supports_box_drawing()
     for line in run_tree_lines(_require_tree(document), is_ascii):
         if console is not None:
@@ -221,7 +221,10 @@ def print_tree(document: Any, console: "Console | None" = None) -> None:
             say(line.text)
     if document.get("truncated") is True:
         count = len(document["runs"])
-        say(f"There are more than {count} runs; `weftwork runs tree` of one of them shows those below it.", err=True)
+        say(
+            f"only the first {count} runs are shown; `weftwork runs tree RUN` of a child shows the runs below it.",
+            err=True,
+        )
 
 
 def _supports_box_drawing() -> bool:
@@ -234,5 +237,5 @@ def _supports_box_drawing() -> bool:
 
 def _require_tree(document: Any) -> TreeRun:
     top = read_tree(document)
-    assert top is not None, "what is no tree is not shown"
+    assert top is not None, "the caller has checked the document"
     return top

@@ -1,8 +1,8 @@
-"""What a host says of a run that is followed: its child runs, what they and the run itself ask, and its past events.
+"""Lookups while a run is followed: its child runs, the open interrupts of the run and its children, its past events.
 
-Threads watch in the background. What a child run asks is only in its own snapshot, so each one that waits is asked for
-it. Interrupts are told on standard error where no picture shows them, so that lines of events stay lines. Events say
-what a snapshot does not: how long nodes took, and what an answer has to look like.
+Watches run in background threads. The open interrupt of a child run is only in the child's own snapshot, so each
+waiting child is fetched. Without a live display, interrupts are printed on standard error, so that standard output has
+only event lines. Past events have what a snapshot lacks: the durations of nodes and the schema of an answer.
 """
 
 import threading
@@ -26,30 +26,30 @@ from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire.v1.paths import path_for
 
 
-def load_interrupts(client: Client, top: TreeRun, most: int = run_tree.MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
-    """The runs that ask something, in the order of the tree; the first ones with what they ask, if the host tells."""
-    found = run_tree.find_waiting_runs(top)
-    for run in found[:most]:
+def load_interrupts(client: Client, top: TreeRun, limit: int = run_tree.MAX_LISTED_INTERRUPTS) -> list[TreeRun]:
+    """The waiting runs in the order of the tree; the first `limit` of them with their open interrupt, if available."""
+    waiting = run_tree.find_waiting_runs(top)
+    for run in waiting[:limit]:
         snapshot = client.try_get(path_for("getRun", runId=run.run_id))
         rows = open_interrupts(as_object(snapshot))
         run.interrupt = next((row for row in rows if row["nodeId"] == run.detail), rows[0] if rows else None)
         if run.interrupt is not None:
             run.detail = run.interrupt["nodeId"]
-    return found
+    return waiting
 
 
 MAX_INTERVAL: Final = 1.0
-"""Seconds between two looks while nothing is heard of the run itself."""
+"""Maximum seconds between two lookups if there is no event."""
 MIN_INTERVAL: Final = 0.25
-"""Seconds at least."""
+"""Minimum seconds between two lookups."""
 TREE_TIMEOUT: Final = 5.0
 MAX_RUNS: Final = 1000
-"""Runs of a tree that are asked for."""
+"""Maximum number of runs requested of a tree."""
 END_GRACE_SECONDS: Final = 1.0
-"""Seconds that runs below get to end after the run itself has."""
+"""Seconds to wait for child runs to end after the run itself has ended."""
 _POLL_SECONDS: Final = 0.05
 _MAX_FAILURES: Final = 3
-"""Looks in vain after which there is nothing to be seen here: most hosts have no such tree."""
+"""Failed lookups after which the watch stops: only weftwork hosts have run trees."""
 
 
 class BackgroundThread(threading.Thread):
@@ -58,7 +58,7 @@ class BackgroundThread(threading.Thread):
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.changed = threading.Event()
-        """Set when there may be something to see."""
+        """Set when something may have changed."""
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
@@ -73,44 +73,44 @@ class BackgroundThread(threading.Thread):
         self.changed.set()
 
     def wait_for_change(self) -> None:
-        """Until there is news, and not too short a time."""
+        """Wait for a change, at least MIN_INTERVAL and at most MAX_INTERVAL."""
         self._stopped.wait(MIN_INTERVAL)
         self.changed.wait(MAX_INTERVAL - MIN_INTERVAL)
         self.changed.clear()
 
 
 class RunTreeWatch(BackgroundThread):
-    """Gives the tree to `take` each time that it has looked, with what runs ask, in a thread of its own."""
+    """Calls `on_tree`, from its own thread, with the tree and its open interrupts after each lookup."""
 
-    def __init__(self, client: Client, run_id: str, take: Callable[[TreeRun], None]) -> None:
+    def __init__(self, client: Client, run_id: str, on_tree: Callable[[TreeRun], None]) -> None:
         super().__init__()
         self._client = client
         self._path = f"{run_tree.run_tree_path(run_id)}?limit={MAX_RUNS}"
-        self._on_tree = take
+        self._on_tree = on_tree
 
     def notify_change(self) -> None:
-        """There is news of children; the first time it begins to look."""
+        """Trigger a lookup; the first call starts the thread."""
         if self.ident is None:
             self.start()
         self.changed.set()
 
     def run(self) -> None:
-        tries = _MAX_FAILURES
+        attempts_left = _MAX_FAILURES
         while not self._stopped.is_set():
             top = run_tree.read_tree(self._client.try_get(self._path, TREE_TIMEOUT))
             if top is not None:
-                tries = _MAX_FAILURES
+                attempts_left = _MAX_FAILURES
                 load_interrupts(self._client, top)
                 self._on_tree(top)
             else:
-                tries -= 1
-                if not tries:
+                attempts_left -= 1
+                if not attempts_left:
                     return
             self.wait_for_change()
 
 
 class RunEventsWatch(BackgroundThread):
-    """Hears the events of a run, so that others look when something happens and know when it is over."""
+    """Reads the events of a run in the background: sets `changed` at each event and `is_finished` at the end."""
 
     def __init__(self, client: Client, run_id: str) -> None:
         super().__init__()
@@ -133,10 +133,8 @@ class RunEventsWatch(BackgroundThread):
 
 
 def await_child_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -> None:
-    """Learn how these children of a run end, for a short time at most: a run that is over hears nothing more of them.
-
-    For no time at all with a host that does not tell.
-    """
+    """Poll the tree until these children have ended, for at most END_GRACE_SECONDS: an ended run gets no more events of
+    its children. Returns at once if the host has no run trees."""
     end = time.monotonic() + END_GRACE_SECONDS
     while any(not child.is_terminal for child in children):
         document = client.try_get(f"{run_tree.run_tree_path(run_id)}?limit={MAX_RUNS}", TREE_TIMEOUT)
@@ -146,14 +144,14 @@ def await_child_ends(client: Client, run_id: str, children: Sequence[TreeRun]) -
         time.sleep(_POLL_SECONDS)
 
 
-def print_interrupt(node_id: str, question: dict[str, Any], in_parts: bool = False) -> None:
-    """What a node asks, who has voted and until when there is time."""
-    for line in question_lines(f"{clean(node_id, 60)} asks", question, in_parts):
+def print_interrupt(node_id: str, interrupt: dict[str, Any], in_parts: bool = False) -> None:
+    """Print the question of an interrupt, its votes and its deadline."""
+    for line in question_lines(f"{clean(node_id, 60)} requests", interrupt, in_parts):
         say(line, err=True)
 
 
 def print_node_interrupt(url: str, run_id: str, row: NodeProgress) -> None:
-    """What a node asks, and a command that answers."""
+    """Print the open interrupt of a node and the command that answers it."""
     if row.interrupt is None:
         return
     print_interrupt(row.node_id, row.interrupt)
@@ -161,20 +159,20 @@ def print_node_interrupt(url: str, run_id: str, row: NodeProgress) -> None:
 
 
 def print_child_interrupt(client: Client, child: TreeRun) -> None:
-    """Which run waits, of a child and those below it, what it asks, and a command that answers."""
+    """Print the first open interrupt of a child run or of its descendants, and the command that answers it."""
     top = run_tree.read_tree(client.try_get(run_tree.run_tree_path(child.run_id))) or child
     for run in load_interrupts(client, top, 1)[:1]:
         at = f" at {clean(run.detail, 60)}" if run.detail else ""
-        say(f"the run {clean(run.run_id, 60)} of {clean(run.workflow_id or '?', 60)} waits{at}", err=True)
+        say(f"child run {clean(run.run_id, 60)} ({clean(run.workflow_id or '?', 60)}) waits{at}", err=True)
         if run.interrupt is not None:
             print_interrupt(run.detail, run.interrupt)
         say(f"answer with: {answer_command(client.url, run.run_id, run.detail)}", err=True)
 
 
 def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
-    """Whether a question of the log has no answer yet, as far as the run's snapshot says.
+    """Whether an interrupt of the log is still open according to the run's snapshot; True if that is not known.
 
-    If so, the row now has the votes of the snapshot.
+    If so, `row.interrupt` gets the votes of the snapshot, and the members that no event had.
     """
     snapshot = client.try_get(path_for("getRun", runId=tree.run_id))
     if not is_object(snapshot):
@@ -188,19 +186,20 @@ def is_still_open(client: Client, tree: RunProgress, row: NodeProgress) -> bool:
     key = (row.interrupt or {}).get("key")
     if not rows or key is None:
         return True
-    found = next((each for each in rows if each.get("key") == key), None)
-    if found is not None and row.interrupt is not None and "votes" in found:
-        row.interrupt = {**row.interrupt, "votes": found["votes"]}
-    return found is not None
+    current = next((each for each in rows if each.get("key") == key), None)
+    if current is not None and row.interrupt is not None:
+        votes = {"votes": current["votes"]} if "votes" in current else {}
+        row.interrupt = {**current, **row.interrupt, **votes}
+    return current is not None
 
 
 MAX_PAGES: Final = 5
-"""Of a run with more events than this many answers hold, the first ones are read."""
+"""Maximum number of pages of events that are read; later events are ignored."""
 PAGE_SIZE: Final = 1000
 
 
 def read_history(client: Client, run_id: str) -> RunProgress:
-    """The run as far as its events tell; what the host does not give is left out."""
+    """The progress of the run according to its first MAX_PAGES pages of events; incomplete if a request fails."""
     tree = RunProgress(run_id)
     for _ in range(MAX_PAGES):
         last = tree.sequence
@@ -219,12 +218,12 @@ def read_history(client: Client, run_id: str) -> RunProgress:
 
 
 def known_children(tree: RunProgress) -> list[TreeRun]:
-    """The runs that it has started; none if there are more events than were read, which may tell another story."""
+    """The child runs according to the events; none if later events were not read, since statuses may be outdated."""
     return tree.children if tree.sequence + 1 < MAX_PAGES * PAGE_SIZE else []
 
 
 def node_times(tree: RunProgress) -> dict[str, str]:
-    """By node, for those whose last attempt is over."""
+    """The duration of each node that has ended, by node id."""
     return {
         row.node_id: format_duration(row.ended - row.started)
         for row in tree.nodes.values()

@@ -1,1 +1,1 @@
-"""Data turned into lines for a terminal."""
+"""Rendering of documents and run progress as text lines."""

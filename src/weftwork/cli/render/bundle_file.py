@@ -1,6 +1,6 @@
-"""The file of a debug bundle, from any host: read strictly and with bounds, checked, and shown line by line.
+"""Reads, checks and renders the file of a debug bundle from any host.
 
-Every text in it was written by others and is made safe to print.
+The file is untrusted: it is decoded strictly, its size is limited, and every text is made printable.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_FILE: Final = 32 * 2**20
-"""Bytes: four times the largest bundle that a host of ours writes."""
+"""Bytes. Four times the size of the largest bundle that weftwork writes."""
 MAX_VALUES: Final = 4_000_000
 _MAX_PROBLEMS: Final = 20
 _MEDIA_MEMBERS: Final = ("mimeType", "bytes", "alt", "name", "url")
@@ -32,7 +32,7 @@ _RUN_MEMBERS: Final = ("runId", "workflowId", "status", "hostStatus", "createdAt
 
 
 class BundleFile:
-    """A document that is a bundle, as far as it is one. Whatever is asked for is there, if only as nothing."""
+    """A decoded bundle. Members that are missing or have the wrong type are empty here, and listed in `problems`."""
 
     def __init__(self, name: str, document: dict[str, Any], size: int) -> None:
         self.name = name
@@ -46,24 +46,24 @@ class BundleFile:
         for event in self.events:
             if str(event.get("type")).startswith("media."):
                 payload = as_object(event.get("payload"))
-                told = {name: payload[name] for name in _MEDIA_MEMBERS if name in payload}
-                self.media.append({"sequence": event.get("sequence"), "type": event.get("type"), **told})
+                members = {name: payload[name] for name in _MEDIA_MEMBERS if name in payload}
+                self.media.append({"sequence": event.get("sequence"), "type": event.get("type"), **members})
         cost = as_object(as_object(document.get("metrics")).get("openwopCost"))
         self.tokens = as_object(cost.get("tokens"))
-        """Of all calls to models."""
+        """Token counts of all model calls."""
         self.problems = [*_omissions(self), *_violations(document), *_contradictions(self)]
 
     def summary(self) -> dict[str, Any]:
-        """What it says of itself, and what is not as it should be."""
-        told = {name: self.document.get(name) for name in ("bundleVersion", "generatedAt", "host")}
+        """The bundle's counts, its run and its problems, for --json."""
+        origin = {name: self.document.get(name) for name in ("bundleVersion", "generatedAt", "host")}
         return {
             "file": self.name,
             "bytes": self.size,
-            **told,
+            **origin,
             "run": {name: self.run[name] for name in _RUN_MEMBERS if name in self.run},
-            "events": len(self.events),
-            "types": dict(sorted(Counter(str(event.get("type")) for event in self.events).items())),
-            "spans": len(self.spans),
+            "eventCount": len(self.events),
+            "eventTypes": dict(sorted(Counter(str(event.get("type")) for event in self.events).items())),
+            "spanCount": len(self.spans),
             "tokens": self.tokens or None,
             "media": self.media,
             "truncated": self.document.get("truncated") is True,
@@ -73,120 +73,129 @@ class BundleFile:
 
 
 def read_bundle(name: str) -> BundleFile:
-    """The bundle in a file, or on standard input. Raises UsageError or ClickException for what is none."""
+    """The bundle in a file or on standard input.
+
+    Raises UsageError if the file cannot be read, ClickException if it is not a bundle.
+    """
     data = read_or_refuse(name, MAX_FILE)
     where = "standard input" if name == "-" else clean(name, 200)
     if len(data) > MAX_FILE:
-        raise click.ClickException(f"{where} is larger than {MAX_FILE // 2**20} MiB, which no bundle is.")
+        raise click.ClickException(f"{where} is larger than {MAX_FILE // 2**20} MiB, the maximum size of a bundle.")
     try:
         document = decode(data, MAX_VALUES)
     except ClientFault as fault:
-        raise click.ClickException(f"{where} is no debug bundle: {fault.message}") from None
+        raise click.ClickException(f"{where} is not a debug bundle: {fault.message}") from None
     if not is_object(document) or "bundleVersion" not in document or not is_array(document.get("events")):
-        raise click.ClickException(f"{where} is no debug bundle; `weftwork bundle RUN` saves one.")
+        raise click.ClickException(
+            f"{where} is not a debug bundle: it has no `bundleVersion` or no `events`; `weftwork bundle RUN` saves one."
+        )
     return BundleFile(name, document, len(data))
 
 
-def _omissions(found: BundleFile) -> Iterator[str]:
-    """What was left out when it was made."""
-    if omitted := [clean(each, 60) for each in as_list(found.run.get("omitted"))[:_MAX_PROBLEMS]]:
-        yield f"these members of the run were too large for the bundle: {', '.join(omitted)}"
-    reason = found.document.get("truncatedReason")
-    if found.document.get("truncated") is True and reason != "run_truncated_to_size_cap":
-        why = f" ({clean(reason, 80)})" if isinstance(reason, str) else ""
-        yield f"it was cut{why}: it has only the first {len(found.events)} events"
-    if found.document.get("spansTruncated") is True:
-        yield f"there were more spans than the {len(found.spans)} that it has"
+def _omissions(bundle: BundleFile) -> Iterator[str]:
+    """What the host omitted from the bundle."""
+    if omitted := [clean(each, 60) for each in as_list(bundle.run.get("omitted"))[:_MAX_PROBLEMS]]:
+        yield f"members of the run that were too large for the bundle: {', '.join(omitted)}"
+    reason = bundle.document.get("truncatedReason")
+    if bundle.document.get("truncated") is True and reason != "run_truncated_to_size_cap":
+        cause = f" ({clean(reason, 80)})" if isinstance(reason, str) else ""
+        yield f"the bundle is truncated{cause} to the first {len(bundle.events)} events"
+    if bundle.document.get("spansTruncated") is True:
+        yield f"the bundle is truncated to the first {len(bundle.spans)} spans"
 
 
 def _violations(document: dict[str, Any]) -> Iterator[str]:
-    found = schema.check("debug-bundle", document)
-    for each in found[:_MAX_PROBLEMS]:
-        yield f"not as bundles are, at {clean(each.pointer or '/', 100)}: it {each.message}"
-    if len(found) > _MAX_PROBLEMS:
-        yield f"and {len(found) - _MAX_PROBLEMS} more such"
+    violations = schema.check("debug-bundle", document)
+    for each in violations[:_MAX_PROBLEMS]:
+        yield f"the bundle does not match its schema at {clean(each.pointer or '/', 100)}: it {each.message}"
+    if len(violations) > _MAX_PROBLEMS:
+        yield f"and {len(violations) - _MAX_PROBLEMS} more schema violations"
 
 
-def _contradictions(found: BundleFile) -> Iterator[str]:
-    """What no schema says."""
-    is_masked = found.document.get("redactionApplied") is True
-    if is_masked and found.document.get("redactionMode") == "passthrough":
-        yield "it says that secrets are masked and also that nothing is: take it for unmasked"
-    elif not is_masked:
-        yield "it says that secrets are not masked: pass it on with care"
-    told = as_object(found.document.get("metrics")).get("eventCount")
-    if told is not None and told != len(found.events):
-        yield f"it says that it has {clean(told, 20)} events and has {len(found.events)}"
-    sequences = [event.get("sequence", event.get("seq")) for event in found.events]
+def _contradictions(bundle: BundleFile) -> Iterator[str]:
+    """Inconsistencies that the schema cannot express."""
+    is_redacted = bundle.document.get("redactionApplied") is True
+    if is_redacted and bundle.document.get("redactionMode") == "passthrough":
+        yield "redactionApplied is true but redactionMode is passthrough; assume that secrets are not redacted"
+    elif not is_redacted:
+        yield "secrets are not redacted in this bundle; share it with care"
+    event_count = as_object(bundle.document.get("metrics")).get("eventCount")
+    if event_count is not None and event_count != len(bundle.events):
+        yield f"metrics.eventCount is {clean(event_count, 20)}, but the bundle has {len(bundle.events)} events"
+    sequences = [event.get("sequence", event.get("seq")) for event in bundle.events]
     if sequences != list(range(len(sequences))):
-        yield "its events are not numbered one after the other from 0: some are missing or changed"
-    if any("base64" in as_object(event.get("payload")) for event in found.events):
-        yield "it holds media as text, which a bundle should name by their URLs"
+        yield "the sequences of the events are not consecutive from 0: events are missing or were changed"
+    if any("base64" in as_object(event.get("payload")) for event in bundle.events):
+        yield "the bundle has inline media (base64), which should be URLs"
 
 
 _INDENT: Final = "  "
 _MAX_DEPTH: Final = 8
-"""Steps to the right of a span below others."""
+"""Maximum indentation levels of nested spans."""
 _MAX_URL: Final = 8_192
 
 
-def bundle_head(found: BundleFile) -> Iterator[tuple[str, str]]:
-    """How the run stood, when and by whom the bundle was made, and what is in it."""
-    run, document = found.run, found.document
+def bundle_head(bundle: BundleFile) -> Iterator[tuple[str, str]]:
+    """Rows about the run, the origin of the bundle, and its contents."""
+    run, document = bundle.run, bundle.document
     yield "run", clean(run.get("runId", "?"), 200)
     yield "workflow", clean(run.get("workflowId", "?"), 200)
-    own, status = run.get("hostStatus"), clean(run.get("status", "?"), 60)
-    yield "status", status if own in (None, run.get("status")) else f"{status}, which the host calls {clean(own, 60)}"
+    status, host_status = run.get("status", "?"), run.get("hostStatus")
+    suffix = "" if host_status in (None, status) else f" (host status {clean(host_status, 60)})"
+    yield "status", clean(status, 60) + suffix
     yield from time_rows(run.get("startedAt", run.get("createdAt")), run.get("endedAt"))
     yield from error_rows(run.get("error"), 100)
-    made = " ".join(clean(found.host.get(each, ""), 60) for each in ("name", "version")).strip()
-    when = format_time(document.get("generatedAt"))
-    yield "made", ", ".join(each for each in (f"by {made}" if made else "", f"{when} UTC" if when else "") if each)
-    counted = (
-        f"{len(found.events)} events, {len(found.spans)} spans, {len(found.media)} media, {format_size(found.size)}"
+    author = " ".join(clean(bundle.host.get(each, ""), 60) for each in ("name", "version")).strip()
+    generated = format_time(document.get("generatedAt"))
+    yield (
+        "created",
+        ", ".join(each for each in (f"by {author}" if author else "", f"{generated} UTC" if generated else "") if each),
     )
-    yield "bundle", f"{clean(document.get('bundleVersion'), 20)}: {counted}"
-    if found.tokens:
-        given, written = (clean(found.tokens.get(each, 0), 20) for each in ("input", "output"))
-        yield "tokens", f"{given} in, {written} out"
+    contents = (
+        f"{len(bundle.events)} events, {len(bundle.spans)} spans, {len(bundle.media)} media, {format_size(bundle.size)}"
+    )
+    yield "bundle", f"{clean(document.get('bundleVersion'), 20)}: {contents}"
+    if bundle.tokens:
+        input_tokens, output_tokens = (clean(bundle.tokens.get(each, 0), 20) for each in ("input", "output"))
+        yield "tokens", f"{input_tokens} input, {output_tokens} output"
 
 
-def event_lines(found: BundleFile, kept: list[Any]) -> Iterator[str]:
-    """A line for each event, as they are printed of a live run."""
-    tree = RunProgress(str(found.run.get("runId", "")))
-    wanted = {id(event) for event in kept}
-    for event in found.events:
+def event_lines(bundle: BundleFile, selected: list[Any]) -> Iterator[str]:
+    """One line per selected event, as `weftwork events` prints it."""
+    tree = RunProgress(str(bundle.run.get("runId", "")))
+    selected_ids = {id(event) for event in selected}
+    for event in bundle.events:
         frame = frame_of_document(event, "")
         tree.apply(frame)
-        if id(event) in wanted:
+        if id(event) in selected_ids:
             yield run_event_line(tree, frame)
 
 
-def span_lines(found: BundleFile, most: int | None) -> list[str]:
-    """Each span below the one that it belongs to, and how long it took."""
+def span_lines(bundle: BundleFile, most: int | None) -> list[str]:
+    """One line per span with its duration, indented below its parent."""
     rows: list[list[str]] = []
-    # A span names its parent, which comes before it.
+    # A parent span comes before its children.
     depths: dict[str, int] = {}
-    for span in found.spans[:most]:
+    for span in bundle.spans[:most]:
         depth = depths[str(span.get("spanId"))] = depths.get(str(span.get("parentSpanId")), -1) + 1
         node = as_object(span.get("attributes")).get("openwop.node_id", "")
-        took = format_elapsed(span.get("startedAt"), span.get("endedAt")) or "not ended"
+        duration = format_elapsed(span.get("startedAt"), span.get("endedAt")) or "not ended"
         name = _INDENT * min(depth, _MAX_DEPTH) + clean(span.get("name", "?"), 100)
-        rows.append([name, clean(node, 60) if node else "", took, clean(span.get("status", ""), 20)])
-    return [*align(rows, _INDENT), *_more_line(len(found.spans), most)]
+        rows.append([name, clean(node, 60) if node else "", duration, clean(span.get("status", ""), 20)])
+    return [*align(rows, _INDENT), *_more_line(len(bundle.spans), most)]
 
 
-def media_lines(found: BundleFile, most: int | None) -> list[str]:
-    """What the run has shown: the kind, the type, the size and what it is of, and below it where it is."""
+def media_lines(bundle: BundleFile, most: int | None) -> list[str]:
+    """Two lines per media event: its type, media type, size and description, then its URL."""
     lines: list[str] = []
-    for media in found.media[:most]:
+    for media in bundle.media[:most]:
         count = media.get("bytes")
-        told = [clean(media.get("type"), 40), clean(media.get("mimeType", "?"), 80)]
-        told += [format_size(count)] if isinstance(count, int) else []
-        told += [f'"{clean(media[name], 200)}"' for name in ("alt", "name") if name in media]
-        lines.append(_INDENT + _INDENT.join(told))
-        lines.append(_INDENT * 2 + (clean(media["url"], _MAX_URL) if "url" in media else "has no URL"))
-    return [*lines, *_more_line(len(found.media), most)]
+        parts = [clean(media.get("type"), 40), clean(media.get("mimeType", "?"), 80)]
+        parts += [format_size(count)] if isinstance(count, int) else []
+        parts += [f'"{clean(media[name], 200)}"' for name in ("alt", "name") if name in media]
+        lines.append(_INDENT + _INDENT.join(parts))
+        lines.append(_INDENT * 2 + (clean(media["url"], _MAX_URL) if "url" in media else "(no URL)"))
+    return [*lines, *_more_line(len(bundle.media), most)]
 
 
 def _more_line(count: int, most: int | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files with workflow definitions: read, checked as a host would, and what a host says of them placed in their text."""
+"""Workflow definition files: reads and validates them as a host does, and locates a host's violations in their text."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,21 +12,21 @@ from weftwork.protocol.json.values import is_array, is_object
 if TYPE_CHECKING:
     from weftwork.protocol.workflow.node_types import NodeDeclaration
 
-# What else is needed is imported late: `workflows ls` and `run` of a workflow by its id need none of it.
+# Other imports are late: `workflows ls` and `run` with a workflow id do not need them.
 
 Problems = list[dict[str, Any]]
 """Each with file, line, column, pointer and message."""
 
 
 def read_definition(name: str) -> bytes:
-    """At most one byte more than a definition may have; - is standard input."""
+    """The bytes of the file, at most one more than a definition may have; - is standard input. Raises OSError."""
     from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
 
     return read_up_to(name, MAX_DEFINITION_BYTES)
 
 
 def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]:
-    """The node types of the package, of installed ones and of these modules."""
+    """The built-in node types, those of installed packages, and those of the modules. Raises UsageError."""
     from weftwork.settings import SettingsError
     from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
 
@@ -38,7 +38,7 @@ def load_node_types(modules: tuple[str, ...]) -> Mapping[str, "NodeDeclaration"]
 
 
 def check_definition(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple[str, Problems]:
-    """What there is in a good file, or what is wrong with a bad one."""
+    """A summary of a valid definition and no problems, or an empty summary and the problems."""
     from weftwork.cli.render.layout import count_summary, lay_out
     from weftwork.protocol.workflow.registration import find_problems
 
@@ -50,7 +50,7 @@ def check_definition(name: str, types: Mapping[str, "NodeDeclaration"]) -> tuple
 
 
 def parse_definition(name: str, data: bytes) -> tuple[Any, Problems]:
-    """The document, or why there is none. What it says is left to a host."""
+    """The decoded document, or the problems that prevent decoding. The content is not validated."""
     from weftwork.protocol.errors import ClientFault
     from weftwork.protocol.json.decoder import decode
     from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES, check_shape
@@ -64,18 +64,18 @@ def parse_definition(name: str, data: bytes) -> tuple[Any, Problems]:
 
 
 def locate_problems(name: str, data: bytes, message: str, details: dict[str, Any]) -> Problems:
-    """The problems that a refusal points at, in the order of the text; none if it points at nothing."""
+    """The violations of a host's error with their lines and columns, in file order; none if it has no pointer."""
     from weftwork.protocol.json.schema import Violation
     from weftwork.protocol.workflow.registration import locate_violations
 
     listed = details.get("violations")
     rows: list[Any] = listed if is_array(listed) and listed else [{**details, "message": message}]
-    found = [
+    violations = [
         Violation(row["pointer"], str(row.get("keyword", "")), clean(row.get("message", "is refused")))
         for row in rows
         if is_object(row) and isinstance(row.get("pointer"), str)
     ]
-    return _problem_rows(name, locate_violations(data, found))
+    return _problem_rows(name, locate_violations(data, violations))
 
 
 def unreadable_problem(name: str, error: OSError) -> dict[str, Any]:
@@ -84,19 +84,19 @@ def unreadable_problem(name: str, error: OSError) -> dict[str, Any]:
 
 
 def problem_line(problem: dict[str, Any]) -> str:
-    """A problem as one line."""
+    """FILE:LINE:COLUMN POINTER: MESSAGE."""
     where = f"{clean(problem['file'])}:{problem['line']}:{problem['column']}"
     return f"{where} {clean(problem['pointer']) or '/'}: {problem['message']}"
 
 
 def require_valid_shape(name: str, data: bytes) -> dict[str, Any]:
-    """A definition that can be drawn: its shape is right, whether or not this host could run it."""
+    """The document, if it matches the schema of a definition, even if no host could run it. Raises ClickException."""
     from weftwork.protocol.workflow.registration import check_shape
 
     document, problems = check_shape(data)
     if document is None:
         raise click.ClickException(
-            f"{problem_line(_problem_rows(name, problems)[0])}; `weftwork workflows validate` tells more."
+            f"{problem_line(_problem_rows(name, problems)[0])}; `weftwork workflows validate` lists all problems."
         )
     return document
 

@@ -1,12 +1,12 @@
 """A workflow drawn as text or as a Mermaid flowchart.
 
-Text is a list of nodes from top to bottom, with lanes next to it: lines that show which node leads to which.
-Every lane leads to one node. Below a node its lines run to the lanes of the nodes that follow it, which start
-there or are joined; a line that only passes a lane runs behind it. When there is no room for another lane, the
-node that would be reached is given back, to be named in words.
+The text form lists the nodes from top to bottom, with lanes on the left: vertical lines that connect a node with its
+successors. Each lane leads to exactly one node. Below a node, horizontal links run to the lanes of its successors,
+which start there or exist already; a link is drawn behind the lanes that it crosses. If there is no room for another
+lane, `draw` returns the successor as unreached, and it is named in words.
 
-Nothing that a definition names becomes syntax of Mermaid: nodes are called n0, n1 and so on, and in the quoted labels
-every character other than letters, digits and a few harmless marks is a numeric entity.
+No text of a definition becomes Mermaid syntax: nodes are called n0, n1 and so on, and in the quoted labels every
+character other than letters, digits and a few safe marks is a numeric entity.
 """
 
 import re
@@ -33,24 +33,24 @@ _STROKES: Final = {
 
 
 class LaneRows(msgspec.Struct, frozen=True):
-    """What stands to the left of a node, of each line of words below it, and of the lines that lead on from it."""
+    """The lanes to the left of one node: of its own line, of the notes below it, and of its links."""
 
     node: str
     words: str
     links: str
     is_straight: bool
-    """Whether nothing but this node's own line leads on, so that the words say as much as the links."""
+    """Whether the only link goes straight down, so that the line of links can be omitted below notes."""
     unreached: tuple[str, ...]
 
 
 class Lanes:
-    """Drawn from top to bottom, one node after the other."""
+    """The lanes of a drawing. Call `draw` for each node, from top to bottom."""
 
     def __init__(self) -> None:
         self._lanes: list[str | None] = []
 
     def draw(self, node_id: str, targets: list[str]) -> LaneRows:
-        """The rows of the next node; `targets` come later, the nearest first."""
+        """The rows of the next node; `targets` are its successors, nearest first."""
         at = self._column(node_id)
         node = self._row({at: NODE_MARK})
         before = {column for column, target in enumerate(self._lanes) if target is not None}
@@ -69,7 +69,7 @@ class Lanes:
         return LaneRows(node, passing, links, columns <= {at}, tuple(unreached))
 
     def _column(self, node_id: str) -> int:
-        """The column of a node: its lane, which ends there, or the first free one."""
+        """The column of a node: the lane that leads to it, which ends here, or the first free one."""
         if node_id not in self._lanes and None not in self._lanes:
             self._lanes.append(None)
         at = self._lanes.index(node_id if node_id in self._lanes else None)
@@ -77,7 +77,7 @@ class Lanes:
         return at
 
     def _lane_to(self, target: str, at: int) -> int | None:
-        """The lane of a node: the one that leads there already, or else the nearest free one from `at` on."""
+        """The existing lane to the target, or the nearest free one from `at` on; None if there are MAX_LANES."""
         if target in self._lanes:
             return self._lanes.index(target)
         size = len(self._lanes)
@@ -95,28 +95,28 @@ class Lanes:
         return " ".join(cells).rstrip()
 
     def _links(self, at: int, columns: set[int], before: set[int]) -> str:
-        left, right = min(at, *columns), max(at, *columns)
+        first, last = min(at, *columns), max(at, *columns)
         text = ""
         for column, lane in enumerate(self._lanes):
-            inside = left < right and left <= column <= right
+            inside = first < last and first <= column <= last
             if column == at or column in columns:
                 up = "u" if column == at or column in before else ""
                 down = "d" if column in columns else ""
-                sides = ("l" if inside and column > left else "") + ("r" if inside and column < right else "")
+                sides = ("l" if inside and column > first else "") + ("r" if inside and column < last else "")
                 text += _STROKES[up + down + sides]
             else:
                 text += "│" if lane is not None else "─" if inside else " "
-            text += "─" if inside and column < right else " "
+            text += "─" if inside and column < last else " "
         return text.rstrip()
 
 
 MAX_TITLE: Final = 32
-"""Characters of a node's id and type that are shown."""
+"""Maximum number of characters shown of a node's id and of its type."""
 DEFAULT_LOOPBACKS: Final = 5
 
 
 def draw_text(document: dict[str, Any]) -> str:
-    """The picture, for a terminal; `document` fits the schema of a definition. Every line ends with a newline."""
+    """The drawing as text; `document` must match the schema of a definition. Every line ends with a newline."""
     drawn = lay_out(document)
     rows = list(_rows(drawn))
     edge = max(len(left) for left, _ in rows)
@@ -144,32 +144,32 @@ def _head(drawn: WorkflowLayout) -> list[str]:
 
 
 def _rows(drawn: WorkflowLayout) -> Iterator[tuple[str, str]]:
-    """What stands on the left and on the right of each line."""
-    following, incoming, returning = drawn.successors(), drawn.incoming(), drawn.back_edges_from()
+    """The lanes and the text of each line."""
+    successors, incoming, back_edges = drawn.successors(), drawn.incoming(), drawn.back_edges_from()
     loop_starts = {line.target for line in drawn.back}
-    most = drawn.document["settings"].get("maxLoopbackIterations", DEFAULT_LOOPBACKS)
-    named = [[printable(text, MAX_TITLE) for text in (each, drawn.nodes[each]["typeId"])] for each in drawn.order]
+    max_loopbacks = drawn.document["settings"].get("maxLoopbackIterations", DEFAULT_LOOPBACKS)
+    titles = [[printable(text, MAX_TITLE) for text in (each, drawn.nodes[each]["typeId"])] for each in drawn.order]
     lanes = Lanes()
     unreached: set[tuple[str, str]] = set()
-    for node_id, title in zip(drawn.order, pad_columns(named), strict=True):
-        rows = lanes.draw(node_id, following[node_id])
+    for node_id, title in zip(drawn.order, pad_columns(titles), strict=True):
+        rows = lanes.draw(node_id, successors[node_id])
         unreached |= {(node_id, target) for target in rows.unreached}
         marks = _marks(drawn.nodes[node_id], drawn.rules.get(node_id), node_id in loop_starts)
         yield rows.node, "  ".join([*title, *marks])
-        words: list[str] = []
+        notes: list[str] = []
         for line in incoming[node_id]:
-            # The edges of which there is more to say than the lanes show.
-            said = edge_labels(line, drawn.rules.get(node_id, "all_success"))
-            if said or (line.source, line.target) in unreached:
-                words.append(", ".join([f"← {printable(line.source)}", *said]))
+            # Only edges with a label, or those that the lanes do not show.
+            labels = edge_labels(line, drawn.rules.get(node_id, "all_success"))
+            if labels or (line.source, line.target) in unreached:
+                notes.append(", ".join([f"← {printable(line.source)}", *labels]))
         if ports := port_labels(drawn.nodes[node_id]):
-            words.append(", ".join(ports))
-        words += [f"→ {printable(target)}" for target in rows.unreached]
-        for line in returning[node_id]:
-            back = f"↺ back to {printable(line.target)}, up to {most} times"
-            words.append(", ".join([back, *edge_labels(line)]))
-        yield from ((rows.words, f"  {each}") for each in words)
-        if rows.links and not (words and rows.is_straight):
+            notes.append(", ".join(ports))
+        notes += [f"→ {printable(target)}" for target in rows.unreached]
+        for line in back_edges[node_id]:
+            back = f"↺ back to {printable(line.target)}, up to {max_loopbacks} times"
+            notes.append(", ".join([back, *edge_labels(line)]))
+        yield from ((rows.words, f"  {each}") for each in notes)
+        if rows.links and not (notes and rows.is_straight):
             yield rows.links, ""
 
 
@@ -183,7 +183,7 @@ def _marks(node: dict[str, Any], rule: str | None, is_loop_start: bool) -> Itera
     if rule is not None:
         yield f"[when {rule}]"
     if is_loop_start:
-        yield "[loop starts]"
+        yield "[loop start]"
 
 
 _UNSAFE: Final = re.compile(r"[^\w .,:/-]")
@@ -191,7 +191,7 @@ _BREAK: Final = "<br/>"
 
 
 def draw_mermaid(document: dict[str, Any]) -> str:
-    """The flowchart; `document` fits the schema of a definition. Every line ends with a newline."""
+    """The flowchart; `document` must match the schema of a definition. Every line ends with a newline."""
     drawn = lay_out(document)
     names = {node_id: f"n{at}" for at, node_id in enumerate(drawn.order)}
     lines = [
@@ -201,8 +201,8 @@ def draw_mermaid(document: dict[str, Any]) -> str:
     for node_id in drawn.order:
         lines.append(f"    {names[node_id]}{_shape(drawn, node_id)}")
     for line in drawn.forward:
-        said = edge_labels(line, drawn.rules.get(line.target, "all_success"))
-        lines.append(f"    {names[line.source]} -->{_edge_label(said)} {names[line.target]}")
+        labels = edge_labels(line, drawn.rules.get(line.target, "all_success"))
+        lines.append(f"    {names[line.source]} -->{_edge_label(labels)} {names[line.target]}")
     for line in drawn.back:
         lines.append(f"    {names[line.source]} -.->{_edge_label(['again', *edge_labels(line)])} {names[line.target]}")
     disabled = [names[node_id] for node_id in drawn.order if drawn.nodes[node_id].get("disabled")]
@@ -212,20 +212,20 @@ def draw_mermaid(document: dict[str, Any]) -> str:
 
 
 def quote_label(text: str) -> str:
-    """Text for a label in double quotes. Letters of any script stay; `#` starts an entity and is one itself."""
+    """Text for a label in double quotes. Letters of any script are kept; `#`, which starts an entity, is escaped."""
     return _UNSAFE.sub(lambda match: f"#{ord(match[0])};", text)
 
 
 def _shape(drawn: WorkflowLayout, node_id: str) -> str:
-    """A box; a double box for a node whose outputs are the run's."""
+    """A box; a double box for the node with the primary output."""
     node = drawn.nodes[node_id]
-    said = [] if node["name"] == node_id else [printable(node["name"])]
-    said += [f"{printable(node_id)}: {printable(node['typeId'])}", *port_labels(node)]
+    lines = [] if node["name"] == node_id else [printable(node["name"])]
+    lines += [f"{printable(node_id)}: {printable(node['typeId'])}", *port_labels(node)]
     if node_id in drawn.rules:
-        said.append(f"when {drawn.rules[node_id]}")
-    label = _BREAK.join(map(quote_label, said))
+        lines.append(f"when {drawn.rules[node_id]}")
+    label = _BREAK.join(map(quote_label, lines))
     return f'[["{label}"]]' if node.get("outputRole") == "primary" else f'["{label}"]'
 
 
-def _edge_label(words: list[str]) -> str:
-    return f'|"{_BREAK.join(map(quote_label, words))}"|' if words else ""
+def _edge_label(labels: list[str]) -> str:
+    return f'|"{_BREAK.join(map(quote_label, labels))}"|' if labels else ""

@@ -1,6 +1,6 @@
-"""An event as one line: time, sequence, type, node, and what matters of its payload as name=value.
+"""An event as one line: time, sequence, type, node, and the main members of its payload as name=value.
 
-The form is meant for grep and stays as it is: fields that are missing are a dash, and new ones come at the end.
+The format is stable, for use with grep: a missing field is a dash, and new members are added at the end.
 """
 
 from collections.abc import Iterator, Mapping
@@ -72,29 +72,31 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "output.chunk": ("chunk", "isLast"),
     "ai.message.chunk": ("chunk", "isLast"),
 }
-"""What is shown of each type; of others, the whole payload as far as it fits."""
+"""The members shown for each event type. For other types the payload is shown, truncated."""
 _MESSAGE_CHUNK: Final = "ai.message.chunk"
 _MAX_FIELDS: Final = 20
 
 
 def is_repeat(tree: "RunProgress", frame: ReceivedFrame) -> bool:
-    """Whether the frame, which the tree has yet to take in, repeats a piece of text: in the mode debug each comes as
-    the event of the log and once more in the form of the mode messages. One line is enough."""
+    """Whether the frame repeats a text chunk that was already shown. Call it before `tree.apply`.
+
+    The mode debug sends each chunk twice: as the log event and in the form of the mode messages.
+    """
     return frame.event_type == _MESSAGE_CHUNK and frame.sequence is not None and frame.sequence <= tree.sequence
 
 
 def run_event_line(tree: "RunProgress", frame: ReceivedFrame) -> str:
-    """The line of an event that the tree has taken in: only the first event of a child names its workflow."""
+    """The line of an event, after `tree.apply`. Adds the workflow id of a child, which only its first event has."""
     child = tree.child_of(frame)
     return event_line(frame, {"workflowId": child.workflow_id} if child is not None and child.workflow_id else None)
 
 
-def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> str:
-    """The line. Everything in it is printable, whatever the host sent. `more` are members that its payload lacks."""
+def event_line(frame: ReceivedFrame, extra: Mapping[str, Any] | None = None) -> str:
+    """The line, printable regardless of what the host sent. `extra` has members that the payload lacks."""
     document = as_object(frame.data)
     payload = document.get("payload", document)
-    known: dict[str, Any] = {**(more or {}), **as_object(payload)}
-    node = document.get("nodeId", known.get("nodeId"))
+    members: dict[str, Any] = {**(extra or {}), **as_object(payload)}
+    node = document.get("nodeId", members.get("nodeId"))
     sequence = frame.sequence
     head = [
         _field(document.get("timestamp")),
@@ -105,18 +107,18 @@ def event_line(frame: ReceivedFrame, more: Mapping[str, Any] | None = None) -> s
     kind = frame.event_type
     if kind in _FIELDS:
         if kind == "runOrchestrator.decided":
-            known |= as_object(known.get("decision"))
+            members |= as_object(members.get("decision"))
         elif kind == "interrupt.requested":
-            # What a question says to the one who answers, which `data` may be too long for.
-            said = as_object(as_object(known.get("data")).get("payload")).get("message")
-            known["message"] = said if isinstance(said, str) else None
-        return " ".join([*head, *_members(known, _FIELDS[kind])])
+            # The question itself: `data` may be truncated before it.
+            message = as_object(as_object(members.get("data")).get("payload")).get("message")
+            members["message"] = message if isinstance(message, str) else None
+        return " ".join([*head, *_members(members, _FIELDS[kind])])
     return " ".join([*head, *([f"payload={_text(payload)}"] if payload not in (None, {}, "") else [])])
 
 
-def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+def _members(members: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
-        value = known.get(name)
+        value = members.get(name)
         if value is None:
             continue
         if name in ("error", "lastError") and is_object(value):
@@ -128,13 +130,13 @@ def _members(known: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
 
 
 def named_values(fields: dict[str, Any]) -> list[str]:
-    """What a log line was given beside its message, as name=value."""
-    told = [f"{_field(name)}={_text(value)}" for name, value in list(fields.items())[:_MAX_FIELDS]]
-    return told if len(fields) <= _MAX_FIELDS else [*told, f"and {len(fields) - _MAX_FIELDS} more"]
+    """The fields of a log line as name=value."""
+    values = [f"{_field(name)}={_text(value)}" for name, value in list(fields.items())[:_MAX_FIELDS]]
+    return values if len(fields) <= _MAX_FIELDS else [*values, f"and {len(fields) - _MAX_FIELDS} more"]
 
 
 def _text(value: Any) -> str:
-    """A value on its line: bare if it is one plain word, else as JSON."""
+    """A value: bare if it is one plain word, otherwise as JSON."""
     if not isinstance(value, str):
         return clean(value, _MAX_VALUE)
     if value and _BARE_CHARACTERS.issuperset(value) and len(value) <= _MAX_VALUE:
@@ -143,5 +145,5 @@ def _text(value: Any) -> str:
 
 
 def _field(value: Any) -> str:
-    """A field that may hold no space, so that the fields can be told apart."""
+    """A field without spaces, so that a line can be split at spaces."""
     return clean(value, 200).replace(" ", "_") if isinstance(value, str) and value else "-"

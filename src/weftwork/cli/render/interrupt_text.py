@@ -1,4 +1,4 @@
-"""An open interrupt in text: what it asks, its votes and deadline, and a command that answers it."""
+"""An open interrupt as text: its question, votes and deadline, and the command that answers it."""
 
 import hashlib
 import json
@@ -27,95 +27,95 @@ _MAX_SHORT: Final = 200
 _SUMMARIZED_MEMBERS: Final = ("agentId", "threshold", "observed")
 
 
-def summarize_decision(question: dict[str, Any]) -> str:
-    """Who wants what, and how sure it is; nothing for other questions. Not made safe to print."""
-    data = question.get("data")
-    if question.get("kind") != LOW_CONFIDENCE or not is_object(data):
+def summarize_decision(interrupt: dict[str, Any]) -> str:
+    """The decision of a low-confidence interrupt and its confidence; empty for other kinds. May be unprintable."""
+    data = interrupt.get("data")
+    if interrupt.get("kind") != LOW_CONFIDENCE or not is_object(data):
         return ""
     # Imported late: it loads the rules of definitions, which few commands need.
     from weftwork.protocol.workflow.orchestration import HOST_SUPERVISOR
 
-    agent, least, observed = (data.get(name) for name in _SUMMARIZED_MEMBERS)
-    is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in (least, observed)]
+    agent, threshold, observed = (data.get(name) for name in _SUMMARIZED_MEMBERS)
+    is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in (threshold, observed)]
     if not isinstance(agent, str) or not all(is_number):
         return ""
-    who = "The supervisor" if agent == HOST_SUPERVISOR else f"The agent {agent}"
+    actor = "The supervisor" if agent == HOST_SUPERVISOR else f"The agent {agent}"
     if "decision" not in data:
-        return f"{who} is {observed:g} sure of a decision; {least:g} is asked for"
-    return f"{who} {_decision_text(data['decision'])}; it is {observed:g} sure, {least:g} is asked for"
+        return f"{actor} made a decision with confidence {observed:g}; {threshold:g} is required"
+    return f"{actor} {_decision_text(data['decision'])} with confidence {observed:g}; {threshold:g} is required"
 
 
-def accepts_actions(question: dict[str, Any]) -> bool:
-    """Whether accept and reject are answers by the question's own schema. One without a schema does not say."""
-    schema = question.get("resumeSchema")
-    if question.get("kind") != LOW_CONFIDENCE or not is_object(schema) or not schema:
+def accepts_actions(interrupt: dict[str, Any]) -> bool:
+    """Whether the resumeSchema of a low-confidence interrupt allows accept and reject; False without a schema."""
+    schema = interrupt.get("resumeSchema")
+    if interrupt.get("kind") != LOW_CONFIDENCE or not is_object(schema) or not schema:
         return False
     return not any(schema_problems(schema, {"action": action}) for action in LOW_CONFIDENCE_ACTIONS)
 
 
 def _decision_text(decision: Any) -> str:
-    known = as_object(decision)
-    match known:
+    members = as_object(decision)
+    match members:
         case {"kind": "next-worker", "nextWorkerIds": workers} if is_array(workers):
             return f"wants to run {', '.join(map(str, workers))}"
         case {"kind": "ask-user", "prompt": str(prompt)}:
             return f"wants to ask: {prompt}"
         case {"kind": "terminate"}:
-            reason = known.get("reason")
+            reason = members.get("reason")
             return "wants to end the work" + (f" ({reason})" if isinstance(reason, str) else "")
         case _:
             text = json.dumps(decision, ensure_ascii=False)
-            return f"decides {text if len(text) <= _MAX_SHORT else text[:_MAX_SHORT] + '…'}"
+            return f"decided {text if len(text) <= _MAX_SHORT else text[:_MAX_SHORT] + '…'}"
 
 
 MAX_VOTERS: Final = 10
-"""Of so many the names are shown."""
+"""Maximum number of voters shown by name."""
 _MAX_NAME: Final = 60
 
 
-def vote_progress(question: dict[str, Any]) -> str:
-    """`1 of 3`: how many of the approvals that are needed are there; nothing where one answer is enough."""
-    told = question.get("progress")
-    if is_object(told) and _is_count(told.get("granted")) and _is_count(told.get("required")):
-        # An event said so.
-        return f"{told['granted']} of {told['required']}" if told["required"] > 1 else ""
-    required = as_object(question.get("data")).get("requiredApprovals")
+def vote_progress(interrupt: dict[str, Any]) -> str:
+    """Approvals granted and required, as `1 of 3`; empty if one answer is enough."""
+    progress = interrupt.get("progress")
+    if is_object(progress) and _is_count(progress.get("granted")) and _is_count(progress.get("required")):
+        # From an approval.granted event.
+        return f"{progress['granted']} of {progress['required']}" if progress["required"] > 1 else ""
+    required = as_object(interrupt.get("data")).get("requiredApprovals")
     if not _is_count(required) or required < 2:
         return ""
     # Imported late: it loads the JSON Schema validator.
     from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 
-    return f"{sum(action in GRANTING_ACTIONS for _, action in _votes(question))} of {required}"
+    return f"{sum(action in GRANTING_ACTIONS for _, action in _votes(interrupt))} of {required}"
 
 
-def takes_votes(question: dict[str, Any]) -> bool:
-    """Whether more than one answer is waited for."""
-    return vote_progress(question) != ""
+def takes_votes(interrupt: dict[str, Any]) -> bool:
+    """Whether the interrupt requires more than one answer."""
+    return vote_progress(interrupt) != ""
 
 
-def due_text(question: dict[str, Any], now: datetime) -> str:
-    """`in 2 h 10 min` or `overdue`; nothing for a question that waits for ever."""
-    end = parse_time(question.get("dueAt"))
+def due_text(interrupt: dict[str, Any], now: datetime) -> str:
+    """`in 2 h 10 min` or `overdue`; empty for an interrupt without a timeout."""
+    end = parse_time(interrupt.get("dueAt"))
     if end is None:
         return ""
-    left = (end - now).total_seconds() * 1000
-    return f"in {format_duration(left)}" if left > 0 else "overdue"
+    remaining = (end - now).total_seconds() * 1000
+    return f"in {format_duration(remaining)}" if remaining > 0 else "overdue"
 
 
-def status_lines(question: dict[str, Any], now: datetime) -> Iterator[str]:
-    """Lines to print below what is asked."""
-    so_far = vote_progress(question)
-    if so_far:
-        cast = [(clean(name, _MAX_NAME), clean(action, _MAX_NAME)) for name, action in _votes(question)]
-        named = ", ".join(f"{name} {action}" for name, action in cast[:MAX_VOTERS])
-        more = f" and {len(cast) - MAX_VOTERS} more" if len(cast) > MAX_VOTERS else ""
-        yield f"  approvals: {so_far}" + (f" ({named}{more})" if named else "")
-    if when := due_text(question, now):
-        yield f"  answer by {format_time(question.get('dueAt'))} UTC, {when}"
+def status_lines(interrupt: dict[str, Any], now: datetime) -> Iterator[str]:
+    """Lines with the votes and the deadline, to print below the question."""
+    progress = vote_progress(interrupt)
+    if progress:
+        cast = [(clean(name, _MAX_NAME), clean(action, _MAX_NAME)) for name, action in _votes(interrupt)]
+        voters = ", ".join(f"{name} {action}" for name, action in cast[:MAX_VOTERS])
+        omitted = f" and {len(cast) - MAX_VOTERS} more" if len(cast) > MAX_VOTERS else ""
+        yield f"  approvals: {progress}" + (f" ({voters}{omitted})" if voters else "")
+    if due := due_text(interrupt, now):
+        yield f"  answer by {format_time(interrupt.get('dueAt'))} UTC, {due}"
 
 
-def _votes(question: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(str(each.get("voter", "?")), str(each.get("action", "?"))) for each in objects(question.get("votes"))]
+def _votes(interrupt: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(str(each.get("voter", "?")), str(each.get("action", "?"))) for each in objects(interrupt.get("votes"))]
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -123,62 +123,69 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 MAX_MESSAGE: Final = 8000
-"""Characters of what somebody wrote for the one who answers: more than anybody reads, less than floods a screen."""
+"""Maximum number of characters of a question: long enough to read in full, short enough not to flood the screen."""
 MAX_DETAIL_LINES: Final = 40
-"""Lines of what goes with it."""
+"""Maximum number of lines for the other members of an interrupt."""
 _MAX_BODY: Final = 4000
 _INDENT: Final = "  "
 _TEXT_MEMBERS: Final = ("title", "description", "prompt", "message", "eventType")
 _KEY: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
-_OUTCOME_HINT: Final = "outcome is one of these words; output goes with done: what it gave, if it gave something"
+_OUTCOME_HINT: Final = "outcome is one of these words; with done, output may have the result of the effect"
 _LOW_CONFIDENCE_HINT: Final = (
-    'action in the answer: "accept" or "reject"; decision goes with accept: another one in its place'
+    'action in the answer: "accept" or "reject"; with accept, decision may contain a different decision'
 )
+_NOUNS: Final = {
+    "approval": "approval",
+    "clarification": "clarification",
+    "external-event": "an external event",
+    LOW_CONFIDENCE: f"confirmation ({LOW_CONFIDENCE})",
+}
+"""What an interrupt of a kind requests, to follow `NODE requests`."""
 
 
-def describe_interrupt(question: dict[str, Any], in_parts: bool = False) -> list[str]:
-    """What is asked: the words for whoever answers first and whole, then what goes with them. Lines can be printed.
+def describe_interrupt(interrupt: dict[str, Any], in_parts: bool = False) -> list[str]:
+    """Printable lines: what the interrupt requests and its question in full, then its other members.
 
-    `in_parts`: its parts are asked one by one, and each says then what it takes.
+    With `in_parts` the fields are prompted for one by one, so their schemas are omitted here.
     """
-    kind = question.get("kind")
-    head = clean(kind, _MAX_SHORT) if isinstance(kind, str) else "question"
-    data = question.get("data")
+    kind = interrupt.get("kind")
+    head = _NOUNS.get(kind) or f"an answer ({clean(kind, _MAX_SHORT)})" if isinstance(kind, str) else "an answer"
+    data = interrupt.get("data")
     texts, rest = _split_texts(as_object(data))
-    if (said := summarize_decision(question)) and is_object(data):
-        # What no sentence says, or not in full.
-        texts, rest = [said], {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
-    choices = list(_choice_lines(question, in_parts))
+    if (summary := summarize_decision(interrupt)) and is_object(data):
+        # The members that the summary leaves out or shortens.
+        texts, rest = [summary], {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
+    choices = list(_choice_lines(interrupt, in_parts))
     if not texts and data not in (None, {}):
-        small = json.dumps(data, ensure_ascii=False)
-        if len(small) <= _MAX_SHORT:
-            return [clean(f"{head}: {small}"), *choices]
+        text = json.dumps(data, ensure_ascii=False)
+        if len(text) <= _MAX_SHORT:
+            return [clean(f"{head}: {text}"), *choices]
         return [f"{head}:", *_limit_lines(json.dumps(data, ensure_ascii=False, indent=2).split("\n")), *choices]
-    said = [clean(line.rstrip("\r"), MAX_MESSAGE) for text in texts for line in text[:MAX_MESSAGE].split("\n")]
-    first = f"{head}: {said[0]}" if said else head
-    return [first, *(_INDENT + line for line in said[1:]), *_limit_lines(_member_lines(rest)), *choices]
+    lines = [clean(line.rstrip("\r"), MAX_MESSAGE) for text in texts for line in text[:MAX_MESSAGE].split("\n")]
+    first = f"{head}: {lines[0]}" if lines else head
+    return [first, *(_INDENT + line for line in lines[1:]), *_limit_lines(_member_lines(rest)), *choices]
 
 
-def question_lines(who: str, question: dict[str, Any], in_parts: bool = False) -> list[str]:
-    """What is asked and by whom, who has voted, and until when there is time. Lines can be printed if `who` can."""
-    first, *more = describe_interrupt(question, in_parts)
-    return [f"{who} {first}", *more, *status_lines(question, datetime.now(UTC))]
+def question_lines(actor: str, interrupt: dict[str, Any], in_parts: bool = False) -> list[str]:
+    """The description of an interrupt after `actor`, its votes and its deadline. `actor` must be printable."""
+    first, *rest = describe_interrupt(interrupt, in_parts)
+    return [f"{actor} {first}", *rest, *status_lines(interrupt, datetime.now(UTC))]
 
 
 def quote_id(text: str) -> str:
-    """An id of the host as one word of a command that somebody may paste into a shell."""
+    """An id from a host as one shell word, safe to paste."""
     return shlex.quote(clean(text))
 
 
-def headline(question: dict[str, Any]) -> str:
-    """What is asked, in one line and without its kind. Not made safe to print."""
-    data = question.get("data")
-    known = as_object(data)
-    texts, _ = _split_texts(known)
-    if said := summarize_decision(question):
-        texts = [said]
-    if isinstance(custom := known.get("customKind"), str) and custom and not _is_unknown_outcome(question):
-        title = as_object(known.get("payload")).get("title")
+def headline(interrupt: dict[str, Any]) -> str:
+    """The question in one line, without its kind. May be unprintable."""
+    data = interrupt.get("data")
+    members = as_object(data)
+    texts, _ = _split_texts(members)
+    if summary := summarize_decision(interrupt):
+        texts = [summary]
+    if isinstance(custom := members.get("customKind"), str) and custom and not _is_unknown_outcome(interrupt):
+        title = as_object(members.get("payload")).get("title")
         texts = [": ".join([custom, *([title] if isinstance(title, str) and title.strip() else texts)[:1]])]
     if texts:
         return texts[0].strip().partition("\n")[0]
@@ -186,49 +193,51 @@ def headline(question: dict[str, Any]) -> str:
 
 
 def answer_command(url: str, run_id: str, node_id: str) -> str:
-    """The command that answers, to be pasted into a shell. It names the host unless it would find it by itself.
+    """The command that answers the interrupt, for a shell. It has --url unless the host is the default one.
 
-    Without a node it answers what the run asks, if that is one thing.
+    Without a node, the command answers the only open interrupt of the run.
     """
-    where = "" if url == os.environ.get("WEFTWORK_URL", DEFAULT_URL).rstrip("/") else f" --url {shlex.quote(url)}"
-    return f"weftwork answer {quote_id(f'{run_id}/{node_id}' if node_id else run_id)}{where}"
+    url_option = "" if url == os.environ.get("WEFTWORK_URL", DEFAULT_URL).rstrip("/") else f" --url {shlex.quote(url)}"
+    return f"weftwork answer {quote_id(f'{run_id}/{node_id}' if node_id else run_id)}{url_option}"
 
 
-def curl_lines(url: str, run_id: str, node_id: str, question: dict[str, Any]) -> list[str]:
-    """A command that answers, in pieces for lines of their own.
+def curl_lines(url: str, run_id: str, node_id: str, interrupt: dict[str, Any]) -> list[str]:
+    """The curl command that answers the interrupt, one argument per line.
 
-    Sent twice, it answers once: it has an Idempotency-Key that belongs to this question. Nothing of the host can leave
-    its quotes, and the key of the user is not in it.
+    Its Idempotency-Key belongs to this interrupt, so sending it twice answers once. Texts from the host are quoted, and
+    the user's API key is not included.
     """
-    where = url + path_for("resolveInterruptByRun", runId=run_id, nodeId=node_id)
-    # Spelled in ASCII, so that nothing in it can move a cursor.
-    body = json.dumps({"resumeValue": _example_answer(question)})
+    target = url + path_for("resolveInterruptByRun", runId=run_id, nodeId=node_id)
+    # ASCII JSON cannot contain control characters.
+    body = json.dumps({"resumeValue": _example_answer(interrupt)})
     if len(body) > _MAX_BODY:
         body = json.dumps({"resumeValue": "..."})
-    key = '-H "Authorization: Bearer $WEFTWORK_KEY"'
-    kind = "-H 'Content-Type: application/json'"
-    once = _idempotency_header(run_id, question)
-    return [f"curl -d {shlex.quote(body)}", key, kind, *once, shlex.quote(where)]
+    authorization = '-H "Authorization: Bearer $WEFTWORK_KEY"'
+    content_type = "-H 'Content-Type: application/json'"
+    idempotency = _idempotency_header(run_id, interrupt)
+    return [f"curl -d {shlex.quote(body)}", authorization, content_type, *idempotency, shlex.quote(target)]
 
 
-def _idempotency_header(run_id: str, question: dict[str, Any]) -> list[str]:
-    """What makes a repeated answer the same answer; nothing where the question has no name of its own.
+def _idempotency_header(run_id: str, interrupt: dict[str, Any]) -> list[str]:
+    """The Idempotency-Key header for the answer; none if the interrupt has no id.
 
-    Nor where several are to answer: the same words of another person would count as a repetition, and not as a vote.
+    Also none if several people vote: the same answer from another person must count as a separate vote.
     """
-    if takes_votes(question):
+    if takes_votes(interrupt):
         return []
-    named = next((each for name in ("key", "interruptId") if isinstance(each := question.get(name), str) and each), "")
-    if not named:
+    name = next(
+        (each for member in ("key", "interruptId") if isinstance(each := interrupt.get(member), str) and each), ""
+    )
+    if not name:
         return []
-    key = f"{run_id}-{named}"
+    key = f"{run_id}-{name}"
     if _KEY.fullmatch(key) is None:
-        key = hashlib.sha256(f"{run_id}\0{named}".encode("utf-8", "surrogatepass")).hexdigest()
+        key = hashlib.sha256(f"{run_id}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()
     return [f'-H "Idempotency-Key: {key}"']
 
 
 def _split_texts(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """The words that somebody wrote for the one who answers, and the other members."""
+    """The texts for the person who answers, and the other members."""
     payload = data.get("payload")
     inner = as_object(payload)
     if isinstance(message := inner.get("message"), str) and message:
@@ -241,43 +250,45 @@ def _split_texts(data: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _member_lines(rest: dict[str, Any]) -> Iterator[str]:
-    """A line for each member; the answers that the author explains, one by one."""
+    """One line per member; `answers`, in which the author explains each answer, becomes one line per answer."""
     for name, value in rest.items():
         if name == "answers" and is_object(value):
             yield from (
-                f"{each}: {text if isinstance(text, str) else json.dumps(text)}" for each, text in value.items()
+                f"{each}: {meaning if isinstance(meaning, str) else json.dumps(meaning)}"
+                for each, meaning in value.items()
             )
             continue
-        small = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        if len(small) <= _MAX_SHORT or isinstance(value, str):
-            yield f"{name}: {small}"
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(text) <= _MAX_SHORT or isinstance(value, str):
+            yield f"{name}: {text}"
             continue
         yield f"{name}:"
         yield from (_INDENT + line for line in json.dumps(value, ensure_ascii=False, indent=2).split("\n"))
 
 
-def _choice_lines(question: dict[str, Any], in_parts: bool) -> Iterator[str]:
-    """What may be answered, as far as the question says so."""
-    if _is_unknown_outcome(question):
+def _choice_lines(interrupt: dict[str, Any], in_parts: bool) -> Iterator[str]:
+    """Lines about the allowed answers, if the interrupt describes them."""
+    if _is_unknown_outcome(interrupt):
         yield _INDENT + _OUTCOME_HINT
         return
-    if accepts_actions(question):
+    if accepts_actions(interrupt):
         yield _INDENT + _LOW_CONFIDENCE_HINT
         return
-    # What each of several questions takes, where it says so itself.
-    for each in islice(objects(as_object(question.get("data")).get("questions")), MAX_DETAIL_LINES):
+    # The schema of each question of a clarification.
+    for each in islice(objects(as_object(interrupt.get("data")).get("questions")), MAX_DETAIL_LINES):
         if not in_parts and is_object(shape := each.get("schema")) and shape:
             name = clean(each.get("id", "?"), _MAX_SHORT)
             yield f"{_INDENT}{name} in the answer: {clean(SchemaText(shape).type_text(), _MAX_SHORT)}"
-    shape = question.get("resumeSchema")
+    shape = interrupt.get("resumeSchema")
     if not is_object(shape) or not shape:
         return
     schema = SchemaText(shape)
     rows = list(islice(schema.rows(), MAX_DETAIL_LINES))
     if not rows:
         yield f"{_INDENT}the answer: {clean(schema.type_text(), _MAX_SHORT)}"
-    for name, words, default, meaning in rows:
-        yield clean(f"{_INDENT}{name} in the answer: {', '.join(each for each in (words, default, meaning) if each)}")
+    for name, type_text, default, meaning in rows:
+        notes = ", ".join(each for each in (type_text, default, meaning) if each)
+        yield clean(f"{_INDENT}{name} in the answer: {notes}")
 
 
 def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
@@ -286,36 +297,36 @@ def _limit_lines(lines: Iterator[str] | list[str]) -> Iterator[str]:
         if at < MAX_DETAIL_LINES:
             yield _INDENT + clean(line)
     if at >= MAX_DETAIL_LINES:
-        yield f"{_INDENT}and {at + 1 - MAX_DETAIL_LINES} more lines; `weftwork runs show --json` has all of it"
+        yield f"{_INDENT}and {at + 1 - MAX_DETAIL_LINES} more lines; `weftwork runs show RUN --json` shows all"
 
 
-def _example_answer(question: dict[str, Any]) -> Any:
-    """A value of the shape that the question wants."""
-    known, kind = as_object(question.get("data")), question.get("kind")
-    shape = as_object(question.get("resumeSchema"))
-    if _is_unknown_outcome(question):
-        # With the key of the question, so that it is taken for no other; unless the host takes no such member.
-        key, members = question.get("key"), shape.get("properties")
-        named = isinstance(key, str) and (members is None or "key" in members)
-        return {"outcome": "done", **({"key": key} if named else {})}
-    if accepts_actions(question):
+def _example_answer(interrupt: dict[str, Any]) -> Any:
+    """A sample answer that matches the interrupt."""
+    data, kind = as_object(interrupt.get("data")), interrupt.get("kind")
+    shape = as_object(interrupt.get("resumeSchema"))
+    if _is_unknown_outcome(interrupt):
+        # The key ties the answer to this interrupt; omitted if the host's schema does not allow it.
+        key, members = interrupt.get("key"), shape.get("properties")
+        has_key = isinstance(key, str) and (members is None or "key" in members)
+        return {"outcome": "done", **({"key": key} if has_key else {})}
+    if accepts_actions(interrupt):
         return _ACCEPT
     if shape:
         return SchemaText(shape).sample()
     if kind == LOW_CONFIDENCE:
-        is_shown = "decision" in known and "[REDACTED:" not in json.dumps(known["decision"])
-        return known["decision"] if is_shown else _ACCEPT
+        is_shown = "decision" in data and "[REDACTED:" not in json.dumps(data["decision"])
+        return data["decision"] if is_shown else _ACCEPT
     if kind == "approval":
-        return {"action": next((each for each in as_list(known.get("actions")) if isinstance(each, str)), "accept")}
+        return {"action": next((each for each in as_list(data.get("actions")) if isinstance(each, str)), "accept")}
     if kind == "clarification":
-        named = [each for each in objects(known.get("questions")) if isinstance(each.get("id"), str)]
-        shapes = {each["id"]: as_object(each.get("schema")) for each in named}
-        return {"answers": {name: SchemaText(own).sample() if own else "..." for name, own in shapes.items()}}
-    if kind == "external-event" and is_object(known.get("correlation")):
-        return known["correlation"]
+        questions = [each for each in objects(data.get("questions")) if isinstance(each.get("id"), str)]
+        shapes = {each["id"]: as_object(each.get("schema")) for each in questions}
+        return {"answers": {name: SchemaText(schema).sample() if schema else "..." for name, schema in shapes.items()}}
+    if kind == "external-event" and is_object(data.get("correlation")):
+        return data["correlation"]
     return "..."
 
 
-def _is_unknown_outcome(question: dict[str, Any]) -> bool:
-    """Whether somebody has to find out what became of an effect."""
-    return as_object(question.get("data")).get("customKind") == UNKNOWN_OUTCOME_KIND
+def _is_unknown_outcome(interrupt: dict[str, Any]) -> bool:
+    """Whether a person must report the outcome of an effect that may or may not have happened."""
+    return as_object(interrupt.get("data")).get("customKind") == UNKNOWN_OUTCOME_KIND

@@ -1,7 +1,7 @@
-"""A workflow as it is drawn: nodes in an order that reads well, edges with their words, and text that is safe to show.
+"""The layout of a workflow drawing: nodes in topological order, edges with labels, and printable texts.
 
-Works on any document that fits the definition's schema, also on one that this host could not run. Edges that lead
-to no node are kept apart.
+Accepts any document that matches the schema of a definition, even one that no host could run. Edges to missing nodes
+are listed separately (`dangling`).
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _OPERATORS: Final = {"equals": "==", "notEquals": "!=", "contains": "contains", 
 
 
 class LayoutEdge(msgspec.Struct, frozen=True):
-    """An edge of the picture."""
+    """An edge of the drawing."""
 
     id: str
     source: str
@@ -28,7 +28,7 @@ class LayoutEdge(msgspec.Struct, frozen=True):
 
 
 class WorkflowLayout(msgspec.Struct, frozen=True):
-    """A document that fits the schema, as it is drawn. `order` is topological once the back-edges are left out."""
+    """The layout of one definition. `order` is topological with regard to the forward edges."""
 
     document: dict[str, Any]
     nodes: dict[str, dict[str, Any]]
@@ -37,80 +37,80 @@ class WorkflowLayout(msgspec.Struct, frozen=True):
     back: tuple[LayoutEdge, ...]
     dangling: tuple[LayoutEdge, ...]
     rules: dict[str, str]
-    """The rule that counts at each node, where it is another than all_success."""
+    """The trigger rule of each node whose rule is not all_success."""
 
     def successors(self) -> dict[str, list[str]]:
-        """The nodes that come after each node, in order."""
-        place = {node_id: at for at, node_id in enumerate(self.order)}
-        found: dict[str, set[str]] = {node_id: set() for node_id in self.order}
+        """The successors of each node, in drawing order."""
+        positions = {node_id: at for at, node_id in enumerate(self.order)}
+        targets: dict[str, set[str]] = {node_id: set() for node_id in self.order}
         for line in self.forward:
-            found[line.source].add(line.target)
-        return {node_id: sorted(targets, key=place.__getitem__) for node_id, targets in found.items()}
+            targets[line.source].add(line.target)
+        return {node_id: sorted(each, key=positions.__getitem__) for node_id, each in targets.items()}
 
     def incoming(self) -> dict[str, list[LayoutEdge]]:
-        """The edges that lead to each node for the first time."""
-        found: dict[str, list[LayoutEdge]] = {node_id: [] for node_id in self.order}
+        """The forward edges to each node."""
+        edges: dict[str, list[LayoutEdge]] = {node_id: [] for node_id in self.order}
         for line in self.forward:
-            found[line.target].append(line)
-        return found
+            edges[line.target].append(line)
+        return edges
 
     def back_edges_from(self) -> dict[str, list[LayoutEdge]]:
-        """The edges that lead from a node back to one before it, or to itself."""
-        found: dict[str, list[LayoutEdge]] = {node_id: [] for node_id in self.order}
+        """The edges from each node to an earlier node or to itself."""
+        edges: dict[str, list[LayoutEdge]] = {node_id: [] for node_id in self.order}
         for line in self.back:
-            found[line.source].append(line)
-        return found
+            edges[line.source].append(line)
+        return edges
 
 
 def lay_out(document: dict[str, Any]) -> WorkflowLayout:
-    """Everything a picture needs, from a document that fits the schema."""
+    """The layout of a document that matches the schema of a definition."""
     nodes: dict[str, dict[str, Any]] = {}
     for node in document["nodes"]:
         nodes.setdefault(node["id"], node)
     lines = [LayoutEdge(each["id"], each["sourceNodeId"], each["targetNodeId"], each) for each in document["edges"]]
-    drawn = [line for line in lines if line.source in nodes and line.target in nodes]
-    returning = _back_edges(list(nodes), drawn)
-    forward = tuple(line for at, line in enumerate(drawn) if at not in returning)
+    connected = [line for line in lines if line.source in nodes and line.target in nodes]
+    returning = _back_edges(list(nodes), connected)
+    forward = tuple(line for at, line in enumerate(connected) if at not in returning)
     return WorkflowLayout(
         document=document,
         nodes=nodes,
         order=tuple(_order(list(nodes), forward)),
         forward=forward,
-        back=tuple(line for at, line in enumerate(drawn) if at in returning),
+        back=tuple(line for at, line in enumerate(connected) if at in returning),
         dangling=tuple(line for line in lines if line.source not in nodes or line.target not in nodes),
         rules=_rules(forward),
     )
 
 
-def count_summary(drawn: WorkflowLayout) -> str:
-    """How much there is of everything."""
-    loops = {line.target for line in drawn.back}
-    counts = [(len(drawn.nodes), "node"), (len(drawn.forward) + len(drawn.back), "edge"), (len(loops), "loop")]
-    return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count or word != "loop")
+def count_summary(layout: WorkflowLayout) -> str:
+    """The numbers of nodes, edges and loops, as text."""
+    loops = {line.target for line in layout.back}
+    counts = [(len(layout.nodes), "node"), (len(layout.forward) + len(layout.back), "edge"), (len(loops), "loop")]
+    return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count or noun != "loop")
 
 
 def edge_labels(line: LayoutEdge, expected: str = "all_success") -> list[str]:
-    """What is to be said about an edge beside its ends; nothing about a plain one whose rule is the expected one."""
+    """The labels of an edge: ports, condition, trigger rule and name. Defaults have no label."""
     edge = line.document
-    words: list[str] = []
+    labels: list[str] = []
     if edge.get("sourceOutput", "output") != "output":
-        words.append(f"on {printable(edge['sourceOutput'])}")
+        labels.append(f"on {printable(edge['sourceOutput'])}")
     if edge.get("targetInput", "input") != "input":
-        words.append(f"into {printable(edge['targetInput'])}")
+        labels.append(f"into {printable(edge['targetInput'])}")
     if "condition" in edge:
-        words.append(f"if {_condition(edge['condition'])}")
+        labels.append(f"if {_condition(edge['condition'])}")
     rule: str = edge.get("triggerRule", "all_success")
     if rule != expected:
-        words.append(f"rule {rule}")
+        labels.append(f"rule {rule}")
     if edge.get("label"):
-        words.append(f'"{printable(edge["label"])}"')
-    return words
+        labels.append(f'"{printable(edge["label"])}"')
+    return labels
 
 
 def port_labels(node: dict[str, Any]) -> list[str]:
-    """Where the inputs of a node come from, briefly."""
-    words = [f"{printable(name, 24)} {_origin(port)}" for name, port in node["inputs"].items()]
-    return words if len(words) <= MAX_PORTS else [*words[: MAX_PORTS - 1], f"{len(words) - MAX_PORTS + 1} more"]
+    """The sources of a node's inputs, at most MAX_PORTS."""
+    labels = [f"{printable(name, 24)} {_origin(port)}" for name, port in node["inputs"].items()]
+    return labels if len(labels) <= MAX_PORTS else [*labels[: MAX_PORTS - 1], f"{len(labels) - MAX_PORTS + 1} more"]
 
 
 def _origin(port: dict[str, Any]) -> str:
@@ -129,14 +129,14 @@ def _value(value: Any) -> str:
 
 
 def _condition(condition: dict[str, Any]) -> str:
-    sign = _OPERATORS.get(condition.get("type", "expression"))
-    if sign is None:
+    operator = _OPERATORS.get(condition.get("type", "expression"))
+    if operator is None:
         return printable(condition.get("expression", "?"))
-    return f"{printable(condition.get('left', '?'))} {sign} {_value(condition.get('right'))}"
+    return f"{printable(condition.get('left', '?'))} {operator} {_value(condition.get('right'))}"
 
 
 def _rules(lines: Iterable[LayoutEdge]) -> dict[str, str]:
-    """The rule that counts at each node: that of the incoming edge whose id comes first."""
+    """The trigger rule of each node: the rule of the incoming edge with the lowest id."""
     first: dict[str, LayoutEdge] = {}
     for line in lines:
         if line.target not in first or line.id < first[line.target].id:
@@ -146,13 +146,13 @@ def _rules(lines: Iterable[LayoutEdge]) -> dict[str, str]:
 
 
 def _back_edges(node_ids: list[str], lines: list[LayoutEdge]) -> set[int]:
-    """The lines that lead back, by their number: in a document that breaks other rules, ids may be repeated."""
+    """The indexes of the back edges. Not their ids, which may be duplicated in an invalid document."""
     edges = [Edge(str(at), line.source, line.target, "", "", "") for at, line in enumerate(lines)]
     return set(map(int, find_back_edges(node_ids, edges)))
 
 
 def _order(node_ids: list[str], forward: Iterable[LayoutEdge]) -> list[str]:
-    """Topological, one branch after the other, so that few lines run side by side."""
+    """Topological order, depth first, so that few lanes run in parallel."""
     outgoing: dict[str, list[str]] = {node_id: [] for node_id in node_ids}
     waiting = dict.fromkeys(node_ids, 0)
     for line in forward:

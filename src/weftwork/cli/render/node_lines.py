@@ -1,7 +1,6 @@
-"""The lines of one node of a run, and the choice of nodes where not all of them fit the screen.
+"""The lines of one node of a run, and the selection of nodes if not all fit the screen.
 
-Every text of the host goes through `clean`. The nodes that are chosen are those that matter now, and their
-neighbours.
+Active, waiting and failed nodes are selected first, then their neighbours. Every text of the host goes through `clean`.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ _STYLES: Final = {"skipped": "dim", "pending": "dim", "retrying": "yellow"}
 
 
 class DetailLine(NamedTuple):
-    """A line below a node. What is to be pasted into a shell has nothing to its left, and as much room as there is."""
+    """A line below a node. A command, which the user may copy, is not indented with the tree."""
 
     text: str
     style: str = ""
@@ -44,41 +43,41 @@ def style(row: NodeProgress) -> str:
 
 
 def state_text(row: NodeProgress, now: float | None) -> str:
-    """How it stands; nothing about a node that has not begun. `now` is the host's time."""
+    """State, attempt, counts and duration of a node; empty if it has not started. `now` is the host's time."""
     if row.state == "pending":
         return "paused" if row.started is not None else ""
     awaits_retry = row.state == "retrying" and row.retry_at is not None and now is not None and row.retry_at > now
-    told = [row.state] if row.state not in ("completed", "running") and not awaits_retry else []
+    parts = [row.state] if row.state not in ("completed", "running") and not awaits_retry else []
     if row.attempt >= 2:
-        told.append(f"attempt {row.attempt}" + (f" in {duration_text(now, row.retry_at)}" if awaits_retry else ""))
+        parts.append(f"attempt {row.attempt}" + (f" in {duration_text(now, row.retry_at)}" if awaits_retry else ""))
     if row.round >= 2:
-        told.append(f"{row.round} rounds" if row.state == "completed" else f"round {row.round}")
+        parts.append(f"{row.round} rounds" if row.state == "completed" else f"round {row.round}")
     if row.items:
-        told.append(count_of(row.items, "item"))
+        parts.append(count_of(row.items, "item"))
     if row.children:
-        told.append(count_of(len(row.children), "child run"))
+        parts.append(count_of(len(row.children), "child run"))
     time = duration_text(row.started, now if row.state in ACTIVE_STATES else row.ended)
     if time and row.state != "skipped" and not awaits_retry:
-        told.append(time)
-    return ", ".join(told)
+        parts.append(time)
+    return ", ".join(parts)
 
 
 def detail_lines(row: NodeProgress, url: str, run_id: str) -> list[DetailLine]:
-    """Why it failed, what it asks and how to answer, and what a model writes."""
-    found: list[DetailLine] = []
+    """The error, the open interrupt with the command that answers it, and the text that a model is writing."""
+    lines: list[DetailLine] = []
     if row.error and row.state in ("failed", "retrying"):
-        found.append(DetailLine(error_text(row.error), "red"))
+        lines.append(DetailLine(error_text(row.error), "red"))
     if row.interrupt is not None and row.state == "suspended":
-        found += interrupt_lines("asks", row.interrupt)
-        found.append(DetailLine(answer_command(url, run_id, row.node_id), "", True))
+        lines += interrupt_lines("requests", row.interrupt)
+        lines.append(DetailLine(answer_command(url, run_id, row.node_id), "", True))
     if row.model_text and row.state in ACTIVE_STATES:
-        found.append(DetailLine(clean(" ".join(row.model_text.split()), 200)[-80:], "italic"))
-    return found
+        lines.append(DetailLine(clean(" ".join(row.model_text.split()), 200)[-80:], "italic"))
+    return lines
 
 
-def interrupt_lines(words: str, question: dict[str, Any]) -> list[DetailLine]:
-    """What is asked, who has voted and until when there is time. The words say who asks."""
-    return [DetailLine(each, "magenta") for each in question_lines(words, question)]
+def interrupt_lines(actor: str, interrupt: dict[str, Any]) -> list[DetailLine]:
+    """The question, votes and deadline of an interrupt, after `actor` on the first line."""
+    return [DetailLine(each, "magenta") for each in question_lines(actor, interrupt)]
 
 
 def duration_text(start: float | None, end: float | None) -> str:
@@ -92,20 +91,20 @@ def error_text(error: dict[str, Any]) -> str:
 
 
 _PRIORITY: Final = ("failed", "suspended", "retrying", "running")
-"""The first ones first."""
+"""States in the order in which rows are selected."""
 
 
 class HiddenRows(NamedTuple):
-    """Nodes that stand next to each other and are not shown. There are at least two."""
+    """A range of adjacent nodes that are not shown."""
 
     first: int
     end: int
 
 
 def select_rows(rows: Sequence[NodeProgress], room: int, height: Callable[[int], int]) -> list[int | HiddenRows]:
-    """Numbers of the rows to be shown, in order, with a line for those in between that are not.
+    """The indexes of the rows to show, in order, with a HiddenRows for each gap.
 
-    `height` tells how many lines a row takes; it is asked of few, however many there are.
+    `height` returns the number of lines of a row. It is called for few rows, regardless of their number.
     """
     count = len(rows)
     if not rows or (count <= room and sum(map(height, range(count))) <= room):
@@ -120,51 +119,51 @@ def select_rows(rows: Sequence[NodeProgress], room: int, height: Callable[[int],
 
 
 def hidden_rows_text(rows: Sequence[NodeProgress]) -> str:
-    """How many there are, and how they stand."""
-    counts = Counter("waiting" if row.state == "pending" else row.state for row in rows)
+    """The number of rows, with counts by state."""
+    counts = Counter(row.state for row in rows)
     if len(counts) == 1:
         return f"{len(rows)} more {next(iter(counts))}"
     return f"{len(rows)} more: " + ", ".join(f"{number} {state}" for state, number in counts.items())
 
 
-def _rank_rows(rows: Sequence[NodeProgress], most: int) -> list[int]:
-    """The rows that matter most: what runs or needs somebody, then what is nearest to that.
+def _rank_rows(rows: Sequence[NodeProgress], limit: int) -> list[int]:
+    """The most relevant rows: failed, suspended and active ones, then those nearest to them.
 
-    When nothing does, the first one and what ended last stand in for it.
+    If there are none, those nearest to the first row and to the row that ended last.
     """
     ranks = {state: at for at, state in enumerate(_PRIORITY)}
     urgent = sorted((ranks[row.state], at) for at, row in enumerate(rows) if row.state in ranks)
-    found = [at for _, at in urgent[:most]]
-    if len(found) == most:
-        return found
-    distance = _distances(len(rows), found or [0, max((row.ended or 0, at) for at, row in enumerate(rows))[1]])
-    chosen = set(found)
-    near = sorted((each for each in range(len(rows)) if each not in chosen), key=distance.__getitem__)
-    return found + near[: most - len(found)]
+    chosen_rows = [at for _, at in urgent[:limit]]
+    if len(chosen_rows) == limit:
+        return chosen_rows
+    distance = _distances(len(rows), chosen_rows or [0, max((row.ended or 0, at) for at, row in enumerate(rows))[1]])
+    chosen_set = set(chosen_rows)
+    nearest = sorted((each for each in range(len(rows)) if each not in chosen_set), key=distance.__getitem__)
+    return chosen_rows + nearest[: limit - len(chosen_rows)]
 
 
 def _distances(count: int, centres: Sequence[int]) -> list[int]:
-    """How far each row is from the nearest centre."""
-    found = [count] * count
+    """The distance of each row to the nearest centre."""
+    distances = [count] * count
     for centre in centres:
-        found[centre] = 0
+        distances[centre] = 0
     for at in range(1, count):
-        found[at] = min(found[at], found[at - 1] + 1)
+        distances[at] = min(distances[at], distances[at - 1] + 1)
     for at in range(count - 2, -1, -1):
-        found[at] = min(found[at], found[at + 1] + 1)
-    return found
+        distances[at] = min(distances[at], distances[at + 1] + 1)
+    return distances
 
 
 def _insert_hidden(chosen: Sequence[int], count: int, height: Callable[[int], int]) -> list[int | HiddenRows]:
-    found: list[int | HiddenRows] = []
+    parts: list[int | HiddenRows] = []
     start = 0
     for each in (*chosen, count):
         if each - start == 1 and height(start) == 1:
-            # A line that says so would take as much room.
-            found.append(start)
+            # A line that says "1 more" would take as much room.
+            parts.append(start)
         elif each > start:
-            found.append(HiddenRows(start, each))
+            parts.append(HiddenRows(start, each))
         if each < count:
-            found.append(each)
+            parts.append(each)
         start = each + 1
-    return found
+    return parts

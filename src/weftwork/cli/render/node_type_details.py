@@ -1,4 +1,4 @@
-"""A node type for people: what it does, what it takes and gives, and how a node of it may stand in a definition."""
+"""A node type as text: its purpose, effect, inputs, outputs and config, and an example node."""
 
 import json
 import re
@@ -19,7 +19,6 @@ _EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
 
 
 def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
-    """Line by line."""
     yield from align(_head(node))
     description = _EXAMPLE.sub("", str(node.get("description") or "")).strip()
     if description and description != node.get("title"):
@@ -36,13 +35,13 @@ def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
 
 
 def example(node: dict[str, Any]) -> dict[str, Any]:
-    """A node of this type: the one that its description ends with, or one that the schemas give."""
-    described = _EXAMPLE.search(str(node.get("description") or ""))
+    """An example node: the one at the end of its description, or one built from its schemas."""
+    match = _EXAMPLE.search(str(node.get("description") or ""))
     try:
-        given = as_object(json.loads(described[1])) if described else {}
+        described_node = as_object(json.loads(match[1])) if match else {}
     except ValueError:
-        given = {}
-    # The inputs that must be there, each with a fixed value.
+        described_node = {}
+    # The required inputs, each with a static value.
     values = as_object(SchemaText(node.get("inputs")).sample())
     inputs = {name: {"type": "static", "value": value} for name, value in values.items()}
     return {
@@ -50,8 +49,8 @@ def example(node: dict[str, Any]) -> dict[str, Any]:
         "typeId": node.get("typeId"),
         "name": "Example",
         "position": {"x": 0, "y": 0},
-        "config": given.get("config", as_object(SchemaText(node.get("config")).sample())),
-        "inputs": given.get("inputs", inputs),
+        "config": described_node.get("config", as_object(SchemaText(node.get("config")).sample())),
+        "inputs": described_node.get("inputs", inputs),
     }
 
 
@@ -67,11 +66,11 @@ def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if "instant" in node:
         yield "execution", ": ".join(EXECUTION[bool(node["instant"])])
     if node.get("concurrency"):
-        yield "at once", f"{clean(node['concurrency'])} in a host"
+        yield "concurrency", f"at most {clean(node['concurrency'])} per host"
     requires = node.get("requires")
     if is_array(requires) and requires:
-        yield "needs", clean(", ".join(map(str, requires)))
-    yield "from", clean(node.get("source") or "the package")
+        yield "requires", clean(", ".join(map(str, requires)))
+    yield "source", clean(node.get("source") or "built-in")
 
 
 def _members(schema: SchemaText, anything: str) -> Iterator[str]:
@@ -81,6 +80,6 @@ def _members(schema: SchemaText, anything: str) -> Iterator[str]:
     if rows:
         yield from align(rows, "  ")
         if schema.is_open:
-            yield "  others may be there too"
+            yield "  other members are allowed"
     else:
         yield f"  {anything}" if schema.is_open else "  none"

@@ -1,6 +1,6 @@
-"""The snapshot of a run for people, with its child runs: all of them counted, and a few of each status.
+"""The snapshot of a run as text, with its child runs: counts by status, and a few children of each status.
 
-Reads what any host may send, so nothing in it is taken for granted.
+The snapshot may come from any host and is not trusted.
 """
 
 import json
@@ -18,42 +18,43 @@ from weftwork.cli.render.interrupt_text import answer_command, curl_lines, descr
 from weftwork.protocol.json.values import is_object
 
 _MAX_PER_STATUS: Final = 3
-"""Runs of one workflow and one status that are shown; of those that failed or wait, more."""
+"""Maximum number of children shown per workflow and status."""
 _MAX_URGENT: Final = 10
+"""The same for failed and waiting children."""
 _MAX_CHILDREN: Final = 30
 _CHILD_INDENT: Final = "  "
 
 
-def child_lines(run: dict[str, Any], past: Sequence[TreeRun]) -> Iterator[str]:
-    """Of the snapshot's children, and of those that only events tell of: a snapshot names the first ones."""
-    told: list[TreeRun] = []
+def child_lines(run: dict[str, Any], from_events: Sequence[TreeRun]) -> Iterator[str]:
+    """Lines about the children of the snapshot, which may be truncated, and about those found in the events."""
+    listed: list[TreeRun] = []
     for row in map(as_object, as_list(run.get("childRuns"))):
         run_id, name, status, node_id = (str(row.get(each, "")) for each in ("runId", "workflowId", "status", "nodeId"))
-        told.append(TreeRun(run_id or "?", name, status, node_id))
-    update_statuses(past, run)
-    found = list({each.run_id: each for each in (*told, *past)}.values())
-    if not found:
+        listed.append(TreeRun(run_id or "?", name, status, node_id))
+    update_statuses(from_events, run)
+    children = list({each.run_id: each for each in (*listed, *from_events)}.values())
+    if not children:
         return
-    more = run.get("childRunsTruncated") is True and len(found) == len(told)
-    status = clean(format_status_counts(found), 200)
+    is_truncated = run.get("childRunsTruncated") is True and len(children) == len(listed)
+    status = clean(format_status_counts(children), 200)
     yield ""
-    yield f"child runs, the first {len(found)} of more: {status}" if more else f"child runs: {status}"
-    chosen = list(_select_children(found))
-    yield from align(map(_child_row, chosen), _CHILD_INDENT)
-    if more or len(found) > len(chosen):
-        rest = "" if more else f"and {len(found) - len(chosen)} more; "
+    yield f"child runs (first {len(children)}): {status}" if is_truncated else f"child runs: {status}"
+    selected = list(_select_children(children))
+    yield from align(map(_child_row, selected), _CHILD_INDENT)
+    if is_truncated or len(children) > len(selected):
+        rest = "" if is_truncated else f"and {len(children) - len(selected)} more; "
         parent = quote_id(str(run.get("runId", "RUN")))
-        yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {parent} --all` lists all"
+        yield f"{_CHILD_INDENT}{rest}`weftwork runs ls --parent {parent} --all` lists all child runs"
 
 
 def _select_children(runs: Sequence[TreeRun]) -> Iterator[TreeRun]:
-    """A few of each kind. What failed stands first, then what waits, what goes on, and what is over."""
-    seen: Counter[tuple[str, str]] = Counter()
+    """A few children of each workflow and status: failed ones first, then waiting, active and ended ones."""
+    counts: Counter[tuple[str, str]] = Counter()
     count = 0
     for run in sorted(runs, key=_rank):
-        seen[run.workflow_id, run.status] += 1
-        most = _MAX_URGENT if _rank(run) < 2 else _MAX_PER_STATUS
-        if count < _MAX_CHILDREN and seen[run.workflow_id, run.status] <= most:
+        counts[run.workflow_id, run.status] += 1
+        limit = _MAX_URGENT if _rank(run) < 2 else _MAX_PER_STATUS
+        if count < _MAX_CHILDREN and counts[run.workflow_id, run.status] <= limit:
             count += 1
             yield run
 
@@ -65,24 +66,24 @@ def _rank(run: TreeRun) -> int:
 
 
 def _child_row(run: TreeRun) -> list[str]:
-    why = run.detail if run.status == "failed" else ""
-    return [clean(each, 60) for each in (run.run_id, run.status or "started", run.workflow_id, run.node_id, why)]
+    error_code = run.detail if run.status == "failed" else ""
+    return [clean(each, 60) for each in (run.run_id, run.status or "started", run.workflow_id, run.node_id, error_code)]
 
 
 _MAX_VALUE: Final = 100
-"""Characters of one value that are shown."""
+"""Maximum number of characters shown of one value."""
 _MAX_ROWS: Final = 50
-"""Lines of one part; the rest is counted."""
+"""Maximum number of lines per section; the rest is counted."""
 _TERMINAL_STATUSES: Final = ("completed", "failed", "cancelled")
 _ADVICE: Final = {
-    "run_timeout": "Give such runs more time: configurable.runTimeoutMs of a run, or settings.timeout of its workflow.",
-    "recursion_limit_exceeded": "Look for a loop that does not end, or raise configurable.recursionLimit.",
-    "loop_limit_exceeded": "Look at what ends the loop, or raise the limit that the error names.",
-    "node_timeout": "Give the node more time or more attempts in its settings.",
-    "node_input_missing": "Give the run the input that the node needs, or the node a value of its own.",
-    "variable_type_mismatch": "Make the variable's type and the values that nodes write into it agree.",
-    "capability_not_provided": "Run the workflow on a host that provides what the node needs.",
-    "host_invariant_broken": "Tell whoever runs the host; its log says more.",
+    "run_timeout": "Raise the time limit: configurable.runTimeoutMs of the run, or settings.timeout of the workflow.",
+    "recursion_limit_exceeded": "Check for a loop that does not end, or raise configurable.recursionLimit.",
+    "loop_limit_exceeded": "Check the condition that ends the loop, or raise the limit named in the error.",
+    "node_timeout": "Raise the timeout or the number of attempts in the settings of the node.",
+    "node_input_missing": "Pass the missing input to the run, or give the node's input a static value.",
+    "variable_type_mismatch": "Change the variable's type, or the values that nodes write to it.",
+    "capability_not_provided": "Run the workflow on a host that provides the capability.",
+    "host_invariant_broken": "Report this to the operator of the host; the host's log has details.",
 }
 
 
@@ -90,18 +91,18 @@ def run_detail_lines(
     run: dict[str, Any],
     times: Mapping[str, str],
     url: str,
-    questions: Mapping[str, dict[str, Any]],
+    interrupts: Mapping[str, dict[str, Any]],
     children: Sequence[TreeRun] = (),
 ) -> Iterator[str]:
-    """Line by line: how the run stands, what it asks or why it failed, its nodes, and what it holds.
+    """Lines about the run: status, open interrupts or error, child runs, nodes, and values.
 
-    `times` says of some nodes how long they took, `questions` more of what they ask than the snapshot does, and
-    `children` of runs that it has started.
+    `times` has the durations of nodes, `interrupts` the recorded interrupts by node, which may have more members than
+    the snapshot, and `children` the child runs found in the events.
     """
     yield from align(_head(run))
     for each in _open_interrupts(run)[:_MAX_ROWS]:
         yield ""
-        yield from _interrupt_lines(run, as_object(each), url, questions)
+        yield from _interrupt_lines(run, as_object(each), url, interrupts)
     yield from child_lines(run, children)
     for title, rows in _sections(run, times):
         if rows:
@@ -129,16 +130,16 @@ def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def time_rows(started: Any, ended: Any) -> Iterator[tuple[str, str]]:
-    """When a run started and ended, as far as that is known."""
+    """Rows with the start and end of a run; a time that is not known has no row."""
     if format_time(started):
         yield "started", f"{format_time(started)} UTC"
     if format_time(ended):
-        took = format_elapsed(started, ended)
-        yield "ended", f"{format_time(ended)} UTC" + (f", took {took}" if took else "")
+        duration = format_elapsed(started, ended)
+        yield "ended", f"{format_time(ended)} UTC" + (f", took {duration}" if duration else "")
 
 
 def error_rows(error: Any, most: int = MAX_LENGTH) -> Iterator[tuple[str, str]]:
-    """Why a run failed; at most so many characters of the code."""
+    """Rows with the error of a run; none without an error. `most` limits the length of the code."""
     if is_object(error):
         yield "error", f"{clean(error.get('code', '?'), most)}: {clean(error.get('message', ''))}"
         if is_object(error.get("details")) and error["details"]:
@@ -146,22 +147,22 @@ def error_rows(error: Any, most: int = MAX_LENGTH) -> Iterator[tuple[str, str]]:
 
 
 def _next_steps(run: dict[str, Any]) -> Iterator[str]:
-    """What somebody who looks at this run may want to do."""
+    """Suggestions for the status and error of the run."""
     run_id, status, error = clean(run.get("runId", "RUN")), str(run.get("status", "")), run.get("error")
     if is_object(error) and str(error.get("code")) in _ADVICE:
         yield _ADVICE[str(error["code"])]
     if status == "paused":
-        yield f"`weftwork runs resume {run_id}` lets it go on."
+        yield f"Resume the run with `weftwork runs resume {run_id}`."
     elif status.startswith("waiting-") and _open_interrupts(run):
-        yield f"It goes on once somebody has answered: `weftwork answer {quote_id(str(run.get('runId', 'RUN')))}`."
+        yield f"Answer the open interrupt with `weftwork answer {quote_id(str(run.get('runId', 'RUN')))}`."
     elif status.startswith("waiting-"):
-        yield "It goes on once somebody has answered a run below it."
+        yield "The run waits for a child run; answer the open interrupt of that run."
     elif status == "failed":
-        yield f"`weftwork events {run_id}` shows what led to it."
+        yield f"See the events that led to the error with `weftwork events {run_id}`."
     elif status not in _TERMINAL_STATUSES:
-        yield f"`weftwork events {run_id} --follow` shows how it goes on."
+        yield f"Follow the run with `weftwork events {run_id} --follow`."
     if as_list(run.get("childRuns")):
-        yield f"`weftwork runs tree {run_id}` shows the runs below it."
+        yield f"See the child runs with `weftwork runs tree {run_id}`."
 
 
 def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
@@ -170,15 +171,15 @@ def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[s
     for title in ("inputs", "variables", "outputs"):
         values = {name: json.dumps(value, ensure_ascii=False) for name, value in as_object(run.get(title)).items()}
         yield title, [[clean(name, 60), clean(text, _MAX_VALUE)] for name, text in values.items()]
-    yield "artifacts", [_artifact_row(name, made) for name, made in as_object(run.get("artifacts")).items()]
+    yield "artifacts", [_artifact_row(name, artifact) for name, artifact in as_object(run.get("artifacts")).items()]
 
 
-def _node_row(name: str, state: Any, took: str) -> list[str]:
-    known = state if is_object(state) else {"status": state}
-    attempt, error = known.get("attempt"), known.get("error")
-    said = f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''), _MAX_VALUE)}" if is_object(error) else ""
-    tried = f"attempt {attempt}" if isinstance(attempt, int) else ""
-    return [clean(name, 60), clean(known.get("status", "?"), 40), tried, took, said]
+def _node_row(name: str, state: Any, duration: str) -> list[str]:
+    node = state if is_object(state) else {"status": state}
+    attempt, error = node.get("attempt"), node.get("error")
+    text = f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''), _MAX_VALUE)}" if is_object(error) else ""
+    attempts = f"attempt {attempt}" if isinstance(attempt, int) else ""
+    return [clean(name, 60), clean(node.get("status", "?"), 40), attempts, duration, text]
 
 
 def _open_interrupts(run: dict[str, Any]) -> list[Any]:
@@ -186,28 +187,28 @@ def _open_interrupts(run: dict[str, Any]) -> list[Any]:
 
 
 def _interrupt_lines(
-    run: dict[str, Any], known: dict[str, Any], url: str, questions: Mapping[str, dict[str, Any]]
+    run: dict[str, Any], listed: dict[str, Any], url: str, interrupts: Mapping[str, dict[str, Any]]
 ) -> Iterator[str]:
-    """What a node asks, whole, and a command that answers."""
-    node_id = str(known.get("nodeId", run.get("currentNodeId", "NODE")))
-    more = questions.get(node_id, {})
-    # The events may tell of an older question of the same node.
-    question = {**more, **known} if more.get("key") == known.get("key") else known
-    first, *rest = describe_interrupt(question)
-    since = format_time(known.get("requestedAt"))
-    yield f"{clean(node_id, 60)} asks {first}"
+    """The open interrupt of a node in full, and two commands that answer it."""
+    node_id = str(listed.get("nodeId", run.get("currentNodeId", "NODE")))
+    recorded = interrupts.get(node_id, {})
+    # The recorded interrupt may be an older one of the same node.
+    interrupt = {**recorded, **listed} if recorded.get("key") == listed.get("key") else listed
+    first, *rest = describe_interrupt(interrupt)
+    since = format_time(listed.get("requestedAt"))
+    yield f"{clean(node_id, 60)} requests {first}"
     yield from rest
     if since:
-        yield f"{_CHILD_INDENT}since {since} UTC"
-    yield from status_lines(question, datetime.now(UTC))
+        yield f"{_CHILD_INDENT}open since {since} UTC"
+    yield from status_lines(interrupt, datetime.now(UTC))
     yield "answer with"
     yield _CHILD_INDENT + answer_command(url, str(run.get("runId", "RUN")), node_id)
     yield "or"
-    pieces = curl_lines(url, str(run.get("runId", "RUN")), node_id, question)
+    pieces = curl_lines(url, str(run.get("runId", "RUN")), node_id, interrupt)
     yield from (_CHILD_INDENT + line for line in " \\\n  ".join(pieces).split("\n"))
 
 
-def _artifact_row(name: str, made: Any) -> list[str]:
-    known = as_object(made)
-    version = f"version {clean(known['version'], 20)}" if "version" in known else ""
-    return [clean(name, 60), clean(known.get("artifactType", ""), 60), version, clean(known.get("nodeId", ""), 60)]
+def _artifact_row(name: str, artifact: Any) -> list[str]:
+    members = as_object(artifact)
+    version = f"version {clean(members['version'], 20)}" if "version" in members else ""
+    return [clean(name, 60), clean(members.get("artifactType", ""), 60), version, clean(members.get("nodeId", ""), 60)]

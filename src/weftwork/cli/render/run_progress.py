@@ -1,6 +1,6 @@
-"""The state of a run and of its nodes, put together from events and, where it is known, the definition.
+"""The progress of a run and of its nodes, built from events and, if available, the definition.
 
-Works with the events of any host: unknown types change nothing. Texts are kept as they came; nothing is printed here.
+Accepts the events of any host and ignores unknown types. Texts are kept as the host sent them; nothing is printed.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ ACTIVE_STATES: Final = ("running", "retrying")
 
 
 class NodeProgress:
-    """What is known of one node."""
+    """The progress of one node."""
 
     def __init__(self, node_id: str) -> None:
         self.node_id = node_id
@@ -26,40 +26,40 @@ class NodeProgress:
         self.type_id = ""
         self.attempt = 1
         self.round = 1
-        """How often loops came here, this time included."""
+        """The number of times that the node has started in a loop."""
         self.started: float | None = None
         self.ended: float | None = None
-        """Both in milliseconds by the clock of the host."""
+        """Both in milliseconds since 1970, by the host's clock."""
         self.retry_at: float | None = None
-        """When the next attempt begins, by the same clock."""
+        """When the next attempt starts, by the same clock."""
         self.items = 0
         self.error: dict[str, Any] = {}
         self.interrupt: dict[str, Any] | None = None
-        """The open question, if it waits for an answer: kind, key, data and what else was said of it."""
+        """The open interrupt, with the members that events have: kind, key, data and others."""
         self.children: dict[str, TreeRun] = {}
-        """Runs that it started."""
+        """The child runs that the node has started, by run id."""
         self.model_text = ""
-        """The end of what a model writes."""
+        """The last characters of the text that a model is writing."""
 
     @property
     def waits_for_children(self) -> bool:
-        """Whether it waits for runs that all wait for somebody."""
-        still = [child for child in self.children.values() if not child.is_terminal]
-        return bool(still) and all(child.is_waiting for child in still)
+        """Whether all active child runs of the node wait for an answer."""
+        active = [child for child in self.children.values() if not child.is_terminal]
+        return bool(active) and all(child.is_waiting for child in active)
 
 
 MAX_LOG_LINES: Final = 500
-"""Log lines that are kept."""
+"""Maximum number of log lines that are stored."""
 INTERRUPT_EVENTS: Final = ("interrupt.requested", "node.suspended", "approval.requested", "clarification.requested")
-"""Events after which somebody may have to answer."""
+"""Events after which a node may have an open interrupt."""
 _TERMINAL_STATES: Final = ("completed", "failed", "skipped", "cancelled")
 _INTERRUPT_FIELDS: Final = ("kind", "key", "data", "resumeSchema", "interruptId", "timeoutMs")
 
 
 class RunProgress:
-    """The nodes of a run, with the run's own status and its log lines.
+    """The status of a run, its nodes and its log lines.
 
-    Nodes that are expected stand first, in the order of the graph; the others in the order in which they began.
+    The nodes of the definition come first, in graph order; other nodes follow in the order of their first event.
     """
 
     def __init__(self, run_id: str) -> None:
@@ -71,29 +71,29 @@ class RunProgress:
         self.reason = ""
         self.nodes: dict[str, NodeProgress] = {}
         self.outline: dict[str, OutlineRow] = {}
-        """Where the nodes that are expected stand."""
+        """The outline rows of the definition's nodes, by node id."""
         self.log_lines: deque[tuple[str, str, str, dict[str, Any]]] = deque(maxlen=MAX_LOG_LINES)
         """Level, node, message and fields."""
         self.dropped_lines = 0
         self.started: float | None = None
         self.last_event_at: float | None = None
-        """The time of the newest event, by the clock of the host."""
+        """The time of the newest event, by the host's clock."""
         self.sequence = -1
         self.reported_tree: TreeRun | None = None
-        """The runs below it, as the host told of them last."""
+        """The latest run tree from the host."""
 
     def apply_snapshot(self, snapshot: Any) -> None:
-        """What a snapshot says of the run before its events are there."""
+        """Take the workflow and the status from a snapshot."""
         if not is_object(snapshot):
             return
         self.workflow_id = as_text(snapshot.get("workflowId"))
         self.status = as_text(snapshot.get("status")) or self.status
 
-    def set_outline(self, places: "Sequence[OutlineRow]") -> None:
-        """The nodes of the definition, before any event is there."""
-        for place in places:
-            self.outline[place.node_id] = place
-            self.nodes.setdefault(place.node_id, NodeProgress(place.node_id)).type_id = place.type_id
+    def set_outline(self, rows: "Sequence[OutlineRow]") -> None:
+        """Add the nodes of the definition."""
+        for row in rows:
+            self.outline[row.node_id] = row
+            self.nodes.setdefault(row.node_id, NodeProgress(row.node_id)).type_id = row.type_id
 
     @property
     def waiting_nodes(self) -> list[NodeProgress]:
@@ -101,70 +101,69 @@ class RunProgress:
 
     @property
     def has_waiting_child(self) -> bool:
-        """Whether the host says that it waits because a run that it has started does."""
+        """Whether a child of the running run waits for an answer."""
         return self.status == "running" and any(child.is_waiting for child in self.children)
 
     @property
     def waits_for_children(self) -> bool:
-        """Whether all that goes on waits for runs that wait for somebody."""
+        """Whether every active node waits for child runs that wait for an answer."""
         waits = [row.waits_for_children for row in self.nodes.values() if row.state in ACTIVE_STATES]
         return bool(waits) and all(waits)
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it goes on only after somebody answers or resumes it."""
+        """Whether the run cannot progress before an answer or a resume."""
         if any(row.state in ACTIVE_STATES for row in self.nodes.values()):
             return self.waits_for_children
         return bool(self.waiting_nodes) or self.status == "paused"
 
     @property
     def children(self) -> list[TreeRun]:
-        """The runs that its nodes have started."""
+        """The child runs of all nodes."""
         return [child for row in self.nodes.values() for child in row.children.values()]
 
     def child_of(self, frame: ReceivedFrame) -> TreeRun | None:
-        """The run that an event tells of, if it is one of its children."""
+        """The child run that an event is about; None for other events."""
         run_id = as_object(as_object(frame.data).get("payload")).get("childRunId")
         if frame.event_type not in CHILD_EVENTS:
             return None
-        found = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
-        return next((child for child in found if child is not None), None)
+        matches = (row.children.get(run_id) for row in self.nodes.values() if isinstance(run_id, str))
+        return next((child for child in matches if child is not None), None)
 
     def update_children(self, snapshot: Any) -> None:
-        """What a snapshot says of its children."""
+        """Update the statuses of the children from a snapshot."""
         update_statuses(self.children, snapshot)
 
     @property
     def run_tree(self) -> TreeRun:
-        """The run with those below it, as far as they are known."""
+        """The run with its known descendants."""
         return merge_reported_tree(
             TreeRun(self.run_id, self.workflow_id, self.status), self.children, self.reported_tree
         )
 
     def apply(self, frame: ReceivedFrame) -> None:
-        """Take in an event."""
         document = frame.data
         if not is_object(document):
             return
-        when = parse_time(document.get("timestamp"))
-        if when is not None:
-            self.last_event_at = when.timestamp() * 1000
+        timestamp = parse_time(document.get("timestamp"))
+        if timestamp is not None:
+            self.last_event_at = timestamp.timestamp() * 1000
         if frame.sequence is not None:
             self.sequence = max(self.sequence, frame.sequence)
-        known = as_object(document.get("payload"))
-        node_id = document.get("nodeId") or known.get("nodeId")
-        if _apply_run_event(self, frame.event_type, as_text(node_id), known) or not isinstance(node_id, str):
+        payload = as_object(document.get("payload"))
+        node_id = document.get("nodeId") or payload.get("nodeId")
+        if _apply_run_event(self, frame.event_type, as_text(node_id), payload) or not isinstance(node_id, str):
             return
         row = self.nodes.get(node_id) or NodeProgress(node_id)
-        of_child = CHILD_EVENTS.get(frame.event_type)
-        if _apply_node_event(self, row, frame.event_type, known) or of_child is not None:
+        apply_child_event = CHILD_EVENTS.get(frame.event_type)
+        if _apply_node_event(self, row, frame.event_type, payload) or apply_child_event is not None:
             self.nodes[node_id] = row
-        if of_child is not None:
-            of_child(row.children, node_id, known, document)
+        if apply_child_event is not None:
+            apply_child_event(row.children, node_id, payload, document)
 
 
 def _apply_run_event(tree: RunProgress, kind: str, node_id: str, payload: dict[str, Any]) -> bool:
-    """False for an event that tells nothing of the run itself."""
+    """Apply an event about the run itself; False for other events."""
     match kind:
         case "run.started":
             tree.status, tree.started = "running", tree.last_event_at
@@ -197,7 +196,7 @@ def _apply_run_event(tree: RunProgress, kind: str, node_id: str, payload: dict[s
 
 
 def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: dict[str, Any]) -> bool:
-    """False for an event that changes nothing about a node."""
+    """Apply an event to a node; False for an event that changes nothing."""
     match kind:
         case "node.started":
             _start_node(tree, row, payload)
@@ -205,7 +204,7 @@ def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: 
             _end_node(tree, row, kind.removeprefix("node."))
             row.error = _error(payload.get("error")) if kind == "node.failed" else row.error
         case "node.skipped":
-            # A loop that is over leaves its body out in the end; what the body did before is worth more.
+            # The body of a finished loop is skipped at the end; keep the result of its last round.
             if row.started is None:
                 _end_node(tree, row, "skipped")
         case "node.retried":
@@ -213,7 +212,7 @@ def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: 
         case "node.suspended" | "interrupt.requested":
             _request_interrupt(tree, row, payload)
         case "approval.requested" | "clarification.requested":
-            # Hosts may tell of a question with a type of its own as well, or with that alone.
+            # A host may send this event in addition to interrupt.requested, or instead of it.
             row.interrupt = {"kind": kind.removesuffix(".requested"), "data": payload, **(row.interrupt or {})}
             row.state = "suspended"
         case "interrupt.resolved" | "node.resumed" | "approval.received" | "clarification.resolved":
@@ -233,13 +232,13 @@ def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: 
 
 def _start_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
     attempt = payload.get("attempt")
-    again = attempt if isinstance(attempt, int) else 1
-    if row.state in _TERMINAL_STATES and again <= 1:
+    attempt_number = attempt if isinstance(attempt, int) else 1
+    if row.state in _TERMINAL_STATES and attempt_number <= 1:
         row.round += 1
         row.items = 0
-    row.attempt = again
+    row.attempt = attempt_number
     row.type_id = as_text(payload.get("typeId")) or row.type_id
-    if again <= 1 or row.started is None:
+    if attempt_number <= 1 or row.started is None:
         row.started = tree.last_event_at
     row.state, row.ended, row.error, row.model_text = "running", None, {}, ""
 
@@ -260,13 +259,13 @@ def _retry_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -
 
 
 def _request_interrupt(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    told = {name: payload[name] for name in _INTERRUPT_FIELDS if name in payload}
-    if isinstance(limit := told.get("timeoutMs"), int) and tree.last_event_at is not None:
-        told["dueAt"] = add_milliseconds(tree.last_event_at, limit)
+    members = {name: payload[name] for name in _INTERRUPT_FIELDS if name in payload}
+    if isinstance(limit := members.get("timeoutMs"), int) and tree.last_event_at is not None:
+        members["dueAt"] = add_milliseconds(tree.last_event_at, limit)
     before = row.interrupt or {}
-    # Another key is another question, of which nothing is known yet.
-    same = "key" not in told or before.get("key", told["key"]) == told["key"]
-    row.interrupt = {**before, **told} if same else told
+    # Another key is a new interrupt, so nothing of the previous one applies.
+    same = "key" not in members or before.get("key", members["key"]) == members["key"]
+    row.interrupt = {**before, **members} if same else members
     row.state = "suspended"
 
 

@@ -1,4 +1,4 @@
-"""A JSON Schema for people: a line for each member, and a small value that fits. Takes what any host may send."""
+"""A JSON Schema as text: one line per member, and a sample value. Accepts any value that a host may send."""
 
 from collections.abc import Iterator
 from json import dumps
@@ -16,15 +16,15 @@ _RANGES: Final = {
 
 
 class SchemaText:
-    """One schema inside a document, whose references lead nowhere else."""
+    """A schema; its `$ref`s are resolved only within the `$defs` of the root schema."""
 
     def __init__(self, shape: Any, root: Any = None) -> None:
         self._root: dict[str, Any] = (root if root is not None else shape) if is_object(shape) else {}
         self.shape = self._resolve(shape)
-        """The schema itself, with what it refers to."""
+        """The schema with its `$ref` resolved."""
 
     def rows(self, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
-        """Name, type with its bounds, default or `required`, and meaning of each member and of those inside it."""
+        """Name, type with bounds, default or `required`, and description of each member, nested members included."""
         required = self._get("required", list)
         for name, shape in self._get("properties", dict).items():
             inner = SchemaText(shape, self._root)
@@ -40,7 +40,7 @@ class SchemaText:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes members that it does not name."""
+        """Whether additional members are allowed."""
         return self.shape.get("additionalProperties", True) is not False
 
     def description(self) -> str:
@@ -55,15 +55,15 @@ class SchemaText:
         branches = self._get("anyOf", list) or self._get("oneOf", list)
         if branches and depth < MAX_DEPTH:
             return " or ".join(dict.fromkeys(SchemaText(each, self._root).type_text(depth + 1) for each in branches))
-        named = self.shape.get("type", "any")
-        word = " or ".join(map(str, named)) if is_array(named) else str(named)
+        type_name = self.shape.get("type", "any")
+        text = " or ".join(map(str, type_name)) if is_array(type_name) else str(type_name)
         items = self.shape.get("items")
-        if named == "array" and is_object(items) and depth < MAX_DEPTH:
-            word = f"array of {SchemaText(items, self._root).type_text(depth + 1)}"
-        return ", ".join([word, *self._bounds()])
+        if type_name == "array" and is_object(items) and depth < MAX_DEPTH:
+            text = f"array of {SchemaText(items, self._root).type_text(depth + 1)}"
+        return ", ".join([text, *self._bounds()])
 
     def sample(self, depth: int = 0) -> Any:
-        """What the schema says itself, or something small of the right type."""
+        """A value that fits: an example, enum value, default or const of the schema, or a small value of its type."""
         for keyword in ("examples", "enum"):
             if values := self._get(keyword, list):
                 return values[0]
@@ -89,22 +89,22 @@ class SchemaText:
         return small.get(str(kind), "text")
 
     def _number(self) -> Any:
-        least, most = self.shape.get("minimum"), self.shape.get("maximum")
-        if isinstance(least, int | float) and least > 1:
-            return least
-        return most if isinstance(most, int | float) and most < 1 else 1
+        minimum, maximum = self.shape.get("minimum"), self.shape.get("maximum")
+        if isinstance(minimum, int | float) and minimum > 1:
+            return minimum
+        return maximum if isinstance(maximum, int | float) and maximum < 1 else 1
 
     def _bounds(self) -> Iterator[str]:
-        for (least, most), unit in _RANGES.items():
-            low, high = self.shape.get(least), self.shape.get(most)
+        for (minimum, maximum), unit in _RANGES.items():
+            low, high = self.shape.get(minimum), self.shape.get(maximum)
             if high is not None:
                 yield f"{low if low is not None else 'up'} to {high}{unit}"
             elif low is not None:
                 yield f"{low} or more{unit}"
 
     def _get(self, keyword: str, kind: type) -> Any:
-        found = self.shape.get(keyword)
-        return found if isinstance(found, kind) else kind()
+        value = self.shape.get(keyword)
+        return value if isinstance(value, kind) else kind()
 
     def _resolve(self, shape: Any) -> dict[str, Any]:
         for _ in range(MAX_DEPTH):
@@ -112,8 +112,8 @@ class SchemaText:
             if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
                 break
             definitions = self._root.get("$defs")
-            found = definitions.get(reference.removeprefix("#/$defs/")) if is_object(definitions) else None
-            shape = {**found, **{k: v for k, v in shape.items() if k != "$ref"}} if is_object(found) else {}
+            definition = definitions.get(reference.removeprefix("#/$defs/")) if is_object(definitions) else None
+            shape = {**definition, **{k: v for k, v in shape.items() if k != "$ref"}} if is_object(definition) else {}
         return shape if is_object(shape) else {}
 
 
@@ -122,14 +122,14 @@ _MAX_PROBLEMS: Final = 5
 
 
 def schema_problems(schema: dict[str, Any], value: Any) -> list[str]:
-    """What keeps a value from fitting, in words to print; nothing where only the host can say."""
+    """Printable violations of the schema. Empty if the value fits, or if only the host can check the schema."""
     # Imported late: it loads the JSON Schema validator.
     from weftwork.protocol.json.caller_schema import check_caller_schema, check_value
 
     if not schema or check_caller_schema(schema, ""):
         return []
-    wrong = check_value(schema, value, "")
+    violations = check_value(schema, value, "")
     return [
         f"{f'{clean(each.pointer, 200)} ' if each.pointer else 'it '}{clean(each.message, MAX_SCHEMA_TEXT)}"
-        for each in wrong[:_MAX_PROBLEMS]
+        for each in violations[:_MAX_PROBLEMS]
     ]

@@ -1,6 +1,7 @@
-"""Start-up of a host: keys, workflows, listener, the lines that the operator sees, and the log format.
+"""Startup of a host: keys, workflows, listener, the startup banner, and the log format.
 
-A log line is one JSON object, with everything that the line was given and nothing that could break it.
+A log line is one JSON object with all fields of the record. Characters that could break a line or control a terminal
+are escaped.
 """
 
 import asyncio
@@ -36,16 +37,16 @@ from weftwork.wiring.document_file import DocumentFileError, read_document
 log = logging.getLogger("weftwork")
 
 STOP_SECONDS: Final = 9.0
-"""From the signal to the end of the process: supervisors that kill give ten seconds or more."""
+"""Maximum time from the signal to the end of the process. Supervisors wait ten seconds or more before they kill it."""
 GC_THRESHOLDS: Final = (10_000, 20, 100)
-"""Objects, young and middle collections after which Python looks for garbage that holds on to itself."""
+"""Thresholds of Python's cyclic garbage collector (`gc.set_threshold`)."""
 FIRST_TENANT: Final = "default"
 
 
 async def run_host(settings: Settings) -> int:
-    """Run the host until it is told to stop; returns the exit code."""
-    # Code stays, and what runs and requests leave behind goes by itself: look for cycles elsewhere, and seldom. Before
-    # anything is loaded from the store: what is frozen and held by a cycle would never go.
+    """Run the host until SIGTERM or SIGINT; returns the exit code."""
+    # Modules live as long as the process, and requests leave almost no reference cycles: exclude the modules from
+    # collection, and collect rarely. Freeze before the store is loaded, since frozen cycles are never collected.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -65,19 +66,21 @@ async def run_host(settings: Settings) -> int:
         try:
             listener = bind(settings.host, settings.port)
         except OSError as error:
-            where = f"{settings.host}:{settings.port}"
-            option = "--port" if error.errno == errno.EADDRINUSE else "--host or --port"
-            click.echo(f"weftwork: cannot listen on {where}: {error.strerror}; choose another {option}.", err=True)
+            click.echo(f"weftwork: {_listen_error_text(settings, error)}", err=True)
             return code
-        # Made last: a key that is stored but never shown would be lost.
+        # Created last: a key that is stored but never shown would be lost.
         first_key = None if host.keyring.all() else (await host.keyring.create(FIRST_TENANT, label="first key"))[0]
         address = _address(settings.host, listener.getsockname()[1])
         host.assets.base = settings.media_base(listener.getsockname()[1])
         app = host.build()
-        most = connections_within(settings.max_connections, raise_file_limit())
-        if most < settings.max_connections:
-            log.warning("fewer connections than set: the process may not open more files", extra={"count": most})
-        await serve(app, listener, end.begin, lambda: _print_banner(host, address, first_key, count, recovered), most)
+        max_connections = connections_within(settings.max_connections, raise_file_limit())
+        if max_connections < settings.max_connections:
+            log.warning(
+                "max_connections lowered to fit the limit of open files (ulimit -n)", extra={"count": max_connections}
+            )
+        await serve(
+            app, listener, end.begin, lambda: _print_banner(host, address, first_key, count, recovered), max_connections
+        )
         code = 0
     except StoreUnavailable as error:
         click.echo(f"weftwork: {error}", err=True)
@@ -87,7 +90,7 @@ async def run_host(settings: Settings) -> int:
 
 
 class _Shutdown:
-    """The end of a host: one deadline for all of it, from the first signal on."""
+    """Stops a host within STOP_SECONDS of the first signal."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -100,7 +103,7 @@ class _Shutdown:
         self._host.drain()
 
     async def finish(self, code: int) -> None:
-        """Close the host. What hangs is left behind: the log holds everything that was acknowledged."""
+        """Close the host. After the deadline the process exits without waiting: every acknowledged event is durable."""
         self.begin()
         assert self._deadline is not None, "begin sets it"
         closing = asyncio.ensure_future(self._host.close())
@@ -108,19 +111,19 @@ class _Shutdown:
         if done:
             closing.result()
             return
-        log.warning("shutdown did not finish in time; the process ends all the same")
+        log.warning("shutdown did not finish in time; exiting anyway")
         sys.stdout.flush()
         sys.stderr.flush()
-        # Leaving the event loop would wait for the very task that hangs.
+        # Leaving the event loop would wait for the task that hangs.
         os._exit(code)
 
 
 def _accept_configured_keys(host: Host) -> None:
-    """Accept the keys of the command line."""
+    """Accept the keys of the setting api_key for this process. Raises SettingsError for an invalid one."""
     for text in host.settings.api_key:
         parsed = parse_api_key(text)
         if parsed is None:
-            raise SettingsError("--api-key must look like KEY=TENANT or KEY=TENANT:scope+scope")
+            raise SettingsError("--api-key must have the form KEY=TENANT or KEY=TENANT:scope+scope")
         key, tenant, scopes = parsed
         try:
             host.keyring.accept_for_process(key, tenant, scopes)
@@ -128,17 +131,17 @@ def _accept_configured_keys(host: Host) -> None:
             text = f"--api-key for tenant {tenant!r}: {fault.message}"
             if fault.code != "key_revoked":
                 raise SettingsError(text) from None
-            # A key that was revoked must not keep the host from serving all the others.
+            # A revoked key must not prevent the start of a host that serves other keys.
             click.echo(f"weftwork: {text}", err=True)
 
 
 async def _register_workflows(host: Host) -> None:
-    """Register workflows; a bad file is reported by name and pointer and does not stop the others."""
+    """Register the workflow files. An invalid file is reported with its path and JSON pointer, and skipped."""
     if host.settings.conformance:
         await host.register_conformance_workflows()
     for folder in host.settings.workflows:
         if not Path(folder).is_dir():
-            raise SettingsError(f"--workflows {folder}: there is no such folder")
+            raise SettingsError(f"--workflows {folder}: the folder does not exist")
         for file in sorted(Path(folder).glob("*.json")):
             for problem in await _register_file(host, file):
                 click.echo(f"weftwork: {file}: {problem}", err=True)
@@ -150,8 +153,20 @@ async def _register_file(host: Host, file: Path) -> list[str]:
     except DocumentFileError as error:
         return [str(error)]
     if is_object(document) and host.catalog.has_file_workflow(document):
-        return ["/id: a workflow of this id is registered already; the first one stays"]
+        return ["/id: a workflow with this id is already registered; this file is skipped"]
     return [f"{item.pointer or '/'}: {item.message}" for item in await host.catalog.register(document)]
+
+
+def _listen_error_text(settings: Settings, error: OSError) -> str:
+    where = f"{settings.host}:{settings.port}"
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {settings.port} on {settings.host} is already in use; stop the process that uses it, or pass "
+            "another port with --port PORT (0 selects a free one)."
+        )
+    if error.errno == errno.EACCES:
+        return f"no permission to listen on {where}; choose a port above 1023 with --port PORT."
+    return f"cannot listen on {where}: {error.strerror}; choose another --host or --port."
 
 
 def _address(host: str, port: int) -> str:
@@ -163,31 +178,31 @@ def _print_banner(host: Host, address: str, key: str | None, count: str, recover
         for line in _banner(host, address, key, count, recovered):
             click.echo(line)
     except OSError as error:
-        # Runs are worth more than these lines; only the key is missed by somebody.
+        # The host keeps serving without a banner; only the first key must be replaced.
         discard_stdout()
-        lost = "; the first key was not shown, make one with `weftwork keys create`" if key is not None else ""
-        click.echo(f"weftwork: standard output cannot be written: {error.strerror}{lost}.", err=True)
+        lost = "; the first API key was not printed, create one with `weftwork keys create`" if key is not None else ""
+        click.echo(f"weftwork: cannot write to standard output: {error.strerror}{lost}.", err=True)
 
 
 def _banner(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
     settings = host.settings
-    place = "in memory, gone at exit" if settings.store == "memory" else settings.data
+    store = "in memory, lost at exit" if settings.store == "memory" else settings.data
     yield f"weftwork {host.version} listens on {address}"
-    yield f"  store      {place}"
+    yield f"  store      {store}"
     yield f"  workflows  {count}"
     if recovered:
-        yield f"  runs       {recovered} unfinished, going on"
+        yield f"  runs       {recovered} unfinished, resumed"
     if key is not None:
-        yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown this once)"
-    shown = key or "$KEY"
+        yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown only once, store it now)"
+    key_text = key or "$KEY"
     ids = host.catalog.public_ids()
     if ids:
-        # One that needs no inputs would be best to try, and hello and noop need none.
-        tried = next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])
-        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{tried}\"}}'"
-        yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {shown}" {body}'
+        # hello and conformance-noop need no inputs.
+        example = next((name for name in ("hello", "conformance-noop") if name in ids), ids[0])
+        body = f"-H 'Content-Type: application/json' -d '{{\"workflowId\":\"{example}\"}}'"
+        yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {key_text}" {body}'
     else:
-        yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {shown}"'
+        yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {key_text}"'
 
 
 MAX_TEXT: Final = 256
@@ -214,7 +229,7 @@ def _clean(value: Any) -> Any:
 
 
 class JsonLogFormatter(logging.Formatter):
-    """Formats a record as one line of JSON. A traceback stays one field."""
+    """Formats a record as one line of JSON. A traceback is one field."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -232,8 +247,8 @@ class JsonLogFormatter(logging.Formatter):
 
 
 def configure_logging(level: str) -> None:
-    """Log to standard error; the server's own loggers only speak up when something is wrong."""
-    # Log lines show no thread, process or source location, so logging need not collect them.
+    """Log to standard error as JSON. The loggers of uvicorn and asyncio log only warnings and errors."""
+    # Log lines have no thread, process or source location, so logging need not collect them.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
         setattr(logging, name, value)

@@ -246,7 +246,9 @@ def test_signing_keys_are_renewed_and_dropped_while_the_host_runs(tmp_path: Path
         old, link = token_of(host, run_id), created_link(host, run_id, node_id="ask")["token"]
         (first,) = administer(host, "signing.list")["keys"]
         assert first["signs"]
-        made = signing("rotate").split()[0]
+        said = signing("rotate")
+        made = said.split()[5].rstrip(";")
+        assert said == f"new links are signed with {made}; links of older keys stay valid.\n"
         assert made != first["kid"]
         for token in (old, link, token_of(host, run_id)):
             assert get_interrupt(host, token).status == 200
