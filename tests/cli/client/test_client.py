@@ -385,16 +385,6 @@ def test_a_status_that_is_none_is_answered_with_those_there_are(foreign: Foreign
     assert all(status in shown for status in STATUSES)
 
 
-def test_a_run_that_is_not_there_is_not_asked_for_again(foreign: ForeignHost) -> None:
-    done = foreign.run_command("events", "nope", "--follow")
-    assert done.exit_code == 7
-    assert done.stderr.startswith("Error: Nothing here (not_found); check the id, and that --url and --key belong to")
-    assert [asked.path for asked in foreign.requests] == [
-        *("/v1/runs/nope", "/v1/runs"),
-        *("/v1/runs/nope/events", "/v1/runs/nope"),
-    ]
-
-
 def test_a_host_without_streams_is_polled(foreign: ForeignHost) -> None:
     ended = {"type": "run.completed", "sequence": 0, "payload": {}}
     foreign.replies["GET /v1/runs/r"] = CannedResponse(200, {"runId": "r", "status": "completed"})

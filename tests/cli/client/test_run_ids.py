@@ -45,3 +45,13 @@ def test_a_prefix_of_several_runs_is_refused_with_their_ids(foreign: ForeignHost
 def test_a_full_run_id_costs_no_look_up(foreign: ForeignHost) -> None:
     foreign.run_command("runs", "cancel", RUN)
     assert [(asked.method, asked.path) for asked in foreign.requests] == [("POST", f"/v1/runs/{RUN}/cancel")]
+
+
+def test_a_run_that_is_not_there_is_not_asked_for_again(foreign: ForeignHost) -> None:
+    done = foreign.run_command("events", "nope", "--follow")
+    assert done.exit_code == 7
+    assert done.stderr.startswith("Error: Nothing here (not_found); check the id, and that --url and --key belong to")
+    assert [asked.path for asked in foreign.requests] == [
+        *("/v1/runs/nope", "/v1/runs"),
+        *("/v1/runs/nope/events", "/v1/runs/nope"),
+    ]
