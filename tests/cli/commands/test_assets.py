@@ -88,7 +88,7 @@ def test_the_list_shows_what_there_is(host: Host) -> None:
     assert len(json.loads(assets(host, "ls", "--limit", "1", "--json").stdout)["assets"]) == 1
     said = assets(host, "ls", "--limit", "2")
     assert re.search(r"^total: \d+ assets?, .* of 10\.7 GB$", said.stderr)
-    assert "no assets." in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
+    assert "no assets of this run." in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
     assert "no assets." in assets(host, "ls", key=OTHER_KEY).stderr
 
 

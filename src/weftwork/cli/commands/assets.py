@@ -264,7 +264,7 @@ def ls(client: Client, as_json: bool, run_id: str | None, limit: int, every: boo
         if line := _usage_text(usage):
             say(line, err=True)
     else:
-        say("no assets.", err=True)
+        say("no assets." if run_id is None else "no assets of this run.", err=True)
 
 
 @assets.command()

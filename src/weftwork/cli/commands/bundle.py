@@ -64,8 +64,9 @@ def open_bundle(
     matched = [event for event in bundle.events if matches(event)]
     if bundle.events and not matched:
         first = clean(str(bundle.events[0].get("type")), 60)
-        text = f"none of the {count_of(len(bundle.events), 'event')} matches --type and --node"
-        say(f"{text}; the first event has the type {first}.", err=True)
+        options = " and ".join(name for name, values in (("--type", types), ("--node", nodes)) if values)
+        count = count_of(len(bundle.events), "event")
+        say(f"no event matches {options}; the bundle has {count}, the first of type {first}.", err=True)
     if as_json:
         say_json({**bundle.summary(), "matchedEvents": len(matched)} if types or nodes else bundle.summary())
         return
