@@ -32,7 +32,7 @@ POINTS: Final[Mapping[str, FaultPoint]] = {
     "writer.committed": FaultPoint("A transaction is committed. The callers have no result yet.", OSError),
     "writer.checkpoint": FaultPoint("The write-ahead log is about to be copied into the database.", OSError),
     "writer.checkpointed": FaultPoint(
-        "The write-ahead log has been copied. The next write starts it from the beginning.", OSError
+        "The write-ahead log has been copied. The next write overwrites it from its beginning.", OSError
     ),
     "create.checked": FaultPoint("A new run has passed all checks. It is not stored yet.", StoreUnavailable),
     "create.durable": FaultPoint(
