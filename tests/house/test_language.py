@@ -11,7 +11,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.harness.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md")
@@ -66,15 +66,13 @@ def test_what_people_read_is_plain() -> None:
     assert len(found) <= ALLOWED, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "found"),
-    [
-        ("a.md", "It goes\non `beside`.\n```sh\nanew\n```\nWhoever.", ["a.md:1: goes on", "a.md:6: Whoever"]),
-        ("a.py", '"""One.\n\nIs told."""\nanew = 1\nx = f"goes on {anew}"\n', ["a.py:3: Is told", "a.py:5: goes on"]),
-        ("a.py", "# stands in\nbeside = 'beside'\n", ["a.py:1: stands in"]),
-        ("a.toml", 'text = "for ever"\n', ["a.toml:1: for ever"]),
-        ("a.md", "besides, a standing invitation", []),
-    ],
+@each_case(
+    "name, text, found",
+    ("a.md", "It goes\non `beside`.\n```sh\nanew\n```\nWhoever.", ["a.md:1: goes on", "a.md:6: Whoever"]),
+    ("a.py", '"""One.\n\nIs told."""\nanew = 1\nx = f"goes on {anew}"\n', ["a.py:3: Is told", "a.py:5: goes on"]),
+    ("a.py", "# stands in\nbeside = 'beside'\n", ["a.py:1: stands in"]),
+    ("a.toml", 'text = "for ever"\n', ["a.toml:1: for ever"]),
+    ("a.md", "besides, a standing invitation", []),
 )
 def test_words_are_found_in_prose_only(name: str, text: str, found: list[str]) -> None:
     assert avoided_words(name, text) == found

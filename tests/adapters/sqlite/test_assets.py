@@ -347,17 +347,15 @@ def short_life() -> None:
         machine.teardown()
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "without"),
-    [
-        (transactions, "add_references", lambda *_: None),
-        (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.replace("SELECT ?, asset_no", "SELECT ? + 100, asset_no")),
-        (assets, "UNREFERENCED", assets.UNREFERENCED.replace("refs = 0 AND", "")),
-        (assets, "_INSERT_TOMBSTONE", "SELECT ?"),
-        (assets, "_DELETE_ASSET", "SELECT ?"),
-        (assets, "_REKEY", "SELECT ?, ?"),
-        (assets, "NEWEST_NOT_AFTER", assets.NEWEST_NOT_AFTER.replace("<=", "<")),
-    ],
+@each_case(
+    "module, name, without",
+    (transactions, "add_references", lambda *_: None),
+    (assets, "ADD_REFERENCE", assets.ADD_REFERENCE.replace("SELECT ?, asset_no", "SELECT ? + 100, asset_no")),
+    (assets, "UNREFERENCED", assets.UNREFERENCED.replace("refs = 0 AND", "")),
+    (assets, "_INSERT_TOMBSTONE", "SELECT ?"),
+    (assets, "_DELETE_ASSET", "SELECT ?"),
+    (assets, "_REKEY", "SELECT ?, ?"),
+    (assets, "NEWEST_NOT_AFTER", assets.NEWEST_NOT_AFTER.replace("<=", "<")),
 )
 def test_a_short_life_is_the_same_in_both_and_not_without_each_statement(module: Any, name: str, without: Any) -> None:
     fails_without(module, name, without)(short_life)()

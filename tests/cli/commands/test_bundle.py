@@ -327,7 +327,7 @@ def test_standard_input_and_the_summary(tmp_path: Path) -> None:
 def test_events_can_be_chosen(tmp_path: Path, args: list[str], kept: list[int]) -> None:
     done = opened(tmp_path, document(), *args)
     assert [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith(START)] == kept
-    assert ("no event matches --type; the bundle has 5 events, the first of type " in done.stderr) == (args == ["--type", "nod"])
+    assert ("no event matches --type; the bundle has 5 events" in done.stderr) == (args == ["--type", "nod"])
 
 
 def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.cli import foreign_host
 from tests.cli.follow.test_run_hostile import STYLE, Terminal, following
 from tests.cli.foreign_host import CannedResponse, ForeignHost
+from tests.harness.cases import each_case
 from tests.harness.definitions import edge, node
 from tests.live import KEY, Host, delays, start_host, until, weftwork, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command, environment
@@ -51,18 +52,16 @@ def shell(host: Host, line: str, *args: str) -> "subprocess.CompletedProcess[str
     return subprocess.run(words, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "args",
-    [
-        ("run", "quick", "--follow"),
-        ("run", "quick"),
-        ("runs", "ls"),
-        ("nodes", "ls", "--json"),
-        ("--help",),
-        ("doctor",),
-    ],
+    ("run", "quick", "--follow"),
+    ("run", "quick"),
+    ("runs", "ls"),
+    ("nodes", "ls", "--json"),
+    ("--help",),
+    ("doctor",),
 )
-@pytest.mark.parametrize(("where", "said"), [("/dev/full", FULL), ("&-", CLOSED)])
+@each_case("where, said", ("/dev/full", FULL), ("&-", CLOSED))
 def test_output_that_cannot_be_written_is_one_line(host: Host, args: tuple[str, ...], where: str, said: str) -> None:
     done = shell(host, f'"$@" >{where}', *args)
     assert (done.returncode, done.stderr) == (root_group.EXIT_OUTPUT_FAILED, f"weftwork: {said}")

@@ -217,9 +217,8 @@ ANSWERS = {"structuredOutput": "7", "generateEnvelope": '{"message": "No.", "cod
 
 @pytest.mark.rule("media-50")
 @pytest.mark.parametrize("kind", ["callPrompt", "chatCompletion", "structuredOutput", "generateEnvelope"])
-@pytest.mark.parametrize(
-    "given",
-    [REF, [REF], {"mediaRef": REF}, [{"mediaRef": REF, "mimeType": ""}], {"type": "image", "mediaRef": REF}],
+@each_case(
+    "given", REF, [REF], {"mediaRef": REF}, [{"mediaRef": REF, "mimeType": ""}], {"type": "image", "mediaRef": REF}
 )
 def test_a_reference_alone_is_shown_as_what_the_asset_is(kind: str, given: Any) -> None:
     listed = given if isinstance(given, list) else [given]
