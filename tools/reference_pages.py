@@ -68,10 +68,11 @@ SETTINGS_TEXT = {
     "max_run_duration_ms": "Time limit of a run in milliseconds; 0 means no limit. Advertised if set.",
     "max_request_body_bytes": "Maximum size of a request body, except uploads. Advertised.",
     "max_parallel_nodes": "Maximum number of concurrent nodes in one run.",
-    "max_live_runs": "Maximum number of unfinished runs. Above it, new runs are refused with 503.",
+    "max_live_runs": "Maximum number of live runs: unfinished runs, except those that only wait for answers or child "
+    "runs. Above it, new runs are refused with 503.",
     "max_live_children": "Maximum number of concurrently executed child runs of one tenant. Further child runs wait.",
-    "max_live_runs_per_tenant": "Maximum number of unfinished runs of one tenant; 0 means no limit. Above it, new runs "
-    "are refused with 429.",
+    "max_live_runs_per_tenant": "Maximum number of live runs of one tenant; 0 means no limit. Above it, new runs are "
+    "refused with 429.",
     "max_nodes_per_tenant": "Maximum number of concurrent nodes of one tenant; 0 means no limit. Further nodes wait.",
     "max_loop_iterations": "Maximum number of supervisor decisions in one run. Advertised.",
     "max_run_depth": "Maximum depth of [child runs](child-runs.md): the number of runs above a run.",

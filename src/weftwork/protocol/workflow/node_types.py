@@ -14,11 +14,11 @@ Effect = Literal["pure", "idempotent", "once"]
 EFFECTS: Final[dict[str, str]] = {
     "pure": "no effect outside the run; the node runs again after a crash",
     "idempotent": "an effect outside the run that can be repeated; the node runs again after a crash",
-    "once": "an effect outside the run that must not be repeated; the node is not started again after a crash",
+    "once": "an effect outside the run that must not be repeated; after a crash a person is asked for the outcome",
 }
 """The meaning of each effect class, for the reference pages and the command line."""
 EXECUTION: Final = {
-    True: ("instant", "completes in the step in which it starts, unless it requests an interrupt"),
+    True: ("instant", "returns immediately: it completes as soon as it starts, or requests an interrupt"),
     False: ("waiting", "runs asynchronously, while other nodes run"),
 }
 """The name and meaning of each value of `instant`, for the reference pages and the command line."""

@@ -253,7 +253,7 @@ The model can send other envelopes first:
 - `error`, with which the model reports that it cannot do the task: the host logs it and returns it as the outputs. The
   node does not fail.
 
-The schema of a kind is in `metadata.envelopeKinds` of the workflow, or the host has it. For any other kind the node
+The kind must be defined in `metadata.envelopeKinds` of the workflow or registered with the host. Otherwise the node
 fails with `unknown_envelope_kind`. An answer that is not JSON, does not match the schema, is truncated or is a refusal
 is handled as by [core.ai.structuredOutput](core.ai.structuredOutput.md), with the same codes.
 

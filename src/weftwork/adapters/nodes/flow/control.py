@@ -279,9 +279,10 @@ def _switch(call: NodeCall) -> NodeOutcome:
     expressions={"/while": ("iteration",)},
     notes="""
 An edge from the output `body` leads to the first node of the body, and an edge from the last node of the body leads
-back to this node. An edge from `done` leads to the node after the loop. Do not connect an edge to `output`.
+back to this node. An edge from `done` leads to the node after the loop. Set `sourceOutput` on every edge from this
+node: the default, `output`, is not an output of a loop.
 
-At least one of `times` and `while` is required. With both, the loop ends as soon as one of them ends it. `while` is
+The config must have `times`, `while` or both. With both, the loop ends as soon as either of them ends it. `while` is
 evaluated before each round; if its value is neither true nor false, the node fails with `condition_not_boolean`. The
 rounds also count towards `maxLoopbackIterations` of the definition.
 """,

@@ -375,20 +375,20 @@ fails with `node_input_missing`; if the value is not a list, it fails with `node
 body, `item` is the item, `index` is its position, counted from 0, and `ports` contains the inputs of the map without
 the list.
 
-With `typeId`, the result of an item is the output `output` of the body, or an object with all outputs if the body has
-no output of that name. The host records each result when its item completes, and does not run recorded items again
-after a restart. Items do not count as node executions.
+If the body has a `typeId`, the result of an item is the output `output` of that node type, or an object with all its
+outputs if it has no output of that name. The host records each result when its item completes, and does not run
+recorded items again after a restart. Items do not count as node executions.
 
 If an item fails, the node starts no further items, waits for the running ones, and fails with `map_item_failed`. The
-details contain the `index` of the item and its error `code`. A body that changes the run fails with `map_body_effect`,
-and a body that requests an interrupt with `map_body_suspended`. The host refuses a definition whose body is a map or a
-type that always does one of these. It also refuses `core.getVariable` as a body: read the variable in an expression of
-`body.inputs` instead.
+details contain the `index` of the item and its error `code`. If the body changes the run, for example sets a variable,
+the node fails with `map_body_effect`; if the body requests an interrupt, with `map_body_suspended`. The host refuses a
+definition whose body is a map or a node type that always does one of these. It also refuses `core.getVariable` as a
+body: read the variable in an expression of `body.inputs` instead.
 
-With `workflowId`, each item is a child run, as with [core.subWorkflow](core.subWorkflow.md). The map starts the child
-runs in the order of the items, keeps up to `concurrency` of them open, and uses no memory while they run. The result of
-an item is the variable `output` of its child run, null if the child run has no such variable. Without `output`, it is
-an object with the outputs of the child run by node id.
+If the body has a `workflowId`, each item is a child run, as with [core.subWorkflow](core.subWorkflow.md). The map
+starts the child runs in the order of the items, keeps up to `concurrency` of them open, and uses no memory while they
+run. `body.output` names the variable of the child run that is the result of the item; the result is null if the child
+run has no such variable. Without `body.output`, the result is an object with the outputs of the child run by node id.
 
 If a child run fails or is cancelled, or cannot be started, the map fails at once with `map_item_failed` and cancels the
 open child runs. The details contain the `index`, the `code` and, if there is a child run, its `childRunId`. If the

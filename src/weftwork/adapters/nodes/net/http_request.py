@@ -249,11 +249,12 @@ addresses, over https and within the limits of the host. The response can have u
 
 Error messages contain no part of the response.
 
-What happens if a request fails or the host crashes depends on the method:
+Whether a request is sent again after a failure or a crash depends on the method. After a failure, the host retries the
+node only if its settings have `maxRetries`.
 
-- GET, HEAD and OPTIONS are sent again in the next attempt.
-- PUT and DELETE, and POST and PATCH with the effect `idempotent`, are sent again after a crash, after a failure, and
-  after the statuses 408, 425, 429, 500, 502, 503 and 504.
+- GET, HEAD and OPTIONS are sent again after a crash, and in every attempt of the node.
+- PUT and DELETE, and POST and PATCH with the effect `idempotent`, are sent again after a crash, and by a retry after a
+  failed request or one of the statuses 408, 425, 429, 500, 502, 503 and 504.
 - POST and PATCH with the effect `once` are sent once. If the host crashes before it has recorded the response, the run
   requests an interrupt that asks a person for the result. If the request fails, the node fails and is not retried,
   unless no part of the request was sent.

@@ -113,10 +113,10 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     },
     check_config=_check,
     notes=f"""
-Each turn requests an interrupt and waits for its answer. The answer can be any value, or must match `outcomeSchema`. In
-the prompts and in `endWhen`, `answer` is the last answer (null before the first one) and `turn` is the number of the
-turn, counted from 1. `timeoutMs` applies to each turn: after a timeout the conversation is closed, and the node fails
-with `interrupt_timeout`.
+Each turn requests an interrupt and waits for its answer. The answer must match `outcomeSchema`; without a schema it can
+be any value. In the prompts and in `endWhen`, `answer` is the last answer (null before the first one) and `turn` is the
+number of the turn, counted from 1. `timeoutMs` applies to each turn: after a timeout the conversation is closed, and
+the node fails with `interrupt_timeout`.
 
 When the conversation is over, the node writes the prompts with the role `system` and the answers with the role `user`
 to the channel `channel`. If the config names a channel that is not declared with the reducer `message`, the node fails

@@ -96,7 +96,7 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
         feedback=schemas.typed("string", "The comment of that person, if there is one."),
         refineFeedback=schemas.typed("object", "The requested improvements, with `refine`."),
         votes=schemas.typed(
-            "object", "The votes, if several people had to accept: a name and the action of that person."
+            "object", "The action of each person who voted, by name. Present if several people had to accept."
         ),
     ),
     config=schemas.closed_object(
@@ -126,7 +126,7 @@ The action of the person decides what happens:
   the node that makes the artifact.
 - `reject`: the node fails with `interrupt_rejected`. The details contain the `reason` (`rejected`, `timeout` or
   `quorum-not-reached`), `decidedBy` and `feedback`.
-- `ask`: the interrupt stays open.
+- `ask`: the question is recorded, and the interrupt stays open.
 
 A timeout counts as a rejection, so a missing answer never approves anything. To continue the run after a rejection, use
 an edge with the trigger rule `any_failed`.
