@@ -13,16 +13,8 @@ T = TypeVar("T")
 
 
 def check_cases(cases: Iterable[T], check: Callable[[T], None], name: Callable[[T], str] = str) -> None:
-    """Call `check` with every case. Raises a group of what failed; each error has the case's name as a note."""
-    failed: list[Exception] = []
-    for case in cases:
-        try:
-            check(case)
-        except Exception as error:
-            error.add_note(f"case: {name(case)}")
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("cases that failed", failed)
+    """Call `check` with every case, as `each_case` does with a test."""
+    each_case("case", *cases, ids=name)(lambda case: check(case))()
 
 
 def each_case(names: str, *cases: Any, ids: Callable[[Any], str] = reprlib.repr) -> Any:

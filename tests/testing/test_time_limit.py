@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.cases import check_cases
-
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import asyncio
@@ -63,17 +61,3 @@ def test_the_suite_goes_on_after_a_test_that_does_not_end(tmp_path: Path) -> Non
     assert done.stdout.count("not done after 1 s") >= 4
     assert "in never_comes" in done.stdout, "what a task awaits"
     assert "in test_blocks" in done.stdout, "where a thread is"
-
-
-def test_every_case_is_tried_and_those_that_fail_are_named() -> None:
-    tried: list[int] = []
-
-    def check(case: int) -> None:
-        tried.append(case)
-        assert case % 2
-
-    with pytest.raises(ExceptionGroup) as failed:
-        check_cases(range(1, 6), check, lambda case: f"number {case}")
-    assert tried == [1, 2, 3, 4, 5]
-    assert [error.__notes__ for error in failed.value.exceptions] == [["case: number 2"], ["case: number 4"]]
-    check_cases([1, 3], check)
