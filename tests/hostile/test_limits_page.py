@@ -38,10 +38,10 @@ ROWS: dict[str, list[str]] = {
     "Members of `inputs`": [f"{run_options.MAX_INPUTS:,}"],
     "Runs cancelled with one request": [str(projection.MAX_BULK_CANCEL)],
     "Metadata": [f"{run_options.MAX_METADATA_BYTES // 1024} KiB", f"{run_options.MAX_METADATA_DEPTH} levels"],
-    "Text of an annotation": [f"{annotation.MAX_TEXT:,} characters", f"{annotation.MAX_LABEL} characters"],
+    "Texts of an annotation": [f"{annotation.MAX_TEXT:,} characters", f"{annotation.MAX_LABEL} characters"],
     "Annotation as stored": [f"{annotation.MAX_BYTES // 1024} KiB"],
     "Annotations of a run": [f"{annotation.MAX_ANNOTATIONS:,}"],
-    "Events that are searched": [f"{annotations.MAX_EVENTS_SEARCHED:,}"],
+    "Events that an annotation can refer to": [f"{annotations.MAX_EVENTS_SEARCHED:,}"],
     "Events that are compared": [f"{run_diff.MAX_COMPARED_EVENTS:,}"],
     "Size of a diff": [f"{run_diff.MAX_EVENT_BYTES // 2**20} MiB", f"{run_diff.MAX_STATE_BYTES // 2**20} MiB"],
     "Debug bundle": [
@@ -68,7 +68,7 @@ ROWS: dict[str, list[str]] = {
     "Idle connection": [f"{connection.IDLE_SECONDS:g} s"],
     "Client that does not read": [f"{response_writer.STALL_SECONDS:g} s", f"{response_writer.CHUNK_BYTES // 1024} KiB"],
     "Idle stream": [f"{Settings().keepalive_seconds:g} s"],
-    "Poll": [f"{MAX_POLL_SECONDS} s"],
+    "Waiting time of a poll": [f"{MAX_POLL_SECONDS} s"],
     "Open requests at shutdown": [f"{http_server.GRACE_SECONDS:g} s"],
     "Connections |": [f"{Settings().max_connections:,}"],
     "Open streams": [f"{Settings().max_streams:,}"],
@@ -102,4 +102,4 @@ def test_every_limit_that_can_be_set_is_there() -> None:
 
 def test_the_numbers_in_the_text_are_those_of_the_door() -> None:
     assert f"{limits.SPARE_CONNECTIONS} connections above the limit" in PAGE
-    assert f"keeps {2 * limits.SPARE_CONNECTIONS + limits.RESERVED_FILES} of them" in PAGE
+    assert f"reserves {2 * limits.SPARE_CONNECTIONS + limits.RESERVED_FILES} of these" in PAGE

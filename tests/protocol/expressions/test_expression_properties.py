@@ -309,7 +309,7 @@ def test_the_bounds() -> None:
         "2,000 items": cost.MAX_BUILT_ITEMS == 2_000,
         "256 KiB as JSON": MAX_RESULT == 256 * 1024,
         "20 million units": cost.MAX_WORK == 20_000_000,
-        "1 KiB and unfolds to at most 20,000 states": (MAX_PATTERN, MAX_PATTERN_STATES) == (1024, 20_000),
+        "A pattern has at most 1 KiB and 20,000 states": (MAX_PATTERN, MAX_PATTERN_STATES) == (1024, 20_000),
     }
     assert not [text for text, true in shown.items() if not true or text not in " ".join(PAGE.split())]
 

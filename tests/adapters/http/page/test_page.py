@@ -436,7 +436,7 @@ def test_bounds() -> None:
     ):
         assert re.search(rf"(?<![\d,]){bound:,}(?![\d,])", TEXT), bound
     assert form_view.MAX_RADIO_OPTIONS == 7
-    assert "from eight on" in TEXT
+    assert "if there are eight or more options" in TEXT
 
 
 def test_refusals() -> None:
