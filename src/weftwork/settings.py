@@ -159,8 +159,9 @@ def load_settings(
 
 def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
     """A warning for each environment variable WEFTWORK_... that weftwork does not read and that resembles a setting."""
-    known = [f"WEFTWORK_{name.upper()}" for name in (*_FIELDS, "config", "url", "key", "proof", "browser")]
+    known = [f"WEFTWORK_{name.upper()}" for name in (*_FIELDS, "config", "faults", "url", "key")]
     unknown = (name for name in environ if name.startswith("WEFTWORK_") and name not in known)
+    # Compared without the prefix, which would make any two names similar.
     hints = ((name, did_you_mean(name.removeprefix("WEFTWORK_"), [each[9:] for each in known])) for name in unknown)
     return [f"{name} is not a setting{hint.replace('mean ', 'mean WEFTWORK_')}" for name, hint in hints if hint]
 

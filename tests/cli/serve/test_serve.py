@@ -14,7 +14,7 @@ from tests.harness.cases import each_case
 from tests.live import KEY, OTHER_KEY, delays, start_host, weftwork, write_workflows
 from tests.live.host import command, environment, until
 from weftwork.protocol.ids import parse_api_key
-from weftwork.settings import Settings, SettingsError, load_settings
+from weftwork.settings import Settings, SettingsError, load_settings, misspelt_variables
 
 
 def test_the_command_is_installed_and_explains_itself(tmp_path: Path) -> None:
@@ -368,3 +368,8 @@ def test_a_limit_that_is_set_is_advertised_and_enforced(tmp_path: Path) -> None:
         assert answer.status == 201
         host.log(answer.document["runId"])
         assert host.snapshot(answer.document["runId"])["error"]["code"] == "recursion_limit_exceeded"
+
+
+def test_a_variable_that_looks_like_a_misspelt_setting_is_named() -> None:
+    given: dict[str, str] = dict.fromkeys("WEFTWORK_PROT WEFTWORK_PORT WEFTWORK_FAULTS WEFTWORK_HUE PROT".split(), "1")
+    assert misspelt_variables(given) == ["WEFTWORK_PROT is not a setting; did you mean WEFTWORK_PORT?"]
