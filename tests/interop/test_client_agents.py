@@ -48,6 +48,7 @@ def waiting(client: OpenwopClient, host: Host, workflow: str, status: str, node_
     return run_id, answer.document["events"]
 
 
+@pytest.mark.scenario("dispatchLoop")
 def test_dispatch_loop(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, "conformance-dispatch-loop")
     assert kinds(events) == ["next-worker", "terminate"]
@@ -63,6 +64,7 @@ def test_dispatch_loop(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-02")
+@pytest.mark.scenario("orchestratorDispatch")
 def test_orchestrator_dispatch(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, "conformance-orchestrator-dispatch")
     assert kinds(events) == ["next-worker", "terminate"]
@@ -75,6 +77,7 @@ def test_orchestrator_dispatch(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-05")
+@pytest.mark.scenario("orchestratorTermination")
 def test_orchestrator_terminate(client: OpenwopClient, host: Host) -> None:
     _, events = completed(client, "conformance-orchestrator-terminate")
     assert kinds(events) == ["terminate"]
@@ -82,6 +85,7 @@ def test_orchestrator_terminate(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-03")
+@pytest.mark.scenario("orchestratorConservativePath")
 def test_orchestrator_low_confidence(client: OpenwopClient, host: Host) -> None:
     workflow = "conformance-orchestrator-low-confidence"
     run_id, events = waiting(client, host, workflow, "waiting-approval", "supervisor")
@@ -111,6 +115,7 @@ def test_orchestrator_low_confidence(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-08")
+@pytest.mark.scenario("dispatch-input-mapping")
 def test_dispatch_input_mapping(client: OpenwopClient, host: Host) -> None:
     for inputs, given in (({}, "Alice"), ({"parentName": "Bob"}, "Bob")):
         _, events = completed(client, "conformance-dispatch-input-mapping", inputs=inputs)
@@ -119,6 +124,7 @@ def test_dispatch_input_mapping(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-08")
+@pytest.mark.scenario("dispatch-input-mapping")
 def test_dispatch_input_mapping_no_default(client: OpenwopClient, host: Host) -> None:
     _, events = completed(client, "conformance-dispatch-input-mapping-no-default")
     (child,) = children(host, events)
@@ -131,6 +137,7 @@ def test_dispatch_input_mapping_child(client: OpenwopClient, host: Host) -> None
 
 
 @pytest.mark.rule("orch-08")
+@pytest.mark.scenario("dispatch-output-mapping")
 def test_dispatch_output_mapping(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, MAPPED)
     assert host.snapshot(run_id)["variables"] == {"parentResult": "done"}
@@ -157,6 +164,7 @@ def parent_of(host: Host, worker: str) -> str:
 
 
 @pytest.mark.rule("orch-09")
+@pytest.mark.scenario("dispatch-output-mapping")
 def test_dispatch_deterministic_fail_child(client: OpenwopClient, host: Host) -> None:
     worker = "conformance-dispatch-deterministic-fail-child"
     run_id = client.runs_create(CreateRunRequest(parent_of(host, worker))).runId
@@ -172,6 +180,7 @@ def test_dispatch_deterministic_fail_child(client: OpenwopClient, host: Host) ->
 
 
 @pytest.mark.rule("orch-09")
+@pytest.mark.scenario("dispatch-output-mapping")
 def test_dispatch_cancellable_child(client: OpenwopClient, host: Host) -> None:
     run_id = client.runs_create(CreateRunRequest(parent_of(host, "conformance-dispatch-cancellable-child"))).runId
     (told,) = until(lambda: host.snapshot(run_id).get("childRuns"), "the worker")
@@ -185,6 +194,7 @@ def test_dispatch_cancellable_child(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-09")
+@pytest.mark.scenario("dispatch-cross-worker-handoff")
 def test_dispatch_cross_worker_handoff(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, HANDOFF)
     first, second = children(host, events)
@@ -202,6 +212,7 @@ def test_dispatch_cross_worker_handoff_child_b(client: OpenwopClient, host: Host
 
 
 @pytest.mark.rule("orch-08")
+@pytest.mark.scenario("dispatch-cross-worker-handoff")
 def test_dispatch_per_worker_override(client: OpenwopClient, host: Host) -> None:
     _, events = completed(client, "conformance-dispatch-per-worker-override")
     first, second = children(host, events)
@@ -209,6 +220,7 @@ def test_dispatch_per_worker_override(client: OpenwopClient, host: Host) -> None
 
 
 @pytest.mark.rule("orch-04")
+@pytest.mark.scenario("multi-agent-handoff-state-machine")
 def test_multi_agent_handoff(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, "conformance-multi-agent-handoff")
     assert phases(events) == ["dispatch.began", "dispatch.succeeded", "child.completed", "output.harvested"]
@@ -227,6 +239,7 @@ def test_multi_agent_handoff_child(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("orch-06")
+@pytest.mark.scenario("multi-agent-confidence-escalation")
 def test_multi_agent_confidence_escalation(client: OpenwopClient, host: Host) -> None:
     workflow = "conformance-multi-agent-confidence-escalation"
     run_id, events = waiting(client, host, workflow, "waiting-input", "dispatch")
@@ -246,6 +259,7 @@ def test_multi_agent_confidence_escalation(client: OpenwopClient, host: Host) ->
 
 
 @pytest.mark.rule("agent-01")
+@pytest.mark.scenario("agentMetadata")
 def test_agent_identity(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, "conformance-agent-identity")
     snapshot = host.snapshot(run_id)
@@ -256,6 +270,7 @@ def test_agent_identity(client: OpenwopClient, host: Host) -> None:
 
 @pytest.mark.rule("agent-02")
 @pytest.mark.rule("agent-04")
+@pytest.mark.scenario("agentReasoningEvents")
 def test_agent_reasoning(client: OpenwopClient) -> None:
     _, events = completed(client, "conformance-agent-reasoning")
     told = [each for each in events if each.type.startswith("agent.")]
@@ -269,6 +284,7 @@ def test_agent_reasoning(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("agent-03")
+@pytest.mark.scenario("agentReasoningStreaming")
 def test_agent_reasoning_streaming(client: OpenwopClient) -> None:
     _, events = completed(client, "conformance-agent-reasoning-streaming")
     told = [each for each in events if each.type.startswith("agent.")]
@@ -278,6 +294,7 @@ def test_agent_reasoning_streaming(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("agent-02")
+@pytest.mark.scenario("agentConfidenceEscalation")
 def test_agent_low_confidence(client: OpenwopClient, host: Host) -> None:
     run_id, events = waiting(client, host, "conformance-agent-low-confidence", "waiting-approval", "low-conf-decider")
     types = [each["type"] for each in events]
@@ -307,6 +324,7 @@ def told(events: list[RunEventDoc]) -> list[RunEventDoc]:
 
 
 @pytest.mark.rule("prompt-09")
+@pytest.mark.scenario("prompt-composed")
 def test_prompt_end_to_end(client: OpenwopClient) -> None:
     _, events = completed(client, "conformance-prompt-end-to-end")
     resolved, composed = told(events)
@@ -315,6 +333,7 @@ def test_prompt_end_to_end(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("prompt-09")
+@pytest.mark.scenario("prompt-composed")
 def test_prompt_all_four_kinds(client: OpenwopClient) -> None:
     _, events = completed(client, "conformance-prompt-all-four-kinds")
     found = told(events)

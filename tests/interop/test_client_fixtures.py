@@ -144,6 +144,7 @@ def test_configurable_schema(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("run-14")
+@pytest.mark.scenario("channel-ttl")
 def test_channel_ttl(client: OpenwopClient) -> None:
     """Three entries are too old when the fourth is written."""
     events, snapshot = run(client, "conformance-channel-ttl")
@@ -161,6 +162,7 @@ def test_channel_ttl(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("run-14")
+@pytest.mark.scenario("agentMessageReducer")
 def test_message_reducer(client: OpenwopClient) -> None:
     events, snapshot = run(client, "conformance-message-reducer")
     assert snapshot.status == "completed"

@@ -39,6 +39,7 @@ def token_of(host: Host, run_id: str) -> str:
     return shown["interruptToken"]
 
 
+@pytest.mark.scenario("interrupt-approval")
 def test_approval(client: OpenwopClient) -> None:
     run_id = start(client, "conformance-approval", "waiting-approval", "gate")
     assert refusal(client, run_id, "gate", {"action": "maybe"})[0] == 400
@@ -56,6 +57,7 @@ def test_approval(client: OpenwopClient) -> None:
     assert error.code == "interrupt_rejected"
 
 
+@pytest.mark.scenario("interrupt-clarification")
 def test_clarification(client: OpenwopClient) -> None:
     for answers in ({"q1": "blue"}, [{"id": "q1", "answer": "blue"}]):
         run_id = start(client, "conformance-clarification", "waiting-input", "ask")
@@ -70,6 +72,7 @@ def test_clarification(client: OpenwopClient) -> None:
         assert told.payload["outputs"] == {"ask": {"answers": {"q1": "blue"}}}
 
 
+@pytest.mark.scenario("interrupt-quorum-resolution")
 def test_interrupt_quorum(client: OpenwopClient) -> None:
     """One key votes for three people, who count by their names."""
     run_id = start(client, "conformance-interrupt-quorum", "waiting-approval", "gate")
@@ -83,6 +86,7 @@ def test_interrupt_quorum(client: OpenwopClient) -> None:
     assert ended_with(client, rejected, "failed").count("approval.rejected") == 2
 
 
+@pytest.mark.scenario("interrupt-auth-required-resume")
 def test_interrupt_auth_required(client: OpenwopClient, host: Host) -> None:
     run_id = start(client, "conformance-interrupt-auth-required", "waiting-approval", "gate")
     token, accepted = token_of(host, run_id), {"resumeValue": {"action": "accept"}}
@@ -100,6 +104,7 @@ def test_interrupt_auth_required(client: OpenwopClient, host: Host) -> None:
     assert answer(client, run_id, "gate", {"action": "accept"}) == "completed"
 
 
+@pytest.mark.scenario("interrupt-external-event-correlation")
 def test_interrupt_external_event(client: OpenwopClient, host: Host) -> None:
     run_id = start(client, "conformance-interrupt-external-event", "waiting-external", "wait-for-external")
     token = token_of(host, run_id)
@@ -129,12 +134,14 @@ def talked(client: OpenwopClient, workflow: str, turns: int) -> str:
     return run_id
 
 
+@pytest.mark.scenario("conversationLifecycle")
 def test_conversation_lifecycle(client: OpenwopClient) -> None:
     run_id = talked(client, "conformance-conversation-lifecycle", 1)
     channels = present(client.runs_get(run_id).channels)
     assert [each["role"] for each in channels["conversation"]] == ["system", "user"]
 
 
+@pytest.mark.scenario("conversationVsLegacySuspend")
 def test_conversation_vs_clarification(client: OpenwopClient) -> None:
     talked(client, "conformance-conversation-vs-clarification", 1)
 
@@ -148,6 +155,7 @@ def test_conversation_replay(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("wf-09", "disc-06")
+@pytest.mark.scenario("conversationCapabilityNegotiation")
 def test_a_host_without_conversations_neither_shows_nor_takes_them(host: Host, tmp_path: Any) -> None:
     document = host.call("GET", "/.well-known/openwop").document
     assert document["conversationPrimitive"] is True
@@ -200,6 +208,7 @@ def accept(client: OpenwopClient, run_id: str, node_id: str = "child-gate") -> s
 
 
 @pytest.mark.rule("kin-14", "kin-10")
+@pytest.mark.scenario("subworkflow")
 def test_subworkflow_parent(client: OpenwopClient, host: Host) -> None:
     run_id, events = completed(client, "conformance-subworkflow-parent")
     child = child_of(host, run_id, "subwf-call", "completed")
@@ -214,6 +223,7 @@ def test_subworkflow_parent(client: OpenwopClient, host: Host) -> None:
     assert started == ["parent-start", "subwf-call", "parent-end"]
 
 
+@pytest.mark.scenario("subworkflow")
 def test_subworkflow_child(client: OpenwopClient, host: Host) -> None:
     """On its own it is a run like any other; as a child it has a log of its own."""
     alone, events = completed(client, CHILD)
@@ -226,6 +236,7 @@ def test_subworkflow_child(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("kin-01")
+@pytest.mark.scenario("subworkflow-input-mapping")
 def test_subworkflow_input_mapping(client: OpenwopClient, host: Host) -> None:
     for inputs, received in (({}, "prd-1"), ({"currentPrdId": "prd-2"}, "prd-2")):
         run_id, _ = completed(client, "conformance-subworkflow-input-mapping", inputs=inputs)
@@ -238,6 +249,7 @@ def test_subworkflow_input_mapping_child(client: OpenwopClient, host: Host) -> N
 
 
 @pytest.mark.rule("kin-01")
+@pytest.mark.scenario("subworkflow-input-mapping")
 def test_subworkflow_input_mapping_no_default(client: OpenwopClient, host: Host) -> None:
     run_id, _ = completed(client, "conformance-subworkflow-input-mapping-no-default")
     child = child_of(host, run_id, "subwf-call", "completed")
@@ -246,6 +258,7 @@ def test_subworkflow_input_mapping_no_default(client: OpenwopClient, host: Host)
 
 
 @pytest.mark.rule("kin-03", "seam-01")
+@pytest.mark.scenario("subworkflow-input-mapping")
 def test_subworkflow_mid_run_mutation(client: OpenwopClient, host: Host) -> None:
     run_id, child = waiting_parent(host, MUTATED, "subwf-call")
     assert child["variables"] == {"receivedPrdId": "seeded-id"}
@@ -264,6 +277,7 @@ def test_subworkflow_mid_run_mutation_child(client: OpenwopClient) -> None:
 
 
 @pytest.mark.rule("kin-06")
+@pytest.mark.scenario("interrupt-parent-child-cascade")
 def test_interrupt_parent_child_cancel(client: OpenwopClient, host: Host) -> None:
     run_id, child = waiting_parent(host, GATED, "spawn-child")
     token = child["interrupt"]["interruptToken"]

@@ -79,6 +79,7 @@ def stream(**config: Any) -> CreateRunRequest:
 
 
 @pytest.mark.rule("ai-04")
+@pytest.mark.scenario("stream-text-fixture")
 def test_stream_text(tester: OpenwopClient, host: Host) -> None:
     """Four tokens are four chunks, and the last one says that it is."""
     run_id = tester.runs_create(stream(tokens=TOKENS, delayMsPerToken=20)).runId
@@ -149,6 +150,7 @@ def test_a_mock_provider_is_for_test_keys(client: OpenwopClient) -> None:
 
 @pytest.mark.rule("ai-05")
 @pytest.mark.parametrize("bad", [f"no JSON: {CANARY}", f'{{"valid": "{CANARY}"}}', f'{{"other": "{CANARY}"}}'])
+@pytest.mark.scenario("envelope-retry-attempted")
 def test_envelope_retry_attempted(client: OpenwopClient, host: Host, bad: str) -> None:
     program(host, {"content": bad}, VALID)
     events = run(client, "retry-attempted", "completed")
@@ -162,6 +164,7 @@ def test_envelope_retry_attempted(client: OpenwopClient, host: Host, bad: str) -
 
 @pytest.mark.rule("ai-05")
 @pytest.mark.parametrize("bad", ["a", "I would rather tell you a story.", '{"valid": 1}'])
+@pytest.mark.scenario("envelope-retry-exhausted")
 def test_envelope_retry_exhausted(client: OpenwopClient, host: Host, bad: str) -> None:
     """Also where one more call is made to bring prose into form."""
     program(host, *[{"content": bad}] * 4)
@@ -178,6 +181,7 @@ def test_envelope_retry_exhausted(client: OpenwopClient, host: Host, bad: str) -
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-truncated")
 def test_envelope_truncated(client: OpenwopClient, host: Host) -> None:
     program(host, CUT, VALID)
     events = run(client, "truncated", "completed")
@@ -192,6 +196,7 @@ def test_envelope_truncated(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-truncation-cap-exhaustion")
 def test_envelope_truncation_cap_exhaustion(client: OpenwopClient, host: Host) -> None:
     program(host, *[CUT] * 16)
     events = run(client, "truncation-cap-exhaustion", "failed")
@@ -206,6 +211,7 @@ def test_envelope_truncation_cap_exhaustion(client: OpenwopClient, host: Host) -
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-refusal-shape")
 def test_envelope_refusal(client: OpenwopClient, host: Host) -> None:
     words = f"I will not do that, {CANARY}."
     program(host, {"stopReason": "safety", "refusalText": words}, VALID)
@@ -222,6 +228,7 @@ def test_envelope_refusal(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-recovery-applied")
 def test_envelope_recovery_applied(client: OpenwopClient, host: Host) -> None:
     program(host, {"content": '```json\n{"result": "kept"}\n```'})
     events = run(client, "recovery-applied", "completed")
@@ -233,6 +240,7 @@ def test_envelope_recovery_applied(client: OpenwopClient, host: Host) -> None:
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-nl-to-format-engaged")
 def test_envelope_nl_to_format_engaged(client: OpenwopClient, host: Host) -> None:
     prose = [{"content": f"Once upon a time, number {number}."} for number in range(3)]
     program(host, *prose, {"content": '{"result": "coerced-ok"}'})
@@ -245,6 +253,7 @@ def test_envelope_nl_to_format_engaged(client: OpenwopClient, host: Host) -> Non
 
 
 @pytest.mark.rule("ai-05")
+@pytest.mark.scenario("envelope-completion-distinguishes-truncation")
 def test_truncation_and_violation_are_told_apart(client: OpenwopClient, host: Host) -> None:
     """A larger budget is for what was cut short, and for nothing else."""
     program(host, {"content": '{"valid": "no"}'}, VALID)

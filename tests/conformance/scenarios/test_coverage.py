@@ -1,0 +1,83 @@
+"""Every scenario of the families that the host implements has a test on a real host."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.live import Host
+
+TESTS = Path(__file__).parents[2]
+
+COVERED = frozenset(
+    """
+    discovery auth errors runs-lifecycle failure-path eventOrdering identity-passthrough multi-node-ordering
+    idempotency idempotencyRetry cancellation bulk-cancel pause-resume interruptRace cap-breach
+    run-execution-bounds-shape runtime-capabilities configurable-schema stream-modes stream-modes-mixed
+    stream-modes-buffer streamReconnect stream-text-fixture debugBundle channel-ttl agentMessageReducer
+    subworkflow subworkflow-input-mapping
+    interrupt-approval interrupt-clarification interrupt-quorum-resolution interrupt-auth-required-resume
+    interrupt-external-event-correlation interrupt-parent-child-cascade
+    conversationLifecycle conversationVsLegacySuspend conversationCapabilityNegotiation
+    dispatchLoop orchestratorDispatch orchestratorTermination orchestratorConservativePath dispatch-input-mapping
+    dispatch-output-mapping dispatch-cross-worker-handoff multi-agent-handoff-state-machine
+    multi-agent-confidence-escalation
+    agentMetadata agentReasoningEvents agentReasoningStreaming agentConfidenceEscalation prompt-composed
+    ai-envelope-shape aiEnvelope.universalKinds aiEnvelope.schemaDrift aiEnvelope.correlationReplay
+    aiEnvelope.contractRefusal aiEnvelope.trustBoundaryPropagation aiEnvelope.redaction aiEnvelope.capBreached
+    envelope-reasoning-shape envelope-reasoning-secret-redaction envelope-tier-one-subset-static
+    envelope-variant-discriminator-static envelope-rendering-hint envelope-retry-attempted envelope-retry-exhausted
+    envelope-refusal-shape envelope-truncated envelope-truncation-cap-exhaustion
+    envelope-completion-distinguishes-truncation envelope-nl-to-format-engaged envelope-recovery-applied
+    aiproviders-input-shape callai-multimodal media-url-inline-cap
+    a2ui-surface-shape a2ui-surface-degrades a2ui-surface-version-refusal a2ui-surface-replay
+    a2ui-untrusted-blocks-approval
+    safefetch-behavior test-seam-unauthenticated
+    """.split()
+)
+NOT_ADVERTISED = {
+    "replay-fork": "replay",
+    "replay-fork-arbitrary": "replay",
+    "replayDeterminism": "replay",
+    "conversationReplayDeterminism": "replay",
+    "replay-divergence-at-refusal": "replay",
+    "replay-observable-sequence-determinism": "replay",
+    "version-fold": "testing.forceEngineVersionRange",
+    "webhook-signed-delivery": "webhooks",
+    "model-capability-substituted": "modelCapabilities",
+    "model-capability-insufficient": "modelCapabilities",
+    "node-module-required-capabilities-shape": "modelCapabilities",
+    "a2ui-surface-delta-transport": "a2uiSurface",
+    "prompt-prefix-cache": "aiProviders.promptPrefixCache",
+    "safefetch-live-audit": "httpClient.safeFetch.audit",
+    "audit-log-integrity": "auth.auditLogIntegrity",
+    "grpc": "grpc",
+    "i18n": "i18n",
+}
+"""Scenarios that do not apply to this host, with the member of discovery that would announce them."""
+
+
+def marked_scenarios() -> Iterator[str]:
+    """The names in all `pytest.mark.scenario(...)` of the tests."""
+    for path in TESTS.rglob("test_*.py"):
+        source = path.read_text("utf-8")
+        if "mark.scenario(" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scenario":
+                for argument in node.args:
+                    assert isinstance(argument, ast.Constant), f"{path}: a name that is no literal"
+                    yield str(argument.value)
+
+
+def test_every_scenario_has_a_test_and_no_other_is_marked() -> None:
+    assert set(marked_scenarios()) == COVERED
+    assert not COVERED & NOT_ADVERTISED.keys()
+
+
+def test_a_scenario_without_a_test_is_not_advertised(host: Host) -> None:
+    document = host.call("GET", "/.well-known/openwop", key=None).document
+    for scenario, path in NOT_ADVERTISED.items():
+        found = document
+        for member in path.split("."):
+            found = found.get(member) or {}
+        assert not found, scenario
