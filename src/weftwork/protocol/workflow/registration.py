@@ -7,6 +7,7 @@ Source: OpenWOP capabilities (refusal contract).
 """
 
 from collections.abc import Container, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -62,15 +63,34 @@ def check_version_length(version: str) -> list[Violation]:
 def read_test_definition(body: Any) -> tuple[Any, str]:
     """wf-12 (OpenWOP test seams): the definition in the body of the test endpoint, and the pointer to it.
 
-    The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`.
+    The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`. In every form, the
+    nodes of a definition without edges are chained.
     """
     if not is_object(body) or "id" in body:
-        return body, ""
+        return _chain_nodes(body), ""
     if "definition" in body:
-        return body["definition"], "/definition"
+        return _chain_nodes(body["definition"]), "/definition"
     if "workflowId" in body:
-        return _expand_short_form(body), ""
+        return _chain_nodes(_expand_short_form(body)), ""
     return body, ""
+
+
+def _chain_nodes(document: Any) -> Any:
+    """wf-19 (readings, Sample-seam workflows without edges): the definition with an edge from each node to the next
+    one, in the order of the list. A definition that has edges, or nodes without usable ids, is returned unchanged."""
+    if not is_object(document) or document.get("edges", []) != []:
+        return document
+    nodes: Any = document.get("nodes")
+    if not is_array(nodes):
+        return document
+    ids = [node.get("id") if is_object(node) else None for node in nodes]
+    if not all(isinstance(each, str) for each in ids) or len(set(ids)) < len(ids):
+        return document
+    edges = [
+        {"id": f"chain-{number}", "sourceNodeId": source, "targetNodeId": target}
+        for number, (source, target) in enumerate(pairwise(ids), 1)
+    ]
+    return {**document, "edges": edges}
 
 
 def _expand_short_form(body: dict[str, Any]) -> dict[str, Any]:

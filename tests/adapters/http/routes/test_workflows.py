@@ -174,6 +174,24 @@ def test_the_seam_takes_three_forms(host: Host) -> None:
     assert (unknown.status, unknown.document["details"]["pointer"]) == (400, "/nodes/0/typeId")
 
 
+@pytest.mark.rule("wf-19")
+def test_nodes_without_edges_are_chained_by_the_seam_only(host: Host) -> None:
+    """The node in the middle fails, so that the last one runs only if it does not depend on it."""
+    types = {"z": "core.noop", "y": "core.fail", "x": "core.noop"}
+    short = {"workflowId": "reg-chain", "nodes": [{"nodeId": each, "typeId": types[each]} for each in types]}
+    whole = workflow([node(each, types[each]) for each in types], id="reg-chain", version="whole")
+    bare = {name: value for name, value in whole.items() if name != "edges"}
+    for number, body in enumerate((short, whole, {"definition": whole}, {"definition": bare})):
+        body = {**body, "workflowId": f"reg-chain-{number}"} if body is short else body
+        made = register(host, body, path="/v1/host/sample/workflows").document["workflowId"]
+        assert ran(host, made) == ["z"]
+        edges = read(host, f"/v1/workflows/{made}")["edges"]
+        assert [(each["sourceNodeId"], each["targetNodeId"]) for each in edges] == [("z", "y"), ("y", "x")]
+    register(host, {**whole, "version": "apart"})
+    assert sorted(ran(host, "reg-chain")) == ["x", "z"]
+    assert register(host, {**bare, "version": "none"}).status == 400
+
+
 def pages(host: Host, limit: int, key: str = KEY) -> list[dict[str, Any]]:
     """Every workflow that is listed, page by page."""
     found: list[dict[str, Any]] = []
