@@ -173,6 +173,24 @@ async def test_a_gated_type_is_refused_before_anything_else() -> None:
     assert ((await fault_of(bench.workflows.register_sample(CALLER, body))).details or {})["nodeId"] == "n"
 
 
+@pytest.mark.rule("wf-20")
+@fails_without(registration, "find_gated_config", lambda *_: [])
+async def test_a_config_that_needs_a_missing_capability_is_refused_before_it_is_checked() -> None:
+    bench = await EngineHarness().open()
+    without(bench, "core.conversationGate")
+    asks = {"askUserRouting": "conversation", "unknown": 1}
+    for overrides, config, capability in (
+        ((), asks, "conversationPrimitive"),
+        (("agents.dispatchMapping",), {"inputMapping": 7}, "agents.dispatchMapping"),
+    ):
+        bench.workflows.overrides = lambda _, overrides=overrides: overrides
+        fault = await refused(bench, workflow([node("a"), node("b", "core.dispatch", config=config)]))
+        assert (fault.code, fault.status) == ("validation_error", 400)
+        details = fault.details or {}
+        assert details.get("requiredCapability") == capability
+        assert details["pointer"] == f"/nodes/1/config/{next(iter(config))}"
+
+
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:
     bench = await EngineHarness(limits=Limits(max_workflows_per_tenant=2)).open()
     await bench.workflows.register(CALLER, V1)

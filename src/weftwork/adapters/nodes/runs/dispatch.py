@@ -57,8 +57,8 @@ from weftwork.protocol.workflow.orchestration import (
     map_worker_variables,
     worker_mapping,
 )
+from weftwork.protocol.workflow.registration import CONVERSATION_CAPABILITY, check_gated_config
 
-CONVERSATION_CAPABILITY: Final = "conversationPrimitive"
 MAX_ITERATIONS: Final = 1_000_000
 PARALLEL_MEMBERS: Final = ("joinMode", "quorum", "maxParallel")
 CANCELLED_ERROR: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
@@ -285,10 +285,7 @@ async def _ask_user(
 
 
 def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
-    violations: list[Violation] = []
-    if config.get("askUserRouting") == "conversation" and not conversation:
-        text = f"needs the capability {CONVERSATION_CAPABILITY}, which this host does not have"
-        violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION_CAPABILITY))
+    violations = check_gated_config(DISPATCH, config, () if conversation else (CONVERSATION_CAPABILITY,))
     if config.get("fanOutPolicy") != "parallel":
         text = "is allowed only with the fanOutPolicy parallel"
         violations += [Violation(f"/{member}", "not", text) for member in PARALLEL_MEMBERS if member in config]
