@@ -228,9 +228,15 @@ def test_multi_agent_handoff_child(client: OpenwopClient, host: Host) -> None:
 @pytest.mark.rule("orch-06")
 def test_multi_agent_confidence_escalation(client: OpenwopClient, host: Host) -> None:
     workflow = "conformance-multi-agent-confidence-escalation"
+    model = host.call("GET", "/.well-known/openwop").document["multiAgent"]["executionModel"]
+    assert model["confidenceEscalationInterruptKind"] == "x-host-weftwork-clarification"
+    assert model["confidenceEscalationFloor"] == 0.5
     run_id, events = waiting(client, host, workflow, "waiting-input", "dispatch")
     types = [each["type"] for each in events]
-    assert types.count("core.workflowChain.confidence-escalated") == 1
+    (escalated,) = [each for each in events if each["type"] == "core.workflowChain.confidence-escalated"]
+    assert escalated["payload"]["escalationKind"] == "clarify"
+    assert (escalated["payload"]["confidence"], escalated["payload"]["floor"]) == (0.3, 0.5)
+    assert [each["type"] for each in events if each["eventId"] == escalated["causationId"]] == [DECIDED]
     assert CHAIN not in types
     assert types.index("core.workflowChain.confidence-escalated") < types.index("interrupt.requested")
     assert [each["payload"]["kind"] for each in events if each["type"] == "interrupt.requested"] == ["clarification"]

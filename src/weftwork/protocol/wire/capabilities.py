@@ -68,7 +68,7 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
             "supported": True,
             "version": orchestration.EXECUTION_MODEL_VERSION,
             "confidenceEscalationFloor": orchestration.CONFIDENCE_FLOOR,
-            "confidenceEscalationInterruptKind": orchestration.ESCALATION_KIND,
+            "confidenceEscalationInterruptKind": orchestration.ADVERTISED_ESCALATION_KIND,
             "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
         }
         families["multiAgent"] = {"executionModel": model}
