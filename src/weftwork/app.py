@@ -203,10 +203,14 @@ class Host:
         return recovered
 
     async def register_conformance_workflows(self) -> None:
-        from weftwork.conformance.workflows import conformance_workflows
+        from weftwork.conformance.workflows import REFUSED_WORKFLOWS, conformance_workflows
 
         for document in conformance_workflows():
-            await self.register_fixture(document)
+            if document["id"] not in REFUSED_WORKFLOWS:
+                await self.register_fixture(document)
+            elif (gate := find_gated_node(document, self.types)) is not None:
+                self.catalog.refuse(document["id"], gate)
+                self._fixtures.append(document["id"])
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
         """Register a conformance workflow and advertise it, unless the host lacks a capability that it needs."""

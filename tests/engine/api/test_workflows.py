@@ -12,6 +12,7 @@ from tests.harness.engine_harness import CALLER, EngineHarness, fault_of
 from weftwork.engine.api import workflows as workflows_module
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
@@ -171,6 +172,19 @@ async def test_a_gated_type_is_refused_before_anything_else() -> None:
     assert (fault.code, fault.status) == ("capability_required", 422)
     body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
     assert ((await fault_of(bench.workflows.register_sample(CALLER, body))).details or {})["nodeId"] == "n"
+
+
+@pytest.mark.rule("wf-09")
+@fails_without(WorkflowCatalog, "refuse", lambda *_: None)
+async def test_a_file_workflow_that_is_refused_names_what_is_missing() -> None:
+    bench = await EngineHarness().open()
+    bench.catalog.refuse("sample", registration.GatedNode(0, "core.dispatch", "n"))
+    fault = await fault_of(bench.service.create_run(CALLER, {"workflowId": "sample"}))
+    assert (fault.code, (fault.details or {}).get("requiredCapability")) == (
+        "capability_required",
+        "dispatch.supported",
+    )
+    assert await read(bench) == "not_found"
 
 
 @pytest.mark.rule("wf-20")
