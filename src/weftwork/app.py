@@ -46,7 +46,8 @@ from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
@@ -203,10 +204,14 @@ class Host:
         return recovered
 
     async def register_conformance_workflows(self) -> None:
-        from weftwork.conformance.workflows import conformance_workflows
+        from weftwork.conformance.workflows import REFUSED_WORKFLOWS, conformance_workflows
 
         for document in conformance_workflows():
-            await self.register_fixture(document)
+            if document["id"] not in REFUSED_WORKFLOWS:
+                await self.register_fixture(document)
+            elif (gate := find_gated_node(document, self.types)) is not None:
+                self.catalog.refuse(document["id"], gate)
+                self._fixtures.append(document["id"])
 
     async def register_fixture(self, document: dict[str, Any]) -> None:
         """Register a conformance workflow and advertise it, unless the host lacks a capability that it needs."""
@@ -232,6 +237,7 @@ class Host:
             tokens=any(route.path.startswith(INTERRUPT_TOKEN_PREFIX) for route in ROUTES),
             host_id=host_id(settings.public_url),
             envelopes=self.kinds.advertised,
+            subset_compliance=self._check_kind_schemas(),
             providers=self.models.names,
             modalities=self.models.input_modalities,
             prompts=prompt_family(len(self._templates)),
@@ -240,6 +246,18 @@ class Host:
         handlers = self._handlers(offer)
         self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
         return self.app
+
+    def _check_kind_schemas(self) -> Compliance:
+        """Log where the schemas of the advertised kinds leave the structured-output subset, and summarise the result.
+        An operator cannot change the kinds of the protocol, so these are logged for debugging only."""
+        kinds = [kind for name in self.kinds.advertised if (kind := self.kinds.find(name)) is not None]
+        violations = {kind.name: check_subset(kind.schema) for kind in kinds}
+        for name, found in violations.items():
+            if found:
+                level = logging.DEBUG if name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS) else logging.INFO
+                fields = {"kind": name, "pointer": found[0].pointer, "violations": len(found)}
+                log.log(level, "schema of an envelope kind is outside the structured-output subset", extra=fields)
+        return subset_compliance(violations)
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree)

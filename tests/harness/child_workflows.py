@@ -116,19 +116,49 @@ def parallel_workflow(*names: str, **config: Any) -> dict[str, Any]:
     return supervised_workflow(plan, made, variables=[variable("found", defaultValue="")])
 
 
+CAUSES = {
+    "dispatch.began": "runOrchestrator.decided",
+    "dispatch.succeeded": "dispatch.began",
+    "dispatch.failed": "dispatch.began",
+    "child.completed": "dispatch.succeeded",
+    "child.failed": "dispatch.succeeded",
+    "child.cancelled": "dispatch.succeeded",
+    "output.harvested": "child.completed",
+}
+"""The step that causes each step of a handover."""
+
+
+def check_chain(documents: list[dict[str, Any]]) -> None:
+    """Every step of a handover is caused by one earlier step of the same worker, and no step causes two of a kind."""
+    earlier: dict[str, dict[str, Any]] = {}
+    used: set[tuple[str, str]] = set()
+    for each in documents:
+        payload, cause = each["payload"], earlier.get(each.get("causationId", ""))
+        if each["type"] == "node.dispatched":
+            assert cause is not None
+            assert cause["type"] == "runOrchestrator.decided"
+        elif each["type"] == CHAIN_EVENT:
+            phase = payload["phase"]
+            assert cause is not None, f"{phase} has no earlier event as its cause"
+            assert cause["payload"].get("phase", cause["type"]) == CAUSES[phase]
+            if phase == "dispatch.began":
+                assert payload["workerId"] in cause["payload"]["decision"]["nextWorkerIds"]
+            else:
+                assert (cause["eventId"], phase) not in used, f"two steps {phase} have one cause"
+                used.add((cause["eventId"], phase))
+                known = {"workerId": payload["workerId"], "childRunId": payload.get("childRunId")}
+                assert {**known, **cause["payload"]}.items() >= known.items()
+        earlier[each["eventId"]] = each
+
+
 async def handover_steps(bench: EngineHarness, key: RunKey) -> list[str]:
-    """The steps of the handovers, each of them well-formed and because of the decision."""
-    events = await bench.events(key)
-    documents = [msgspec.json.decode(each.document) for each in events]
-    decisions = {each["eventId"] for each in documents if each["type"] == "runOrchestrator.decided"}
-    told: list[str] = []
+    """The steps of the handovers, each of them well-formed and because of the step before it."""
+    documents = [msgspec.json.decode(each.document) for each in await bench.events(key)]
+    check_chain(documents)
     for each in documents:
         assert schema.check_payload(each["type"], each["payload"]) == []
-        if each["type"] in (CHAIN_EVENT, "node.dispatched"):
-            assert each["causationId"] in decisions
-        if each["type"] == CHAIN_EVENT:
-            told.append(f"{each['payload']['phase']} {each['payload']['workerId']}")
-    return told
+    steps = [each["payload"] for each in documents if each["type"] == CHAIN_EVENT]
+    return [f"{each['phase']} {each['workerId']}" for each in steps]
 
 
 async def found_variable(bench: EngineHarness, key: RunKey) -> Any:

@@ -8,6 +8,7 @@ from openwop_client import CreateRunRequest, OpenwopClient
 from openwop_client.types import RunConfigurable, RunEventDoc
 
 from tests.harness.cases import present
+from tests.harness.child_workflows import check_chain
 from tests.interop.client_calls import answer, completed, ended, payloads
 from tests.live import Host, until
 from weftwork.protocol.json import schema
@@ -27,10 +28,8 @@ def phases(events: list[RunEventDoc]) -> list[str]:
 
 
 def children(host: Host, events: list[RunEventDoc]) -> list[dict[str, Any]]:
-    """The workers' runs in the order of their dispatch; each was dispatched because of a decision."""
-    decisions = {each.eventId for each in events if each.type == DECIDED}
-    sent = [each for each in events if each.type in ("node.dispatched", CHAIN)]
-    assert {each.causationId for each in sent} <= decisions
+    """The workers' runs in the order of their dispatch; each step was caused by the one before it."""
+    check_chain([{name: value for name, value in vars(each).items() if value is not None} for each in events])
     found = [host.snapshot(each["childRunId"]) for each in payloads(events, "node.dispatched")]
     assert [each["workflowId"] for each in found] == [
         each["childWorkflowId"] for each in payloads(events, "node.dispatched")
@@ -242,9 +241,15 @@ def test_multi_agent_handoff_child(client: OpenwopClient, host: Host) -> None:
 @pytest.mark.scenario("multi-agent-confidence-escalation")
 def test_multi_agent_confidence_escalation(client: OpenwopClient, host: Host) -> None:
     workflow = "conformance-multi-agent-confidence-escalation"
+    model = host.call("GET", "/.well-known/openwop").document["multiAgent"]["executionModel"]
+    assert model["confidenceEscalationInterruptKind"] == "x-host-weftwork-clarification"
+    assert model["confidenceEscalationFloor"] == 0.5
     run_id, events = waiting(client, host, workflow, "waiting-input", "dispatch")
     types = [each["type"] for each in events]
-    assert types.count("core.workflowChain.confidence-escalated") == 1
+    (escalated,) = [each for each in events if each["type"] == "core.workflowChain.confidence-escalated"]
+    assert escalated["payload"]["escalationKind"] == "clarify"
+    assert (escalated["payload"]["confidence"], escalated["payload"]["floor"]) == (0.3, 0.5)
+    assert [each["type"] for each in events if each["eventId"] == escalated["causationId"]] == [DECIDED]
     assert CHAIN not in types
     assert types.index("core.workflowChain.confidence-escalated") < types.index("interrupt.requested")
     assert [each["payload"]["kind"] for each in events if each["type"] == "interrupt.requested"] == ["clarification"]

@@ -9,7 +9,7 @@ from openwop_client.types import ResolveInterruptRequest
 
 from tests.harness.cases import present
 from tests.interop.client_calls import answer, completed, ended, refused
-from tests.live import OTHER_KEY, Host, start_host, until, weftwork
+from tests.live import KEY, OTHER_KEY, Host, start_host, until, weftwork
 
 
 def start(client: OpenwopClient, workflow: str, status: str, node_id: str) -> str:
@@ -154,6 +154,9 @@ def test_conversation_replay(client: OpenwopClient, host: Host) -> None:
     assert len({each["messageId"] for each in first}) == len(first) == 6
 
 
+NEGOTIATION = "conformance-conversation-capability-negotiation"
+
+
 @pytest.mark.rule("wf-09", "disc-06")
 @pytest.mark.scenario("conversationCapabilityNegotiation")
 def test_a_host_without_conversations_neither_shows_nor_takes_them(host: Host, tmp_path: Any) -> None:
@@ -167,16 +170,26 @@ def test_a_host_without_conversations_neither_shows_nor_takes_them(host: Host, t
     with start_host(tmp_path, "--conformance", "--no-conversation", store="memory") as other:
         bare = other.call("GET", "/.well-known/openwop").document
         assert "conversationPrimitive" not in bare
-        assert set(document["fixtures"]) - set(bare["fixtures"]) == {
-            each for each in document["fixtures"] if each.startswith("conformance-conversation-")
-        }
-        assert len(set(document["fixtures"]) - set(bare["fixtures"])) == 3
+        conversations = {each for each in document["fixtures"] if each.startswith("conformance-conversation-")}
+        assert len(conversations) == 3
+        assert NEGOTIATION not in conversations
+        assert set(document["fixtures"]) ^ set(bare["fixtures"]) == {*conversations, NEGOTIATION}
         refused = other.call("POST", "/v1/workflows", flow)
         assert (refused.status, refused.document["error"]) == (422, "capability_required")
         assert refused.document["details"]["requiredCapability"] == "conversationPrimitive"
         created = other.call("POST", "/v1/runs", {"workflowId": "conformance-conversation-lifecycle"})
         assert created.status == 400
+        assert other.call("GET", f"/v1/workflows/{NEGOTIATION}").status == 404
+        with pytest.raises(WopError) as negotiated:
+            OpenwopClient(other.address, KEY, timeout=60).runs_create(CreateRunRequest(NEGOTIATION))
+        assert negotiated.value.status == 422
+        missing = {"requiredCapability": "conversationPrimitive", "offendingTypeId": "core.conversationGate"}
+        known = {"error": "capability_required", "details": {"pointer": "/workflowId", **missing, "nodeId": "convo"}}
+        turned_away = other.call("POST", "/v1/runs", {"workflowId": NEGOTIATION}).document
+        assert {name: turned_away[name] for name in known} == known
+        assert other.call("GET", "/v1/runs").document["runs"] == []
     assert host.call("POST", "/v1/workflows", flow).status == 201
+    assert host.call("POST", "/v1/runs", {"workflowId": NEGOTIATION}).status == 400
 
 
 CHILD = "conformance-subworkflow-child"

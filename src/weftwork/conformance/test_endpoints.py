@@ -36,13 +36,15 @@ def endpoint_handlers(
     bundles: Bundles,
     outbound: GuardedClient,
 ) -> dict[str, Handler]:
-    """The handlers of all `test_only` routes, by operation. The arguments are components of the host.
+    """The handlers of all `test_only` routes, by operation. The arguments are components of the host; registration
+    treats the capabilities that toggleCapability switches off as missing from now on.
 
     The handlers keep their state in memory by partition. `resetSeams` deletes the state of the caller's partition.
     """
     assert isinstance(player, ScriptedPrograms), "the test endpoints need a provider that can be programmed"
     test_log = TestLog(clock, ids)
     overlay = envelopes.CapabilityOverlay()
+    workflows.overrides = lambda caller: overlay.missing(caller.partition)
     gate = envelopes.EnvelopeAcceptEndpoint(kinds, test_log, EnvelopeRecords(log), overlay)
     resets = (test_log.reset, player.reset, overlay.reset, gate.reset)
     observation = ObservationEndpoints(RunObservation(log, clock, runs, bundles, test_log), resets)

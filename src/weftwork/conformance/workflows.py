@@ -5,7 +5,7 @@ Ids, nodes and settings of the workflows are as published by OpenWOP. Names and 
 
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 from weftwork.conformance.nodes.media_emit import sample_media_emit
 from weftwork.conformance.nodes.mock_agent import mock_agent
@@ -13,6 +13,9 @@ from weftwork.conformance.nodes.mock_ai import mock_ai_nodes
 from weftwork.ports.nodes import NodeType
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, parse_template
+
+REFUSED_WORKFLOWS: Final = frozenset({"conformance-conversation-capability-negotiation"})
+"""Workflows that test the refusal of a missing capability. Only a host without the capability has them."""
 
 
 def conformance_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:

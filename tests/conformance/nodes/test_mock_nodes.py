@@ -84,7 +84,7 @@ def test_everything_comes_in_order() -> None:
 def test_a_tool_call_and_its_return_belong_together() -> None:
     _, events = act({"mockToolCalls": [TOOL, ERROR]})
     called, returned, _, failed = events
-    assert returned.causation_id == called.event_id == "event"
+    assert returned.causation_id == called.event_id == "event-0"
     ids = [each.payload["callId"] for each in events]
     assert ids == ["node:0", "node:0", "node:1", "node:1"]
     assert called.payload["toolName"] == called.payload["toolId"] == "shop:find"

@@ -12,6 +12,7 @@ import apsw
 from tests.crash.child_runs.child_run_host import FAN_OUT, WORKERS, run_tree
 from tests.crash.interrupts.scripted_clients import ScriptedClients, ScriptedRun, call
 from tests.crash.oracle import TERMINAL, TIMEOUT_SECONDS, Log, follow, listing
+from tests.harness.child_workflows import check_chain
 from tests.live import Host, until
 from weftwork.protocol.run.child_runs import CANCELLED_WITH_PARENT
 from weftwork.protocol.run.events import CHILD_ENDED, CHILD_STARTED
@@ -68,6 +69,7 @@ def check_tree(host: Host, run_id: str, patience: float = TIMEOUT_SECONDS) -> di
     assert Counter(there) == named, f"{run_id} names {len(named)} children, and there are {len(there)}"
     ended = Counter(each["childRunId"] for each in _payloads(log, CHILD_ENDED))
     assert not ended - Counter(list(ended)), f"{run_id} has heard the end of a child twice"
+    check_chain(log)
     family = {run_id: log}
     for child in there:
         family |= check_tree(host, child, patience)

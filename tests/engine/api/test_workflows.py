@@ -12,6 +12,7 @@ from tests.harness.engine_harness import CALLER, EngineHarness, fault_of
 from weftwork.engine.api import workflows as workflows_module
 from weftwork.engine.api.idempotency import IdempotencyClaim
 from weftwork.engine.api.keyring import Principal
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
@@ -171,6 +172,37 @@ async def test_a_gated_type_is_refused_before_anything_else() -> None:
     assert (fault.code, fault.status) == ("capability_required", 422)
     body = {"workflowId": "w", "nodes": [{"nodeId": "n", "typeId": "core.dispatch", "config": {}}]}
     assert ((await fault_of(bench.workflows.register_sample(CALLER, body))).details or {})["nodeId"] == "n"
+
+
+@pytest.mark.rule("wf-09")
+@fails_without(WorkflowCatalog, "refuse", lambda *_: None)
+async def test_a_file_workflow_that_is_refused_names_what_is_missing() -> None:
+    bench = await EngineHarness().open()
+    bench.catalog.refuse("sample", registration.GatedNode(0, "core.dispatch", "n"))
+    fault = await fault_of(bench.service.create_run(CALLER, {"workflowId": "sample"}))
+    assert (fault.code, (fault.details or {}).get("requiredCapability")) == (
+        "capability_required",
+        "dispatch.supported",
+    )
+    assert await read(bench) == "not_found"
+
+
+@pytest.mark.rule("wf-20")
+@fails_without(registration, "find_gated_config", lambda *_: [])
+async def test_a_config_that_needs_a_missing_capability_is_refused_before_it_is_checked() -> None:
+    bench = await EngineHarness().open()
+    without(bench, "core.conversationGate")
+    asks = {"askUserRouting": "conversation", "unknown": 1}
+    for overrides, config, capability in (
+        ((), asks, "conversationPrimitive"),
+        (("agents.dispatchMapping",), {"inputMapping": 7}, "agents.dispatchMapping"),
+    ):
+        bench.workflows.overrides = lambda _, overrides=overrides: overrides
+        fault = await refused(bench, workflow([node("a"), node("b", "core.dispatch", config=config)]))
+        assert (fault.code, fault.status) == ("validation_error", 400)
+        details = fault.details or {}
+        assert details.get("requiredCapability") == capability
+        assert details["pointer"] == f"/nodes/1/config/{next(iter(config))}"
 
 
 async def test_a_tenant_registers_so_many_versions_and_no_more() -> None:

@@ -24,10 +24,12 @@ from tests.harness.definitions import FULL, edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, run, settle
 from weftwork.engine.decide.inputs import PauseRequested, ResumeRequested
 from weftwork.ports.node_outcome import Completed, Failed
+from weftwork.protocol.fold import fold
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.privacy import value_paths
 from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run import events
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 
@@ -239,6 +241,26 @@ async def after_crash(bench: EngineHarness) -> EngineHarness:
         assert await later.catalog.register(each) == []
     await later.executor.recover()
     return later
+
+
+@pytest.mark.rule("orch-04")
+@fails_without(
+    "weftwork.protocol.fold.fold._CHANGES",
+    {kind: change for kind, change in fold._CHANGES.items() if kind != events.WORKFLOW_CHAIN},
+    match="child.completed has no earlier event as its cause",
+)
+@each_case("policy", "sequential", "parallel")
+async def test_the_causes_of_a_handover_outlive_the_host(policy: str) -> None:
+    config = {"fanOutPolicy": policy, "outputMapping": {"found": "has"}}
+    plan = [next_worker("a", "b"), next_worker("a", "a"), TERMINATE]
+    document = supervised_workflow(plan, config, variables=[variable("found", defaultValue="")])
+    bench, key = await start_run(document, *WORKERS)
+    for name in ("a", "b", "a", "a"):
+        bench = await after_crash(bench)
+        await bench.release(name)
+    assert await bench.status(key) == "completed"
+    told = await handover_steps(bench, key)
+    assert [told.count(step) for step in ("output.harvested a", "output.harvested b")] == [3, 1]
 
 
 @pytest.mark.rule("orch-04")

@@ -144,7 +144,7 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
         "supported": True,
         "version": 2,
         "confidenceEscalationFloor": 0.5,
-        "confidenceEscalationInterruptKind": "clarification",
+        "confidenceEscalationInterruptKind": "x-host-weftwork-clarification",
         "crossHostCausation": {"supported": False, "hostId": "h", "ancestryEndpointSupported": True},
     }
     talks = discovery_document(HostOffer("0.1.0", Limits(), node_types=frozenset({DISPATCH, TALK, MOCK_AGENT})))

@@ -322,6 +322,17 @@ def test_the_short_form_becomes_a_definition() -> None:
     }
 
 
+@pytest.mark.rule("wf-19")
+@fails_without("weftwork.protocol.workflow.registration._chain_nodes", lambda document: document)
+def test_only_nodes_with_ids_of_their_own_are_chained() -> None:
+    chained = read_test_definition(workflow([node("b"), node("a"), node("c")]))[0]
+    assert [(each["sourceNodeId"], each["targetNodeId"]) for each in chained["edges"]] == [("b", "a"), ("a", "c")]
+    assert parse_workflow(chained, TYPES)[1] == []
+    drawn = workflow([node("a"), node("b"), node("c")], [edge("a", "c")])
+    for unchanged in (drawn, workflow([node("a"), node("a")]), {"id": "w", "nodes": 7}, {"id": "w", "nodes": [{}, 1]}):
+        assert read_test_definition(unchanged) == (unchanged, "")
+
+
 @pytest.mark.rule("wf-12")
 @each_case(
     "body",

@@ -122,7 +122,8 @@ class EnvelopeMemory:
 
 
 class CapabilityOverlay:
-    """toggleCapability: capabilities that appear present or missing. Only test endpoints use it. Kept by partition."""
+    """toggleCapability: capabilities that appear present or missing to the gate's test endpoint and to registration.
+    Kept by partition."""
 
     def __init__(self) -> None:
         self._values: dict[str, OrderedDict[str, bool]] = {}
@@ -131,6 +132,11 @@ class CapabilityOverlay:
         """The overridden value of a capability; None if it is not overridden."""
         values = self._values.get(partition)
         return None if values is None else values.get(name)
+
+    def missing(self, partition: str) -> list[str]:
+        """The names of the capabilities that are overridden as missing."""
+        values = self._values.get(partition)
+        return [] if values is None else [name for name, value in values.items() if not value]
 
     def reset(self, partition: str) -> None:
         self._values.pop(partition, None)

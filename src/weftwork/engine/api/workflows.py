@@ -1,6 +1,7 @@
 """Workflow definitions for callers: register, read and list them. One method per operation."""
 
 import logging
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -42,6 +43,8 @@ class Workflows(msgspec.Struct, eq=False):
 
     _runtime: Runtime
     _catalog: WorkflowCatalog
+    overrides: Callable[[Principal], Iterable[str]] = lambda _: ()
+    """Capabilities that registration treats as missing for a caller. Only the test endpoints set it."""
 
     async def get(self, principal: Principal, workflow_id: str, version: str | None = None) -> bytes:
         """The definition in JSON, verbatim; without a version, the current one."""
@@ -98,10 +101,13 @@ class Workflows(msgspec.Struct, eq=False):
         return outcome
 
     async def _check(self, principal: Principal, document: Any, at: str) -> Plan:
-        """wf-09, wf-10, wf-11: validate a definition for registration. Raises ClientFault."""
-        gate = registration.find_gated_node(document, self._catalog.types)
+        """wf-09, wf-10, wf-11, wf-20: validate a definition for registration. Raises ClientFault."""
+        types, overrides = self._catalog.types, self.overrides(principal)
+        gate = registration.find_gated_node(document, types, overrides)
         if gate is not None:
             raise registration.capability_required(gate, at)
+        if gated := registration.find_gated_config(document, registration.absent_capabilities(types, overrides)):
+            raise registration.registration_refusal(gated, at)
         plan, violations = await self._catalog.check_async(document)
         if plan is not None:
             violations = registration.check_version_length(plan.workflow.version)

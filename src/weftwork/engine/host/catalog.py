@@ -32,7 +32,7 @@ from weftwork.protocol.spelling import MAX_KNOWN, did_you_mean
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
-from weftwork.protocol.workflow.registration import capability_required, find_gated_node
+from weftwork.protocol.workflow.registration import GatedNode, capability_required, find_gated_node
 from weftwork.protocol.workflow.validation import parse_workflow
 
 MAX_CACHED_PLANS: Final = 256
@@ -77,6 +77,8 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
     types: Mapping[str, NodeDeclaration]
     _kinds: KindSet = BUILTIN_KINDS
     _by_id: dict[tuple[str | None, str], Plan] = {}
+    _refused: dict[str, GatedNode] = {}
+    """File workflows that exist only to be refused, by id."""
     _plans: PlanCache = msgspec.field(default_factory=PlanCache)
     _digests: OrderedDict[tuple[str, str], str | None] = msgspec.field(
         default_factory=OrderedDict[tuple[str, str], str | None]
@@ -96,6 +98,10 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         self._by_id[document.get("tenantId"), plan.workflow.id] = plan
         self._plans.add(plan, len(stored))
         return []
+
+    def refuse(self, workflow_id: str, gate: GatedNode) -> None:
+        """wf-09: refuse every run of a file workflow, because the host lacks the capability that `gate` needs."""
+        self._refused[workflow_id] = gate
 
     async def register_for_tenant(
         self, registration: WorkflowRegistration, plan: Plan, most: int, record: IdempotencyRecord | None
@@ -136,11 +142,14 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         """wf-08: the plan that this tenant starts with that id: its registered workflow, else the file workflow for
         this tenant, else the file workflow for all tenants, else None.
 
-        Raises ClientFault for a registered workflow that this host cannot run.
+        Raises ClientFault for a registered workflow that this host cannot run, and for a refused one.
         """
         digest = await self._registered_digest(tenant, workflow_id)
         if digest is None:
-            return self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
+            plan = self._by_id.get((tenant, workflow_id)) or self._by_id.get((None, workflow_id))
+            if plan is None and workflow_id in self._refused:
+                raise capability_required(self._refused[workflow_id], pointer="/workflowId")
+            return plan
         plan, violations = await self._load_plan(workflow_id, digest)
         if plan is None:
             gate = find_gated_node(msgspec.json.decode(await self._load_definition(workflow_id, digest)), self.types)

@@ -166,6 +166,18 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
     node.failed_children += payload["status"] != "completed"
 
 
+def _worker_dispatched(state: RunState, fact: Fact) -> None:
+    """orch-04 (readings, Chain of a dispatch): records the event to which the end of a worker refers as its cause."""
+    node = state.nodes.get(fact.node_id or "")
+    if fact.payload["phase"] != "dispatch.succeeded" or node is None or not node.children:
+        return
+    children = node.children
+    # The event follows the start of its child, before that of another one, so this is the newest child.
+    key, child = next(reversed(children.items()))
+    if child.run_id == fact.payload["childRunId"]:
+        children[key] = msgspec.structs.replace(child, dispatch_event=fact.event_id)
+
+
 def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
     """orch-11 (RFC 0006): only the latest decision of a supervisor is kept."""
     payload = fact.payload
@@ -403,6 +415,7 @@ OTHER_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     events.MODEL_ANSWERED: _model_answered,
     "output.chunk": _output_chunk,
     events.ENVELOPE_RECORDED: _envelope_recorded,
+    events.WORKFLOW_CHAIN: _worker_dispatched,
     "interrupt.requested": _interrupt_requested,
     "interrupt.resolved": _interrupt_resolved,
     "approval.granted": _approval_voted,

@@ -41,6 +41,8 @@ class ChildState(msgspec.Struct, frozen=True):
     """Variables that the parent requested and must not see."""
     end_sequence: int = -1
     """The sequence of its end in the parent's log, which orders children by when they ended."""
+    dispatch_event: str = ""
+    """The id of the event that records the handover to this worker; empty for a child that no dispatch started."""
 
     @property
     def has_ended(self) -> bool:

@@ -260,7 +260,7 @@ class NodeDispatched(Payload, frozen=True):
 
 
 class WorkflowChainEvent(Payload, frozen=True):
-    event_type = "core.workflowChain.event"
+    event_type = events.WORKFLOW_CHAIN
     phase: str
     worker_id: str
     parent_run_id: str

@@ -16,6 +16,7 @@ import msgspec
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS, TRUNCATION_MULTIPLIER
 from weftwork.protocol.envelopes.instructions import PROMPT_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.schema_subset import Compliance
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality, input_family
@@ -68,7 +69,7 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
             "supported": True,
             "version": orchestration.EXECUTION_MODEL_VERSION,
             "confidenceEscalationFloor": orchestration.CONFIDENCE_FLOOR,
-            "confidenceEscalationInterruptKind": orchestration.ESCALATION_KIND,
+            "confidenceEscalationInterruptKind": orchestration.ADVERTISED_ESCALATION_KIND,
             "crossHostCausation": {"supported": False, "hostId": host, "ancestryEndpointSupported": True},
         }
         families["multiAgent"] = {"executionModel": model}
@@ -138,6 +139,8 @@ class HostOffer(msgspec.Struct, frozen=True):
     host_id: str = "weftwork"
     envelopes: dict[str, int] = {}
     """Envelope kinds that the gate accepts, with their versions."""
+    subset_compliance: Compliance = "off"
+    """How the schemas of these kinds relate to the structured-output subset."""
     providers: tuple[str, ...] = ()
     modalities: frozenset[Modality] = frozenset()
     """Modalities that models accept in addition to text."""
@@ -183,6 +186,7 @@ def _families(offer: HostOffer) -> dict[str, Any]:
     if offer.envelopes:
         media = any(kind in offer.envelopes for kind in MEDIA_KINDS)
         families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
+        families["envelopes"]["tierOneSubsetCompliance"] = offer.subset_compliance
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
     if offer.bundles:

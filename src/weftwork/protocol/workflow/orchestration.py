@@ -24,6 +24,9 @@ CONFIDENCE_FLOOR: Final = 0.5
 """orch-06 (RFC 0039 A): a decision with less confidence is carried out only after a person has approved it."""
 ESCALATION_KIND: Final = "clarification"
 """The kind of interrupt that requests this approval."""
+ADVERTISED_ESCALATION_KIND: Final = f"x-host-weftwork-{ESCALATION_KIND}"
+"""orch-06 (readings, Confidence escalation): the kind in discovery. For the plain name, clients expect a run status
+that the status enum does not have; for a name of the host, they accept any `waiting-*` status."""
 DEFAULT_ESCALATION_THRESHOLD: Final = 0.7
 WORKER_ID_INTERPRETATION: Final = "workflow"
 """The worker ids in a decision are ids of workflows."""

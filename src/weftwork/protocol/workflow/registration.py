@@ -6,7 +6,8 @@ that are checked locally, `find_problems` adds the line and column of each probl
 Source: OpenWOP capabilities (refusal contract).
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -62,15 +63,34 @@ def check_version_length(version: str) -> list[Violation]:
 def read_test_definition(body: Any) -> tuple[Any, str]:
     """wf-12 (OpenWOP test seams): the definition in the body of the test endpoint, and the pointer to it.
 
-    The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`.
+    The body is a definition, holds one as `definition`, or is the short form `{workflowId, nodes}`. In every form, the
+    nodes of a definition without edges are chained.
     """
     if not is_object(body) or "id" in body:
-        return body, ""
+        return _chain_nodes(body), ""
     if "definition" in body:
-        return body["definition"], "/definition"
+        return _chain_nodes(body["definition"]), "/definition"
     if "workflowId" in body:
-        return _expand_short_form(body), ""
+        return _chain_nodes(_expand_short_form(body)), ""
     return body, ""
+
+
+def _chain_nodes(document: Any) -> Any:
+    """wf-19 (readings, Sample-seam workflows without edges): the definition with an edge from each node to the next
+    one, in the order of the list. A definition that has edges, or nodes without usable ids, is returned unchanged."""
+    if not is_object(document) or document.get("edges", []) != []:
+        return document
+    nodes: Any = document.get("nodes")
+    if not is_array(nodes):
+        return document
+    ids = [node.get("id") if is_object(node) else None for node in nodes]
+    if not all(isinstance(each, str) for each in ids) or len(set(ids)) < len(ids):
+        return document
+    edges = [
+        {"id": f"chain-{number}", "sourceNodeId": source, "targetNodeId": target}
+        for number, (source, target) in enumerate(pairwise(ids), 1)
+    ]
+    return {**document, "edges": edges}
 
 
 def _expand_short_form(body: dict[str, Any]) -> dict[str, Any]:
@@ -106,6 +126,34 @@ GATED_NODE_TYPES: Final[dict[str, str]] = {
     "core.dispatch": "dispatch.supported",
 }
 """Node types that need a capability of the host, with that capability."""
+_OVERRIDABLE_NODE_TYPES: Final = {**GATED_NODE_TYPES, "core.ai.generateEnvelope": "host.aiEnvelope.supported"}
+"""The same with the types of capabilities that every host has, so only an override can make them missing."""
+ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
+"""No host has this capability yet."""
+CONVERSATION_CAPABILITY: Final = GATED_NODE_TYPES["core.conversationGate"]
+GATED_CONFIG: Final[tuple[tuple[str, str, Any, str], ...]] = (
+    ("core.subWorkflow", "inputMapping", None, "subWorkflow.inputMapping"),
+    ("core.subWorkflow", "outputAttestation", None, ATTESTATION_CAPABILITY),
+    ("core.dispatch", "inputMapping", None, "agents.dispatchMapping"),
+    ("core.dispatch", "outputMapping", None, "agents.dispatchMapping"),
+    ("core.dispatch", "perWorkerInputMappings", None, "agents.dispatchMapping"),
+    ("core.dispatch", "perWorkerOutputMappings", None, "agents.dispatchMapping"),
+    ("core.dispatch", "askUserRouting", "conversation", CONVERSATION_CAPABILITY),
+)
+"""Config members that need a capability: node type, member, the value that needs it (None: every value), capability."""
+
+
+def absent_capabilities(types: Container[str], overrides: Iterable[str] = ()) -> frozenset[str]:
+    """The capabilities that a host with these node types does not have, in the form of `_capability_key`, together with
+    those that an override makes missing."""
+    absent = [capability for type_id, capability in GATED_NODE_TYPES.items() if type_id not in types]
+    return frozenset(map(_capability_key, (*absent, ATTESTATION_CAPABILITY, *overrides)))
+
+
+def _capability_key(name: str) -> str:
+    """The name without the parts in which the spellings of one capability differ, as in `host.aiEnvelope.supported`,
+    `aiEnvelope.supported` and `aiEnvelope`."""
+    return name.removeprefix("host.").removesuffix(".supported")
 
 
 class GatedNode(msgspec.Struct, frozen=True):
@@ -116,25 +164,60 @@ class GatedNode(msgspec.Struct, frozen=True):
     node_id: str | None
 
 
-def find_gated_node(document: Any, types: Container[str]) -> GatedNode | None:
-    """wf-09 (OpenWOP capabilities): the first node of a gated type that is not in `types`.
+def find_gated_node(document: Any, types: Container[str], overrides: Iterable[str] = ()) -> GatedNode | None:
+    """wf-09 (OpenWOP capabilities): the first node of a gated type that is not in `types`, or whose capability an
+    override makes missing.
 
     Accepts any document, also one that is not a valid definition.
     """
-    nodes: Any = document.get("nodes") if is_object(document) else None
-    for index, node in enumerate(nodes if is_array(nodes) else ()):
-        type_id: Any = node.get("typeId") if is_object(node) else None
-        if isinstance(type_id, str) and type_id in GATED_NODE_TYPES and type_id not in types:
+    overridden = frozenset(map(_capability_key, overrides))
+    for index, node in _typed_nodes(document):
+        type_id: str = node["typeId"]
+        is_absent = type_id in GATED_NODE_TYPES and type_id not in types
+        if is_absent or (overridden and _capability_key(_OVERRIDABLE_NODE_TYPES.get(type_id, "")) in overridden):
             node_id: Any = node.get("id")
             has_id = isinstance(node_id, str) and len(node_id) <= MAX_NODE_ID
             return GatedNode(index, type_id, node_id if has_id else None)
     return None
 
 
+def _typed_nodes(document: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The nodes of any document that have a type, with their indexes."""
+    nodes: Any = document.get("nodes") if is_object(document) else None
+    for index, node in enumerate(nodes if is_array(nodes) else ()):
+        if is_object(node) and isinstance(node.get("typeId"), str):
+            yield index, node
+
+
+def find_gated_config(document: Any, missing: Container[str]) -> list[Violation]:
+    """wf-20 (readings, Sample-seam workflows without edges): the config members of all nodes that need a missing
+    capability. Callers check them before the configs, which may be invalid in addition. Accepts any document."""
+    return [
+        msgspec.structs.replace(each, pointer=f"/nodes/{index}/config{each.pointer}")
+        for index, node in _typed_nodes(document)
+        for each in check_gated_config(node["typeId"], node.get("config"), missing)
+    ]
+
+
+def check_gated_config(type_id: str, config: Any, missing: Container[str]) -> list[Violation]:
+    """wf-20: the members of a config that need a missing capability. `missing` is from `absent_capabilities`."""
+    return [
+        Violation(
+            f"/{member}", "capability", f"needs the capability {capability}, which this host does not offer", capability
+        )
+        for gated_type, member, value, capability in GATED_CONFIG
+        if gated_type == type_id
+        and is_object(config)
+        and member in config
+        and (value is None or config[member] == value)
+        and _capability_key(capability) in missing
+    ]
+
+
 def capability_required(gate: GatedNode, at: str = "", pointer: str = "") -> ClientFault:
     """The error for a gated node. `at` is the pointer of the definition in the request. If the request refers to a
     registered workflow instead, `pointer` is the pointer of that reference."""
-    capability = GATED_NODE_TYPES[gate.type_id]
+    capability = _OVERRIDABLE_NODE_TYPES[gate.type_id]
     details: dict[str, Any] = {
         "pointer": pointer or f"{at}/nodes/{gate.index}/typeId",
         "requiredCapability": capability,

@@ -161,6 +161,49 @@ async def test_a_gated_type_is_refused_everywhere(
         assert GATED_NODE_TYPES[type_id].split(".")[0] not in shown
 
 
+MAPPED = {"workflowId": "x", "inputMapping": {"a": "b"}, "unknown": 1}
+OVERRIDES = (
+    ("conversationPrimitive", "core.conversationGate", {"unknown": 1}, 422),
+    ("orchestrator.supported", "core.orchestrator.supervisor", {"plan": 7}, 422),
+    ("dispatch.supported", "core.dispatch", {"unknown": 1}, 422),
+    ("host.aiEnvelope.supported", "core.ai.generateEnvelope", {}, 422),
+    ("subWorkflow.inputMapping", "core.subWorkflow", MAPPED, 400),
+    ("agents.dispatchMapping", "core.dispatch", {"outputMapping": 7}, 400),
+    ("conversationPrimitive", "core.dispatch", {"askUserRouting": "conversation", "unknown": 1}, 400),
+    ("agents.subRunAttestation", "core.subWorkflow", {"outputAttestation": {}}, 400),
+)
+"""A capability, a node that needs it, whose config is invalid in addition, and the status of the refusal."""
+
+
+@pytest.mark.rule("wf-09", "wf-20", "env-34")
+@each_case("name, type_id, config, status", *OVERRIDES)
+def test_a_capability_that_is_switched_off_is_missing_before_a_config_is_read(
+    host: Host, name: str, type_id: str, config: dict[str, Any], status: int
+) -> None:
+    short = {"workflowId": "reg-off", "nodes": [{"nodeId": "n0", "typeId": type_id, "config": config}]}
+    whole = workflow([node("n0", type_id, config=config)], id="reg-off")
+    seam, toggle = "/v1/host/sample/workflows", "/v1/host/sample/test/capability-toggle"
+    always_missing = name == "agents.subRunAttestation"
+    try:
+        for overridden in (True, False):
+            assert host.call("POST", toggle, {"name": name, "value": not overridden}).status == 200
+            for path, body in (("/v1/workflows", whole), (seam, whole), (seam, short)):
+                answer = register(host, body, path=path)
+                details = answer.document["details"]
+                if overridden or always_missing:
+                    assert answer.status == status
+                    assert answer.document["error"] == {422: "capability_required", 400: "validation_error"}[status]
+                    assert details["requiredCapability"] == name
+                    assert details["pointer"].startswith("/nodes/0/typeId" if status == 422 else "/nodes/0/config/")
+                else:
+                    assert (answer.status, "requiredCapability" in details) == (400, False)
+            theirs = register(host, whole, OTHER_KEY).document
+            assert ("requiredCapability" in theirs["details"]) is always_missing, "only this tenant has switched it off"
+    finally:
+        host.call("POST", toggle, {"reset": True})
+    assert register(host, whole).document["details"].get("requiredCapability") == (name if always_missing else None)
+
+
 @pytest.mark.rule("wf-12")
 def test_the_seam_takes_three_forms(host: Host) -> None:
     seam = "/v1/host/sample/workflows"
@@ -172,6 +215,24 @@ def test_the_seam_takes_three_forms(host: Host) -> None:
     assert ran(host, "reg-seam") == ["short"]
     unknown = register(host, {"workflowId": "x", "nodes": [{"nodeId": "n", "typeId": "no.such"}]}, path=seam)
     assert (unknown.status, unknown.document["details"]["pointer"]) == (400, "/nodes/0/typeId")
+
+
+@pytest.mark.rule("wf-19")
+def test_nodes_without_edges_are_chained_by_the_seam_only(host: Host) -> None:
+    """The node in the middle fails, so that the last one runs only if it does not depend on it."""
+    types = {"z": "core.noop", "y": "core.fail", "x": "core.noop"}
+    short = {"workflowId": "reg-chain", "nodes": [{"nodeId": each, "typeId": types[each]} for each in types]}
+    whole = workflow([node(each, types[each]) for each in types], id="reg-chain", version="whole")
+    bare = {name: value for name, value in whole.items() if name != "edges"}
+    for number, body in enumerate((short, whole, {"definition": whole}, {"definition": bare})):
+        body = {**body, "workflowId": f"reg-chain-{number}"} if body is short else body
+        made = register(host, body, path="/v1/host/sample/workflows").document["workflowId"]
+        assert ran(host, made) == ["z"]
+        edges = read(host, f"/v1/workflows/{made}")["edges"]
+        assert [(each["sourceNodeId"], each["targetNodeId"]) for each in edges] == [("z", "y"), ("y", "x")]
+    register(host, {**whole, "version": "apart"})
+    assert sorted(ran(host, "reg-chain")) == ["x", "z"]
+    assert register(host, {**bare, "version": "none"}).status == 400
 
 
 def pages(host: Host, limit: int, key: str = KEY) -> list[dict[str, Any]]:

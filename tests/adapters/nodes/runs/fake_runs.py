@@ -1,11 +1,13 @@
 """Fakes for nodes that start other runs."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from tests.adapters.nodes.fake_context import TYPES, FakeContext, FakeScope, new_child, node_call, outcome_of
+from tests.harness.child_workflows import check_chain
 from tests.harness.engine_harness import run
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.ports import node_outcome
@@ -15,7 +17,7 @@ from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.interrupts import Resolution
-from weftwork.protocol.run.payloads import ConfidenceEscalated, NodeDispatched, WorkflowChainEvent
+from weftwork.protocol.run.payloads import ConfidenceEscalated, NodeDispatched, OrchestratorDecided, WorkflowChainEvent
 
 UNKNOWN = "unknown"
 """A worker that nobody has."""
@@ -24,15 +26,16 @@ UNKNOWN = "unknown"
 class DispatchContext(FakeContext):
     """Keeps what is said until the call commits."""
 
-    def __init__(self, scope: FakeScope) -> None:
+    def __init__(self, scope: FakeScope, numbers: Iterator[int] | None = None) -> None:
         super().__init__(scope)
         self.said: list[node_outcome.NodeEffect] = []
+        self._numbers = numbers or itertools.count()
 
     def emit_event(self, effect: node_outcome.AppendLog | node_outcome.EmitEvent) -> None:
         self.said.append(effect)
 
     def new_event_id(self) -> str:
-        return "event"
+        return f"event-{next(self._numbers)}"
 
     async def prepare_child(
         self, key: str, workflow_id: str, mapping: Mapping[str, str], inputs: Any = None, **more: Any
@@ -61,11 +64,15 @@ class DispatchCall:
         self.visit = 0
         self.reasons: set[str] = set()
         """Why children were cancelled."""
+        self._event_numbers = itertools.count()
+        decided = {"eventId": "decision", "type": OrchestratorDecided.event_type, "payload": {"decision": decision}}
+        self._documents: list[dict[str, Any]] = [decided]
+        """What was emitted, as the log would have it."""
 
     def peek(self) -> tuple[node_outcome.NodeOutcome, list[node_outcome.NodeEffect]]:
         """What the node answers as things stand, and what it says by the way. Nothing of it is committed."""
         scope = FakeScope({}, dict(self.variables))
-        host = DispatchContext(scope)
+        host = DispatchContext(scope, self._event_numbers)
         host.resolved = self.answers
         call = NodeCall(
             "run",
@@ -120,6 +127,10 @@ class DispatchCall:
         return outcome
 
     def _add(self, effects: Any) -> None:
+        self._apply(effects)
+        check_chain(self._documents)
+
+    def _apply(self, effects: Any) -> None:
         for each in effects:
             self.events.append(each)
             match each:
@@ -138,7 +149,12 @@ class DispatchCall:
                         ConfidenceEscalated.event_type,
                     )
                     assert schema.check_payload(kind, payload) == []
-                    assert cause == "decision"
+                    assert cause is not None
+                    event = {"eventId": each.event_id or "", "type": kind, "payload": payload, "causationId": cause}
+                    self._documents.append(event)
+                    if payload.get("phase") == "dispatch.succeeded":
+                        key = next(reversed(self.children))
+                        self.children[key] = replace(self.children[key], dispatch_event=event["eventId"])
                 case _:
                     raise AssertionError(each)
 

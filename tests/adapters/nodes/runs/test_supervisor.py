@@ -51,7 +51,7 @@ def tick(
     if isinstance(found, Completed):
         (event,) = found.effects
         assert isinstance(event, EmitEvent)
-        assert (event.type, event.event_id) == (ORCHESTRATOR_DECIDED, "event")
+        assert (event.type, event.event_id) == (ORCHESTRATOR_DECIDED, "event-0")
         assert schema.check_payload(event.type, event.payload) == []
         assert event.payload["decision"] == found.outputs["decision"]
         assert found.outputs["kind"] == found.outputs["decision"]["kind"]

@@ -40,7 +40,6 @@ from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.fold.state import SupervisorDecision
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import DISPATCH, FAILED_WITH_PARENT, JOIN_DECIDED, ChildState
-from weftwork.protocol.run.events import Payload
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.run.payloads import NodeDispatched, WorkflowChainEvent
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -58,8 +57,8 @@ from weftwork.protocol.workflow.orchestration import (
     map_worker_variables,
     worker_mapping,
 )
+from weftwork.protocol.workflow.registration import CONVERSATION_CAPABILITY, check_gated_config
 
-CONVERSATION_CAPABILITY: Final = "conversationPrimitive"
 MAX_ITERATIONS: Final = 1_000_000
 PARALLEL_MEMBERS: Final = ("joinMode", "quorum", "maxParallel")
 CANCELLED_ERROR: Final = {"code": "child_run_cancelled", "message": "The worker was cancelled."}
@@ -150,7 +149,8 @@ class DispatchWorkers:
         """
         harvested = harvested or {}
         worker = self._worker_ids[index]
-        began = self._chain_event("dispatch.began", index)
+        began = self._context.new_event_id()
+        began_event = self._chain_event("dispatch.began", index, self._decided.event_id, began)
         inward = worker_mapping(self._config, "Input", worker)
         child = await self._context.prepare_child(
             str(index),
@@ -162,13 +162,14 @@ class DispatchWorkers:
         )
         if isinstance(child, Failed):
             error = {"code": child.code, "message": child.message}
-            events = (began, self._chain_event("dispatch.failed", index, error=error))
+            events = (began_event, self._chain_event("dispatch.failed", index, began, error=error))
             return replace(self._with_worker_id(index, child), effects=events)
         return [
-            began,
+            began_event,
             StartChild(child),
-            self._emit(NodeDispatched(child.run_id, worker)),
-            self._chain_event("dispatch.succeeded", index, child.run_id),
+            EmitEvent.of(NodeDispatched(child.run_id, worker), self._decided.event_id),
+            # The fold keeps this id as `ChildState.dispatch_event`: the end of the worker refers to it.
+            self._chain_event("dispatch.succeeded", index, began, self._context.new_event_id(), child.run_id),
         ]
 
     def _complete(self, ended: Iterable[int], deciding: tuple[int, ...]) -> Completed:
@@ -198,16 +199,19 @@ class DispatchWorkers:
         return replace(failed, details=details)
 
     def _end_effects(self, ended: Iterable[int], harvested: Iterable[int]) -> list[NodeEffect]:
-        """orch-04 (RFC 0037): the end events of these workers, each followed by the variables harvested from it."""
+        """orch-04 (RFC 0037; readings, Chain of a dispatch): the end events of these workers, each followed by the
+        variables harvested from it. The cause of each event is the previous event about its worker."""
         effects: list[NodeEffect] = []
         mapped = set(harvested)
         for index in ended:
-            effects.append(self._end_event(index, self._children[index]))
+            end = self._context.new_event_id()
+            effects.append(self._end_event(index, self._children[index], end))
             if index in mapped and worker_mapping(self._config, "Output", self._worker_ids[index]):
                 values = self._harvested_values(index)
                 effects += [SetVariable(name, value) for name, value in values.items()]
                 run_id = self._children[index].run_id
-                effects.append(self._chain_event("output.harvested", index, run_id, harvested_keys=list(values)))
+                keys = list(values)
+                effects.append(self._chain_event("output.harvested", index, end, None, run_id, harvested_keys=keys))
         return effects
 
     def _harvested_values(self, index: int) -> dict[str, Any]:
@@ -215,25 +219,25 @@ class DispatchWorkers:
         outward = worker_mapping(self._config, "Output", self._worker_ids[index])
         return map_worker_variables(outward, self._children[index].variables)
 
-    def _end_event(self, index: int, child: ChildState) -> EmitEvent:
-        if child.status == "completed":
-            return self._chain_event("child.completed", index, child.run_id)
-        error = child_summary(child).get("error", CANCELLED_ERROR)
-        return self._chain_event(f"child.{child.status}", index, child.run_id, error)
+    def _end_event(self, index: int, child: ChildState, event_id: str) -> EmitEvent:
+        error = UNSET if child.status == "completed" else child_summary(child).get("error", CANCELLED_ERROR)
+        cause = child.dispatch_event
+        return self._chain_event(f"child.{child.status}", index, cause, event_id, child.run_id, error)
 
     def _chain_event(
         self,
         phase: str,
         index: int,
+        cause: str,
+        event_id: str | None = None,
         child_run_id: str | UnsetType = UNSET,
         error: dict[str, Any] | UnsetType = UNSET,
         harvested_keys: list[str] | UnsetType = UNSET,
     ) -> EmitEvent:
+        """The event of one step. `event_id` is set if a later step refers to this one."""
         worker = self._worker_ids[index]
-        return self._emit(WorkflowChainEvent(phase, worker, self._call.run_id, child_run_id, error, harvested_keys))
-
-    def _emit(self, payload: Payload) -> EmitEvent:
-        return EmitEvent.of(payload, self._decided.event_id)
+        payload = WorkflowChainEvent(phase, worker, self._call.run_id, child_run_id, error, harvested_keys)
+        return EmitEvent.of(payload, cause, event_id)
 
 
 async def _dispatch(call: NodeCall, context: NodeContext, conversation: bool) -> NodeOutcome:
@@ -281,10 +285,7 @@ async def _ask_user(
 
 
 def _check(config: dict[str, Any], conversation: bool) -> list[Violation]:
-    violations: list[Violation] = []
-    if config.get("askUserRouting") == "conversation" and not conversation:
-        text = f"needs the capability {CONVERSATION_CAPABILITY}, which this host does not have"
-        violations.append(Violation("/askUserRouting", "capability", text, CONVERSATION_CAPABILITY))
+    violations = check_gated_config(DISPATCH, config, () if conversation else (CONVERSATION_CAPABILITY,))
     if config.get("fanOutPolicy") != "parallel":
         text = "is allowed only with the fanOutPolicy parallel"
         violations += [Violation(f"/{member}", "not", text) for member in PARALLEL_MEMBERS if member in config]
@@ -316,7 +317,9 @@ supervisor begins the next round.
 **`next-worker`.** Each worker is a child run of the workflow with that id; a worker that the decision names twice runs
 twice. Variables are mapped as by [core.subWorkflow](core.subWorkflow.md): `inputMapping` when the worker starts,
 `outputMapping` when it has completed. A mapping for a single worker replaces the mapping for all workers. The event
-`node.dispatched` contains the child run, and `core.workflowChain.event` records each step; both refer to the decision.
+`node.dispatched` contains the child run and has the decision as its cause. `core.workflowChain.event` records each step
+of a worker. The cause (`causationId`) of `dispatch.began` is the decision; the cause of each later step is the step
+before it.
 
 `fanOutPolicy` controls several workers:
 

@@ -8,16 +8,15 @@ from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeO
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
+from weftwork.protocol.workflow.registration import ATTESTATION_CAPABILITY, check_gated_config
 
 CHILD_KEY: Final = "child"
 """The key of the only child."""
-ATTESTATION_CAPABILITY: Final = "agents.subRunAttestation"
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
-    if "outputAttestation" in config:
-        text = f"is not supported: this host does not have the capability {ATTESTATION_CAPABILITY}"
-        return [Violation("/outputAttestation", "capability", text, ATTESTATION_CAPABILITY)]
+    if gated := check_gated_config(SUB_WORKFLOW, config, (ATTESTATION_CAPABILITY,)):
+        return gated
     if config.get("outputMapping") and not config.get("waitForCompletion", True):
         text = "needs a node that waits for its child: remove outputMapping, or set waitForCompletion to true"
         return [Violation("/outputMapping", "not", text)]

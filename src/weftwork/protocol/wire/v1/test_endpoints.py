@@ -91,7 +91,7 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
     ),
     _seam(
         *operation("toggleCapability"),
-        "Override a capability as present or missing for the test endpoints; null or reset removes the override.",
+        "Override a capability as present or missing for the gate's test endpoint and for registrations.",
         request="capability-toggle",
         response="capability-overlay",
     ),
