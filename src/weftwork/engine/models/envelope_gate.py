@@ -94,7 +94,7 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)
-        if interrupt is not None and (failure := interrupt_failure(interrupt)) is not None:
+        if interrupt is not None and (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
             pointer = str((failure.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
             return GateResult(Invalid("envelope_invalid", failure.message, (detail,)))

@@ -106,6 +106,10 @@ GATED_NODE_TYPES: Final[dict[str, str]] = {
     "core.dispatch": "dispatch.supported",
 }
 """Node types that need a capability of the host, with that capability."""
+GATED_INTERRUPT_KINDS: Final[dict[str, str]] = dict.fromkeys(
+    ("conversation.start", "conversation.exchange", "conversation.close"), "core.conversationGate"
+)
+"""Interrupt kinds that need the same capability as a node type, with that node type."""
 
 
 class GatedNode(msgspec.Struct, frozen=True):
@@ -129,6 +133,20 @@ def find_gated_node(document: Any, types: Container[str]) -> GatedNode | None:
             has_id = isinstance(node_id, str) and len(node_id) <= MAX_NODE_ID
             return GatedNode(index, type_id, node_id if has_id else None)
     return None
+
+
+def check_interrupt_capability(kind: str, types: Container[str]) -> ClientFault | None:
+    """wf-09 (OpenWOP capabilities): the error for an interrupt of a kind that a host with these node types does not
+    offer; else None."""
+    type_id = GATED_INTERRUPT_KINDS.get(kind)
+    if type_id is None or type_id in types:
+        return None
+    capability = GATED_NODE_TYPES[type_id]
+    message = (
+        f"An interrupt of the kind {kind} needs the capability {capability}, which this host does not offer. Run the "
+        "workflow on a host that offers it, or use another kind."
+    )
+    return ClientFault("capability_required", message, {"requiredCapability": capability, "kind": kind})
 
 
 def capability_required(gate: GatedNode, at: str = "", pointer: str = "") -> ClientFault:
