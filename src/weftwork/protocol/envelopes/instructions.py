@@ -48,7 +48,7 @@ _OUTCOME_TEXTS: Final = {
     "unknown_envelope_kind": "is of an unknown kind",
     "envelope_invalid": "does not match the schema of its kind",
     "unknown_schema_version": "has a schemaVersion that is not supported",
-    "envelope_correlation_conflict": "has the correlationId of an envelope of another kind",
+    "envelope_correlation_conflict": "is also used by an envelope of another kind in the same answer",
 }
 """Texts for violations that are outcomes of the gate. Their own messages may contain the kind as the model wrote it."""
 
@@ -84,6 +84,14 @@ def correction(violations: Sequence[Violation], kind_or_name: str, schema: dict[
             "Correct these points and send the whole document again: one JSON value, nothing before or after it.",
             schema_text(schema),
         ]
+    )
+
+
+def text_correction(violations: Sequence[Violation]) -> str:
+    """rel-08: the correction for a text with envelopes that cannot be used together."""
+    lines = (f"- {line}" for line in describe_violations(violations, frozenset())[:MAX_LISTED])
+    return "\n".join(
+        ["The envelopes in your last answer cannot be used:", *lines, "Correct this and send the whole answer again."]
     )
 
 
