@@ -12,6 +12,7 @@ from tests.harness.definitions import node
 from tests.live import TEST_KEY, Host, open_in_process, start_host, until
 from tests.live.workflows import chain, write_workflows
 from weftwork.engine.models import envelope_gate
+from weftwork.protocol.envelopes import instructions
 from weftwork.protocol.json import schema
 
 TICKET, BILL = "vendor.example.ticket", "vendor.example.bill"
@@ -272,6 +273,18 @@ def test_the_record_of_a_question_keeps_its_meta_over_a_crash_and_hides_what_is_
         assert recorded_meta(ended(second, run_id, "completed")) == [META, META]
         (hidden,) = recorded_meta(ended(second, started(second, "private", with_meta(TICKET)), "completed"))
         assert all(text not in str(hidden) for text in ("second draft", "A card", "ab" * 16)), hidden
+
+
+@pytest.mark.rule("rel-07")
+@fails_without(instructions, "_ENVELOPE_MEMBERS", frozenset(), match="the schema does not name")
+async def test_a_correction_names_the_members_of_an_envelope() -> None:
+    wrong = {"type": TICKET, "payload": {"title": "x"}, "meta": {"rendering": dict.fromkeys(META["rendering"], 5)}}
+    async with open_in_process(*WORKFLOWS, test_seams=True) as host:
+        program = [{"mode": "envelope", "envelope": wrong}, sent(TICKET)]
+        assert (await host.call("POST", SEAM, {"nodeId": "plain", "program": program})).status == 200
+        (retried,) = of(await host.run_log("plain"), "envelope.retry.attempted")
+    error = retried["payload"]["previousError"]
+    assert [name for name in META["rendering"] if f"/meta/rendering/{name} " not in error] == [], error
 
 
 def test_items_of_a_map_ask_models_side_by_side_bound_by_the_options_of_the_run(host: Host) -> None:
