@@ -59,8 +59,8 @@ class AnswerAttempts:
     """The attempts at one answer. The course depends only on the answers, so it is the same when they come from their
     records."""
 
-    def __init__(self, context: NodeContext, node_id: str, spec: AnswerSpec, used: int = 0) -> None:
-        """`used` is the number of earlier rounds for the same envelope."""
+    def __init__(self, context: NodeContext, node_id: str, spec: AnswerSpec, used: int = 0, calls: int = 0) -> None:
+        """`used` is the number of earlier rounds for the same envelope, and `calls` that of earlier model calls."""
         self._context = context
         self._node_id = node_id
         self._spec = spec
@@ -68,6 +68,7 @@ class AnswerAttempts:
         self._allowed = attempts_allowed(max(limits.schema_rounds - used, 0), limits.max_retry_attempts)
         self._last: tuple[ModelAnswer, Judgement] | None = None
         """The last answer and its judgement, which is needed twice."""
+        self._earlier_calls = calls
         self.retries = 0
 
     async def ask(self, request: ModelRequest) -> tuple[CompleteAnswer, ModelAnswer] | Failed:
@@ -92,7 +93,8 @@ class AnswerAttempts:
                         True,
                     )
                     continue
-                return self._out_of_attempts(judged, attempt + is_coercion)
+                # rel-06: `maxRetryAttempts` does not limit the call that converts prose, so it does not count here.
+                return self._out_of_attempts(judged, self._earlier_calls + attempt)
             self.retries += 1
             if isinstance(judged, TruncatedAnswer):
                 # Without a correction: the answer was cut off by the token limit, not by a mistake.

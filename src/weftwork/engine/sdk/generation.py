@@ -96,7 +96,7 @@ async def generate_text(
     model continues with the answer. `first_events` are recorded together with the first answer."""
     conversation = next_request = request
     accepted: list[Accepted] = []
-    rounds, attempt, events = 0, 1, first_events
+    rounds, calls, attempt, events = 0, 0, 1, first_events
     for _ in range(MAX_TURNS):
         turn = ModelTurn(context, call, call.contract, rounds)
         along = partial(_events_of_text, turn, request, events, attempt)
@@ -108,7 +108,7 @@ async def generate_text(
             return GeneratedText(answer, tuple(accepted))
         if conflicts := _check_text(turn, answer):
             if attempt >= _attempts(context, rounds):
-                return attempts_exhausted(call.node_id, context.limits, attempt, conflicts)
+                return attempts_exhausted(call.node_id, context.limits, calls + attempt, conflicts)
             attempt += 1
             next_request = with_instruction(conversation, text_correction(conflicts), conversation.max_tokens)
             continue
@@ -121,7 +121,8 @@ async def generate_text(
         if not turn.fragments or rounds > context.limits.schema_rounds:
             return GeneratedText(answer, tuple(accepted))
         conversation = next_request = _next_request(conversation, answer, turn.fragments)
-        attempt = 1
+        # As in `_generate`, a call that the model answered with a question is not one of the attempts.
+        calls, attempt = calls + attempt - turn.clarified, 1
     return _out_of_turns()
 
 
@@ -231,15 +232,16 @@ async def _generate(
     context: NodeContext, call: NodeCall, request: ModelRequest, goal: _Goal
 ) -> GeneratedEnvelope | Failed:
     """Continue the conversation until the model has sent an envelope of the kind, or an error."""
-    rounds, next_request, others = 0, request, list[Accepted]()
+    rounds, calls, next_request, others = 0, 0, request, list[Accepted]()
     for _ in range(MAX_TURNS):
         turn = ModelTurn(context, call, goal.contract, rounds, goal.kinds)
-        attempts = AnswerAttempts(context, call.node_id, goal.answer_spec(turn), rounds)
+        attempts = AnswerAttempts(context, call.node_id, goal.answer_spec(turn), rounds, calls)
         result = await attempts.ask(next_request)
         if isinstance(result, Failed):
             return result
         _, answer = result
         rounds += attempts.retries
+        calls += attempts.retries
         failed = await turn.send(answer)
         if failed is not None:
             return failed
@@ -248,6 +250,7 @@ async def _generate(
             others += [each for each in turn.accepted if each.type not in (goal.kind.name, ERROR_KIND)]
             next_request = _next_request(next_request, answer, turn.fragments)
             continue
+        calls += 1
         others += turn.accepted
         found = next((each for each in others if each.type == goal.kind.name), None)
         found = found or next((each for each in others if each.type == ERROR_KIND), None)
@@ -255,7 +258,7 @@ async def _generate(
             return GeneratedEnvelope(found, answer, tuple(each for each in others if each is not found))
         rounds = turn.rounds if turn.rounds > rounds else rounds + 1
         if rounds > context.limits.schema_rounds:
-            return _out_of_rounds(context, call.node_id, rounds)
+            return _out_of_rounds(context, call.node_id, rounds, calls)
         next_request = _next_request(next_request, answer, turn.fragments)
     return _out_of_turns()
 
@@ -324,11 +327,11 @@ def _next_request(request: ModelRequest, answer: ModelAnswer, fragments: list[st
     return msgspec.structs.replace(request, messages=(*request.messages, reply, instructions))
 
 
-def _out_of_rounds(context: NodeContext, node_id: str, rounds: int) -> Failed:
+def _out_of_rounds(context: NodeContext, node_id: str, rounds: int, calls: int) -> Failed:
     limit = context.limits.schema_rounds
     breach = CapBreached("schema", limit, max(rounds, limit + 1), node_id)
     message = f"The model did not send what was requested within its limit of {limit} rounds."
-    exhausted = retry_exhausted_event(node_id, max(rounds, 1), "type-mismatch", message)
+    exhausted = retry_exhausted_event(node_id, calls, "type-mismatch", message)
     return Failed("envelope_invalid", message, effects=(EmitEvent.of(exhausted), EmitEvent.of(breach)))
 
 
