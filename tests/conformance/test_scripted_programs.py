@@ -26,7 +26,7 @@ def test_tenants_have_programs_of_their_own() -> None:
     programs.reset("acme")
     assert run(generate_text(provider, model_request(partition="other"))) == "for other"
     assert run(generate_text(provider, model_request(partition="acme"))).startswith("(scripted) ")
-    assert programs.last_budget("acme", "n") is None
+    assert programs.last_budget("acme", "n") == model_programs.DEFAULT_BUDGET
 
 
 def test_budgets_are_not_kept_for_ever_and_prompts_not_at_all() -> None:

@@ -170,7 +170,7 @@ def test_envelope_retry_exhausted(client: OpenwopClient, host: Host, bad: str) -
     program(host, *[{"content": bad}] * 4)
     events = run(client, "retry-exhausted", "failed")
     (exhausted,) = payloads(events, "envelope.retry.exhausted")
-    assert (exhausted["totalAttempts"], exhausted["finalReason"] in REASONS) == (calls(events), True)
+    assert (exhausted["totalAttempts"], exhausted["finalReason"] in REASONS) == (3, True)
     assert [each["attempt"] for each in payloads(events, "envelope.retry.attempted")] == [2, 3]
     assert failure(client, events)["code"] == "envelope_invalid"
     assert before(events, "envelope.retry.exhausted", "node.failed")

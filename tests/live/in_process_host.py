@@ -59,6 +59,20 @@ class InProcessHost:
         shown = {key.decode().lower(): value.decode() for key, value in messages[0]["headers"]}
         return Answer(messages[0]["status"], shown, b"".join(message["body"] for message in messages[1:]))
 
+    async def run_log(self, workflow_id: str, *, key: str = KEY, **members: Any) -> list[dict[str, Any]]:
+        """All events of a new run, once it has ended."""
+        answer = await self.call("POST", "/v1/runs", {"workflowId": workflow_id, **members}, key=key)
+        assert answer.status == 201, answer.body
+        path, last = f"/v1/runs/{answer.document['runId']}/events/poll?timeout=15", -1
+        events: list[dict[str, Any]] = []
+        while True:
+            page = (await self.call("GET", f"{path}&lastSequence={last}", key=key)).document
+            events += page["events"]
+            if page["isComplete"]:
+                return events
+            assert page["events"], "the run did not go on"
+            last = events[-1]["sequence"]
+
 
 @contextlib.asynccontextmanager
 async def open_in_process(*workflows: dict[str, Any], **settings: Any) -> AsyncIterator[InProcessHost]:

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node
-from tests.live import TEST_KEY, Host, start_host, until
+from tests.live import TEST_KEY, Host, open_in_process, start_host, until
 from tests.live.workflows import chain, write_workflows
+from weftwork.engine.models import envelope_gate
+from weftwork.protocol.envelopes import instructions
 from weftwork.protocol.json import schema
 
 TICKET, BILL = "vendor.example.ticket", "vendor.example.bill"
@@ -44,6 +47,15 @@ WORKFLOWS = (
     envelope("lenient", accepts=[TICKET], refusalMode="discard-and-warn"),
     envelope("kept", artifacts=[TICKET]),
     envelope("asks"),
+    workflow(
+        "private",
+        node(
+            "private",
+            "core.ai.generateEnvelope",
+            config={"envelopeType": TICKET, "userMessage": "A complaint."},
+            outputSensitivity={"payload": True},
+        ),
+    ),
     workflow(
         "each",
         node(
@@ -197,6 +209,82 @@ def test_a_question_of_the_model_outlives_the_host(tmp_path: Path) -> None:
         assert of(events, "node.completed")[-1]["payload"]["outputs"]["payload"] == {"title": "After"}
         assert len(of(events, "provider.usage")) == 2
         assert len(of(events, "interrupt.requested")) == 1
+
+
+META = {
+    "label": "second draft",
+    "traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01",
+    "rendering": {"display": "card", "mimeType": "text/plain", "lang": "en", "alt": "A card", "title": "Ticket"},
+}
+
+
+def with_meta(kind: str, **payload: Any) -> dict[str, Any]:
+    entry = sent(kind, **payload)
+    return {**entry, "envelope": {**entry["envelope"], "meta": META}}
+
+
+def recorded_meta(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the records of the run keep of the meta of their envelopes."""
+    records = [record["payload"] for record in of(events, "weftwork.envelope.recorded")]
+    return [{name: record[name] for name in META if name in record} for record in records]
+
+
+@pytest.mark.rule("env-23")
+@fails_without(envelope_gate, "recorded_meta", lambda meta, secrets: {})
+async def test_a_record_keeps_how_to_render_an_envelope_its_label_and_its_trace() -> None:
+    ticket = with_meta(TICKET)
+    programs: dict[str, tuple[str, list[Any]]] = {
+        "a domain kind": ("plain", [ticket]),
+        "an error": ("plain", [with_meta("error", code="no_data", message="Nothing.")]),
+        "a schema request": ("plain", [with_meta("schema.request", envelopeType=TICKET), ticket]),
+        "a kind that is not accepted": ("lenient", [with_meta(BILL), ticket]),
+        "an artifact": ("kept", [ticket]),
+        "an item of a map": ("mapped", [ticket]),
+    }
+    body = {"typeId": "core.ai.generateEnvelope", "config": {"envelopeType": TICKET, "userMessage": "A complaint."}}
+    mapped = workflow("mapped", node("mapped", "core.flow.map", config={"items": [1], "body": body}))
+    shows = envelope("shows", accepts=[TICKET, "media.image"])
+    async with open_in_process(*WORKFLOWS, mapped, shows, test_seams=True) as host:
+        for name, (workflow_id, program) in programs.items():
+            for node_id in (workflow_id, f"{workflow_id}[0]"):
+                assert (await host.call("POST", SEAM, {"nodeId": node_id, "program": program})).status == 200
+            events = await host.run_log(workflow_id)
+            assert events[-1]["type"] == "run.completed", events[-1]
+            assert recorded_meta(events) == [META] * len(program), name
+            bundle = (await host.call("GET", f"/v1/runs/{events[0]['runId']}/debug-bundle")).document
+            spans = [each["attributes"] for each in bundle["spans"] if each["name"] == "openwop.envelope"]
+            assert [each["envelope_traceparent"] for each in spans] == [META["traceparent"]] * len(program), name
+        image = with_meta("media.image", url="https://example.org/a.png", bytes=9)["envelope"]
+        both = {"content": json.dumps([image, ticket["envelope"]])}
+        assert (await host.call("POST", SEAM, {"nodeId": "shows", "program": [both]})).status == 200
+        shown, _ = recorded_meta(await host.run_log("shows"))
+        assert shown == {**META, "rendering": {**META["rendering"], "display": "image"}}
+
+
+@pytest.mark.rule("env-23")
+def test_the_record_of_a_question_keeps_its_meta_over_a_crash_and_hides_what_is_sensitive(tmp_path: Path) -> None:
+    with serve(tmp_path) as first:
+        run_id = started(first, "asks", with_meta("clarification.request", **ASKS["payload"]))
+        waits(first, run_id)
+        first.kill()
+    with serve(tmp_path) as second:
+        assert second.call("POST", SEAM, {"nodeId": "asks", "program": [with_meta(TICKET)]}).status == 200
+        answer(second, run_id, "asks", {"answers": {"a": "yes", "b": "no"}})
+        assert recorded_meta(ended(second, run_id, "completed")) == [META, META]
+        (hidden,) = recorded_meta(ended(second, started(second, "private", with_meta(TICKET)), "completed"))
+        assert all(text not in str(hidden) for text in ("second draft", "A card", "ab" * 16)), hidden
+
+
+@pytest.mark.rule("rel-07")
+@fails_without(instructions, "_ENVELOPE_MEMBERS", frozenset(), match="the schema does not name")
+async def test_a_correction_names_the_members_of_an_envelope() -> None:
+    wrong = {"type": TICKET, "payload": {"title": "x"}, "meta": {"rendering": dict.fromkeys(META["rendering"], 5)}}
+    async with open_in_process(*WORKFLOWS, test_seams=True) as host:
+        program = [{"mode": "envelope", "envelope": wrong}, sent(TICKET)]
+        assert (await host.call("POST", SEAM, {"nodeId": "plain", "program": program})).status == 200
+        (retried,) = of(await host.run_log("plain"), "envelope.retry.attempted")
+    error = retried["payload"]["previousError"]
+    assert [name for name in META["rendering"] if f"/meta/rendering/{name} " not in error] == [], error
 
 
 def test_items_of_a_map_ask_models_side_by_side_bound_by_the_options_of_the_run(host: Host) -> None:

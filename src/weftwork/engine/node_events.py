@@ -5,7 +5,7 @@ buffered for one iteration of the event loop and committed together, in order (`
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 import msgspec
@@ -33,6 +33,7 @@ from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.channels import access_denied_details, check_write, may_write
+from weftwork.protocol.workflow.registration import check_interrupt_capability
 
 OUTPUT_TOO_LARGE: Final = Failed(
     "node_output_too_large",
@@ -45,8 +46,11 @@ MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
 """Both limits apply to the events that one entry of a node emits while it runs."""
 
 
-def interrupt_failure(interrupt: Interrupt) -> Failed | None:
-    """The failure of a node that requests this interrupt, if it is invalid in any run; else None."""
+def interrupt_failure(interrupt: Interrupt, types: Container[str]) -> Failed | None:
+    """The failure of a node that requests this interrupt, if it is invalid in any run of a host with these node types;
+    else None."""
+    if (fault := check_interrupt_capability(interrupt.kind, types)) is not None:
+        return Failed(fault.code, fault.message, fault.details, retryable=False)
     if is_too_large(interrupt.data):
         return OUTPUT_TOO_LARGE
     if violations := check_interrupt(interrupt):

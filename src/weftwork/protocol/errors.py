@@ -80,6 +80,7 @@ ERRORS: dict[str, ErrorRow] = {
 }
 
 RUN_ERRORS: dict[str, str] = {
+    "capability_required": "A node requested an interrupt of a kind that this host does not offer.",
     "capability_not_provided": "A node needs a runtime capability that this host does not provide.",
     "recursion_limit_exceeded": "The run reached its limit of node executions.",
     "run_timeout": "The run reached its time limit.",

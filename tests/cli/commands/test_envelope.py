@@ -93,6 +93,13 @@ def test_every_broken_rule_is_listed() -> None:
     assert "/payload/questions/0/question" in done.stdout
 
 
+@pytest.mark.rule("env-16")
+def test_a_malformed_piece_is_refused_at_its_place() -> None:
+    for partial, place in ((False, "/partial"), ({"isPartial": True, "index": "0", "total": 2}, "/partial/index")):
+        done = accept({**envelope("error"), "partial": partial})
+        assert (done.exit_code != 0, f"invalid_envelope_shape: {place} must be of type" in done.stdout) == (True, True)
+
+
 def test_what_a_run_fills_in_is_filled_in_on_request() -> None:
     bare = {"type": "error", "payload": PAYLOADS["error"]}
     done = accept(bare)

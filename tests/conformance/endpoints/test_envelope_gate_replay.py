@@ -183,11 +183,14 @@ def test_pieces_are_judged_when_they_are_whole(host: Host) -> None:
         assert (outcome["status"], outcome["recordedEventIds"]) == ("accepted", [])
     assert events_in_test_log(host, run) == []
     canaries = [{"value": "sk-canary-1", "secretId": "s"}]
+    again = accept_envelope(host, piece(document, 0, False, texts[0]), **body)
+    assert (again["status"], again["recordedEventIds"]) == ("accepted", [])
     whole = accept_envelope(host, piece(document, 2, True, texts[2]), byokCanaries=canaries, **body)
     assert (whole["status"], whole["redactionCount"]) == ("accepted", 1)
     assert whole["redactedPayload"] == {"code": "x", "message": "[REDACTED:s]"}
     assert [event["type"] for event in events_in_test_log(host, run)] == ["weftwork.envelope.recorded", "log.appended"]
     assert accept_envelope(host, document, byokCanaries=canaries, **body) == whole
+    assert accept_envelope(host, piece(document, 2, True, texts[2]), byokCanaries=canaries, **body) == whole
 
 
 @each_case(
@@ -203,12 +206,24 @@ def test_pieces_that_make_no_envelope_are_invalid(host: Host, parts: list[Any]) 
     assert events_in_test_log(host, run) == []
 
 
+PARTIALS: list[tuple[Any, str]] = [
+    (True, "/partial"),
+    (False, "/partial"),
+    ({"isPartial": False, "index": "0", "total": 1}, "/partial/index"),
+    ({"isPartial": 0, "index": 0, "total": 1}, "/partial/isPartial"),
+]
+
+
+@pytest.mark.rule("env-16")
 def test_a_piece_is_held_to_what_can_be_said_of_it(host: Host) -> None:
     document = envelope(VENDOR)
     assert accept_envelope(host, piece(document, 0, False, "x"), hostSupportedEnvelopes=[])["status"] == "gated"
     above = {**piece(document, 1, False, "x"), "schemaVersion": 5}
     assert accept_envelope(host, above, schemaVersionFloor={VENDOR: 1})["status"] == "invalid"
-    assert accept_envelope(host, {**document, "partial": True})["status"] == "invalid"
+    for partial, place in PARTIALS:
+        outcome = accept_envelope(host, {**document, "partial": partial})
+        details = [(each["instancePath"], each["keyword"]) for each in outcome["details"]]
+        assert (outcome["status"], details) == ("invalid", [(place, "type")])
     assert (
         accept_envelope(host, piece(document, 2, False, "x"), counters={"envelopesPerTurn": {"current": 1, "cap": 1}})[
             "status"

@@ -42,7 +42,7 @@ async def test_a_tenant_programs_its_own_nodes_and_sees_their_budgets() -> None:
         assert await asked(inside, acme, max_tokens=50) == "one"
         assert await asked(inside, acme, max_tokens=100, provider="mock") == "two"
         assert await asked(inside, acme) == ""
-        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": None}
+        assert (await inside.call("GET", f"{BUDGET}?nodeId=ask")).document == {"maxTokens": 4_096}
         assert await asked(inside, acme, max_tokens=100) == ""
         for key, budget in ((KEY, 100), (OTHER_KEY, 7)):
             assert (await inside.call("GET", f"{BUDGET}?nodeId=ask", key=key)).document == {"maxTokens": budget}

@@ -16,7 +16,6 @@ from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOut
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
-from weftwork.protocol.run.events import is_author_event_type
 from weftwork.protocol.run.interrupts import Interrupt
 
 ONE = workflow([node("a", "test.body")])
@@ -118,22 +117,6 @@ async def test_a_crash_takes_no_retry_away() -> None:
     assert calls == [1, 2, 3]
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "node_failed"
     assert "inner" not in str(await bench.events(key))
-
-
-@pytest.mark.rule("evt-06")
-@each_case(
-    "name, own",
-    ("acme.progress", True),
-    ("acme.sub.thing-2", True),
-    ("weftwork.map.item", False),
-    ("run.completed", False),
-    ("node.acme", False),
-    ("vendor.acme.x", False),
-    ("acme", False),
-    ("log.appended", False),
-)
-def test_authors_have_names_of_their_own(name: str, own: bool) -> None:
-    assert is_author_event_type(name) == own
 
 
 async def test_what_a_node_says_is_heard_while_it_runs_and_before_its_end() -> None:

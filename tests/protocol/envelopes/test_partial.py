@@ -2,13 +2,14 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import example_count
 from tests.protocol.envelopes.sample_envelopes import PAYLOADS, Json, envelope, rules
 from weftwork.protocol.envelopes import reassembly
@@ -97,6 +98,40 @@ def test_pieces_that_contradict_each_other(documents: list[Json], keyword: str) 
     assert pieces.add(piece(7, "more")) == last
     assert pieces.close() == {documents[0]["correlationId"]: last}
     assert pieces.add(piece(0, {}, True)) == {**envelope(SURFACE), "payload": {}}
+
+
+@pytest.mark.rule("env-16")
+@fails_without(reassembly.hashlib, "sha256", lambda text: SimpleNamespace(digest=object))
+def test_a_piece_that_comes_again_changes_nothing() -> None:
+    first, second, third = cut(3)
+    pieces = PartialEnvelopes()
+    assert [pieces.add(each) for each in (first, first, third, third, first)] == [None] * 5
+    whole = pieces.add(second)
+    assert whole == envelope(SURFACE)
+    assert [pieces.add(each) for each in (first, second)] == [None, None]
+    assert pieces.add(dict(reversed(third.items()))) is whole
+    assert pieces.close() == {}
+    found = taken([first, {**first, "payload": "other"}])
+    assert isinstance(found[1], Invalid)
+    assert found[1].details[0].keyword == "unique"
+
+
+@pytest.mark.rule("env-16")
+@each_case(
+    "partial, place",
+    (False, ("/partial", "type")),
+    (None, ("/partial", "type")),
+    ({"isPartial": "no", "index": 0, "total": 1}, ("/partial/isPartial", "type")),
+    ({"isPartial": False, "index": "0", "total": 1}, ("/partial/index", "type")),
+    ({"isPartial": False, "index": -1, "total": 1}, ("/partial/index", "minimum")),
+    ({"isPartial": False, "index": 0, "total": 1.5}, ("/partial/total", "type")),
+    ({"isPartial": False, "index": 0}, ("/partial", "required")),
+)
+def test_a_malformed_piece_is_refused_at_its_place(partial: Any, place: tuple[str, str]) -> None:
+    found = PartialEnvelopes().add({**envelope(SURFACE), "partial": partial})
+    assert isinstance(found, Invalid)
+    assert [(each.instance_path, each.keyword) for each in found.details] == [place]
+    assert found == accept({**envelope(SURFACE), "partial": partial}, rules()).outcome
 
 
 @pytest.mark.rule("env-16")

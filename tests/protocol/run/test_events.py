@@ -8,16 +8,25 @@ import pytest
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import for_all
 from tests.harness.payload_types import EVENT_TYPES, PAYLOAD_TYPES
 from weftwork.ports.node_outcome import EmitEvent
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.run import events, model_payloads, payloads
 from weftwork.protocol.run.batch import MAX_SEQUENCE, Batch, IdempotencyRecord, check_batch
-from weftwork.protocol.run.events import CANCEL_REQUESTED, CATALOGUE, Draft, Event, Payload, is_event_type
+from weftwork.protocol.run.events import (
+    CANCEL_REQUESTED,
+    CATALOGUE,
+    Draft,
+    Event,
+    Payload,
+    is_author_event_type,
+    is_event_type,
+)
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import Projection
 
@@ -60,6 +69,20 @@ def test_a_vendor_type_stays_out_of_the_protocols_families() -> None:
 def test_without_the_closed_families_a_stranger_would_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "_CLOSED_FAMILIES", ())
     assert is_event_type("run.cancelling")
+
+
+FRAMES = ("state.snapshot", "ai.message.chunk", "run.annotated", "stream.opened")
+
+
+@pytest.mark.rule("evt-06")
+@fails_without(events, "RESERVED_FAMILIES", frozenset(), match=r"state\.snapshot")
+def test_node_code_has_no_type_in_a_family_of_the_protocol_or_of_the_host() -> None:
+    families = {
+        name.partition(".")[0] for name in (*CATALOGUE, *UNIVERSAL_KINDS, *DISPLAY_KINDS, *FRAMES, CANCEL_REQUESTED)
+    }
+    names = [*FRAMES, *CATALOGUE, *NO_TYPES, *(f"{family}.other" for family in sorted(families)), "conformance.x"]
+    assert [name for name in names if is_author_event_type(name)] == []
+    assert all(map(is_author_event_type, ("acme.progress", "acme.sub.thing-2", "acme.run.started", "agents.moved")))
 
 
 def event(**more: Any) -> Event:
@@ -169,7 +192,26 @@ SAMPLES: tuple[Payload, ...] = (
     model_payloads.OutputChunk("n", "run-1", "text", False, {}),
     model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n"),
     model_payloads.EnvelopeRecorded(
-        "n", "turn", "e", "kind", 1, "gated", None, 0, {}, True, 2, "c", "why", ["kind"], "fail-node", "schema", 3, 4
+        "n",
+        "turn",
+        "e",
+        "kind",
+        1,
+        "gated",
+        None,
+        0,
+        {},
+        True,
+        2,
+        "c",
+        "why",
+        ["kind"],
+        "fail-node",
+        "schema",
+        3,
+        4,
+        "l",
+        "00-t",
     ),
     model_payloads.EnvelopeRetryAttempted("n", 2, "truncation", "wrong"),
     model_payloads.EnvelopeRetryExhausted("n", 3, "truncation", "wrong"),

@@ -138,7 +138,7 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
     assert document["dispatch"]["models"] == config["workerDispatchModel"]["enum"]
     assert document["dispatch"]["fanOutSupported"] is ("parallel" in config["fanOutPolicy"]["enum"])
     assert document["dispatch"]["askUserRoutings"] == ["clarification", "auto"]
-    agents = {"supported": True, "orchestrator": True, "dispatch": True, "dispatchMapping": True}
+    agents = {"supported": False, "orchestrator": True, "dispatch": True, "dispatchMapping": True}
     assert document["agents"] == agents
     assert document["multiAgent"]["executionModel"] == {
         "supported": True,
@@ -152,6 +152,7 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
     assert "orchestrator" not in talks
     assert talks["agents"] == {
         **agents,
+        "supported": True,
         "orchestrator": False,
         "reasoning": {"verbosity": "summary", "streaming": True},
     }

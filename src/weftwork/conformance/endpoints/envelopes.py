@@ -28,7 +28,7 @@ from weftwork.protocol.envelopes.accept_request import (
 )
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import GateVerdict, RecordedOutcome
-from weftwork.protocol.envelopes.handling import JudgedEnvelope
+from weftwork.protocol.envelopes.handling import JudgedEnvelope, recorded_meta
 from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
 from weftwork.protocol.envelopes.reassembly import PartialEnvelopes
@@ -220,11 +220,11 @@ class EnvelopeAcceptEndpoint:
         if outcome is _PLANTED_OUTCOME:
             return request.prior_outcomes[verdict.correlation_id].document
         if not isinstance(outcome, Invalid) and not verdict.repeated:
-            verdict = GateVerdict(self._remember(partition, request, verdict, outcome))
+            verdict = GateVerdict(self._remember(partition, request, envelope["meta"], verdict, outcome))
         return outcome_response(verdict, request)
 
     def _remember(
-        self, partition: str, request: AcceptRequest, verdict: GateVerdict, outcome: RecordableOutcome
+        self, partition: str, request: AcceptRequest, meta: Any, verdict: GateVerdict, outcome: RecordableOutcome
     ) -> RecordableOutcome:
         """Store the outcome for later calls and for the named run, and write its events to the test log. Returns the
         outcome with the id of the first envelope and the ids of the events."""
@@ -234,7 +234,8 @@ class EnvelopeAcceptEndpoint:
         if request.projection is not None:
             names = verdict.type, verdict.correlation_id, verdict.envelope_id
             version, advertised = verdict.schema_version, request.rules.advertised(verdict.type)
-            judged = JudgedEnvelope(request.projection.node_id, *names, outcome, version, advertised)
+            recorded = recorded_meta(meta, request.rules.secrets)
+            judged = JudgedEnvelope(request.projection.node_id, *names, outcome, version, advertised, recorded)
             ids = self._write_events(partition, request, request.projection, judged)
             if isinstance(outcome, Accepted):
                 outcome = msgspec.structs.replace(outcome, event_ids=ids)

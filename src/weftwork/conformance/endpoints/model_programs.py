@@ -9,6 +9,7 @@ import msgspec
 from weftwork.adapters.providers.script import EMPTY_ENTRY, Script, ScriptEntry, parse_entry
 from weftwork.adapters.providers.scripted import ScriptPlayer, put_recent
 from weftwork.ports.models import ModelMediaPart, ModelRequest
+from weftwork.protocol.envelopes.completion import DEFAULT_BUDGET
 from weftwork.protocol.media.message_parts import Modality
 
 MAX_PROGRAM_BYTES: Final = 16 * 2**20
@@ -36,7 +37,7 @@ class ScriptedPrograms(ScriptPlayer):
         super().__init__(script)
         self._queues: OrderedDict[_NodeKey, deque[ScriptEntry]] = OrderedDict()
         self._sizes: dict[_NodeKey, int] = {}
-        self._budgets: OrderedDict[_NodeKey, int | None] = OrderedDict()
+        self._budgets: OrderedDict[_NodeKey, int] = OrderedDict()
         self._last_media: OrderedDict[_NodeKey, tuple[SeenMedia, ...]] = OrderedDict()
 
     def program(self, partition: str, node_id: str, entries: Iterable[Any]) -> int:
@@ -56,7 +57,7 @@ class ScriptedPrograms(ScriptPlayer):
     def take(self, request: ModelRequest) -> ScriptEntry:
         """The answer to this call: the next entry of the node's program, which is removed, or of the script."""
         node = (request.partition, request.node_id)
-        put_recent(self._budgets, node, request.max_tokens)
+        put_recent(self._budgets, node, request.max_tokens or DEFAULT_BUDGET)
         put_recent(
             self._last_media, node, tuple(_seen_media(part) for message in request.messages for part in message.media)
         )
@@ -70,7 +71,8 @@ class ScriptedPrograms(ScriptPlayer):
         return self._last_media.get((partition, node_id), ())
 
     def last_budget(self, partition: str, node_id: str) -> int | None:
-        """The maxTokens of the node's last call; None if it had none, or if there was no call."""
+        """rel-11: the token budget of the node's last call: its maxTokens, or the default that the host assumes for a
+        call without a limit. None if there was no call."""
         return self._budgets.get((partition, node_id))
 
     def reset(self, partition: str | None = None) -> None:

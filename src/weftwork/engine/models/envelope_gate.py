@@ -13,7 +13,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
-from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
+from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt, recorded_meta
 from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults, is_partial
@@ -94,11 +94,11 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)
-        if interrupt is not None and (failure := interrupt_failure(interrupt)) is not None:
+        if interrupt is not None and (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
             pointer = str((failure.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
             return GateResult(Invalid("envelope_invalid", failure.message, (detail,)))
-        kind = self._kinds(emission).find(verdict.type)
+        kind, meta = self._kinds(emission).find(verdict.type), complete["meta"]
         judged = JudgedEnvelope(
             self._node_id,
             verdict.type,
@@ -107,7 +107,9 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             outcome,
             verdict.schema_version,
             kind.version if kind is not None else None,
-            self._rendering(complete, outcome) if verdict.type in MEDIA_KINDS else None,
+            self._recorded_meta(meta, outcome)
+            if "rendering" in meta or "label" in meta or "traceparent" in meta
+            else {},
         )
         # An item of a map does not suspend its node; the map does that.
         return GateResult(outcome, judged, None if self._item else interrupt, clarifies, verdict.is_validated)
@@ -127,12 +129,13 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             return OutcomeDetail("/payload/url", "#/properties/url", "asset", "is no asset of this run's tenant")
         return None
 
-    def _rendering(self, complete: dict[str, Any], outcome: EnvelopeOutcome) -> dict[str, Any] | None:
-        if not isinstance(outcome, Accepted):
-            return None
-        title = complete["meta"].get("rendering", {}).get("title", "")
-        visible = title if self._redactor is None else self._redactor.matcher.mask(title)
-        return rendering_hint(outcome.type, outcome.payload, visible[:MAX_ALT])
+    def _recorded_meta(self, meta: dict[str, Any], outcome: EnvelopeOutcome) -> dict[str, Any]:
+        recorded = recorded_meta(meta, None if self._redactor is None else self._redactor.matcher)
+        if isinstance(outcome, Accepted) and outcome.type in MEDIA_KINDS:
+            hint: dict[str, Any] = recorded.get("rendering", {})
+            title = hint.get("title", "")[:MAX_ALT]
+            recorded["rendering"] = {**hint, **rendering_hint(outcome.type, outcome.payload, title)}
+        return recorded
 
     def count_clarification(self, result: GateResult) -> None:
         """Count an accepted clarification towards the limit of this entry."""

@@ -103,7 +103,7 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeAwaitsChildren(node_id, drafts, entered, call.last_child_event)
         case Suspended(interrupt, own_effects):
-            drafts = interrupt_failure(interrupt) or _all_effect_events(state, node_id, own_effects)
+            drafts = interrupt_failure(interrupt, runtime.types) or _all_effect_events(state, node_id, own_effects)
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeSuspended(node_id, interrupt, entered, drafts)

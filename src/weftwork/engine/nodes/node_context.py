@@ -202,7 +202,7 @@ class EntryContext:
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         resolution = self._call.answers.get(interrupt.key)
         if resolution is None:
-            if (failure := interrupt_failure(interrupt)) is not None:
+            if (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
                 raise StepFailed(failure)
             if interrupt.kind not in NON_BLOCKING_KINDS and instead is UNSET:
                 raise InterruptPending(interrupt)

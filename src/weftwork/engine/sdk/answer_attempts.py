@@ -13,6 +13,7 @@ import msgspec
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeContext
+from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT, INVALID_PAYLOAD
 from weftwork.protocol.envelopes.completion import (
     TRUNCATION_MULTIPLIER,
     CompleteAnswer,
@@ -28,8 +29,10 @@ from weftwork.protocol.envelopes.completion import (
     retry_exhausted_event,
     truncated_event,
 )
+from weftwork.protocol.envelopes.instructions import violation_summary
 from weftwork.protocol.envelopes.text.extraction import Extraction
 from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 from weftwork.protocol.run.payloads import CapBreached
@@ -56,8 +59,8 @@ class AnswerAttempts:
     """The attempts at one answer. The course depends only on the answers, so it is the same when they come from their
     records."""
 
-    def __init__(self, context: NodeContext, node_id: str, spec: AnswerSpec, used: int = 0) -> None:
-        """`used` is the number of earlier rounds for the same envelope."""
+    def __init__(self, context: NodeContext, node_id: str, spec: AnswerSpec, used: int = 0, calls: int = 0) -> None:
+        """`used` is the number of earlier rounds for the same envelope, and `calls` that of earlier model calls."""
         self._context = context
         self._node_id = node_id
         self._spec = spec
@@ -65,6 +68,7 @@ class AnswerAttempts:
         self._allowed = attempts_allowed(max(limits.schema_rounds - used, 0), limits.max_retry_attempts)
         self._last: tuple[ModelAnswer, Judgement] | None = None
         """The last answer and its judgement, which is needed twice."""
+        self._earlier_calls = calls
         self.retries = 0
 
     async def ask(self, request: ModelRequest) -> tuple[CompleteAnswer, ModelAnswer] | Failed:
@@ -85,18 +89,19 @@ class AnswerAttempts:
                     messages = (*request.messages, Message("assistant", answer.text))
                     coerced = msgspec.structs.replace(request, messages=messages)
                     next_request, is_coercion = (
-                        _with_instruction(coerced, self._spec.coercion, next_request.max_tokens),
+                        with_instruction(coerced, self._spec.coercion, next_request.max_tokens),
                         True,
                     )
                     continue
-                return self._out_of_attempts(judged, attempt + is_coercion)
+                # rel-06: `maxRetryAttempts` does not limit the call that converts prose, so it does not count here.
+                return self._out_of_attempts(judged, self._earlier_calls + attempt)
             self.retries += 1
             if isinstance(judged, TruncatedAnswer):
                 # Without a correction: the answer was cut off by the token limit, not by a mistake.
                 budget = next_budget(next_request.max_tokens, TRUNCATION_MULTIPLIER, None)
                 next_request = msgspec.structs.replace(request, max_tokens=budget)
             else:
-                next_request = _with_instruction(request, self._spec.corrective(judged), next_request.max_tokens)
+                next_request = with_instruction(request, self._spec.corrective(judged), next_request.max_tokens)
 
     def _judge(self, answer: ModelAnswer) -> Judgement:
         spec = self._spec
@@ -138,20 +143,39 @@ class AnswerAttempts:
         return tuple(events)
 
     def _out_of_attempts(self, judged: TruncatedAnswer | MismatchedAnswer, total: int) -> Failed:
-        """rel-21 (RFC 0032 B.2, RFC 0033): envelope.retry.exhausted and cap.breached precede the node's failure."""
-        rounds = self._context.limits.schema_rounds
-        reason, error = ("truncation", None) if isinstance(judged, TruncatedAnswer) else (judged.reason, judged.error)
-        effects = (
-            EmitEvent.of(retry_exhausted_event(self._node_id, total, reason, error)),
-            EmitEvent.of(CapBreached("schema", rounds, max(total, rounds + 1), self._node_id)),
-        )
-        if isinstance(judged, TruncatedAnswer):
-            message = "The answer of the model was cut off in every attempt, although the token limit was raised."
-            return Failed("envelope_truncation_unrecoverable", message, retryable=False, effects=effects)
-        message = f"No answer of the model could be used: {judged.error}"
-        return Failed("envelope_invalid", message, {"attempts": total}, effects=effects)
+        limits = self._context.limits
+        if isinstance(judged, MismatchedAnswer):
+            return attempts_exhausted(self._node_id, limits, total, judged.violations, judged.reason, judged.error)
+        effects = _exhausted_events(self._node_id, limits, total, "truncation", None)
+        message = "The answer of the model was cut off in every attempt, although the token limit was raised."
+        return Failed("envelope_truncation_unrecoverable", message, retryable=False, effects=effects)
 
 
-def _with_instruction(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
+def attempts_exhausted(
+    node_id: str,
+    limits: Limits,
+    total: int,
+    violations: Sequence[Violation],
+    reason: str = "schema-violation",
+    error: str | None = None,
+) -> Failed:
+    """The failure of a node whose model has sent no answer that can be used, after `total` calls."""
+    error = violation_summary(violations) if error is None else error
+    is_conflict = any(each.rule == CORRELATION_CONFLICT for each in violations)
+    code = CORRELATION_CONFLICT if is_conflict else INVALID_PAYLOAD
+    effects = _exhausted_events(node_id, limits, total, reason, error)
+    return Failed(code, f"No answer of the model could be used: {error}", {"attempts": total}, effects=effects)
+
+
+def _exhausted_events(
+    node_id: str, limits: Limits, total: int, reason: str, error: str | None
+) -> tuple[EmitEvent, EmitEvent]:
+    """rel-21 (RFC 0032 B.2, RFC 0033): envelope.retry.exhausted and cap.breached precede the node's failure."""
+    rounds = limits.schema_rounds
+    exhausted = retry_exhausted_event(node_id, total, reason, error)
+    return EmitEvent.of(exhausted), EmitEvent.of(CapBreached("schema", rounds, max(total, rounds + 1), node_id))
+
+
+def with_instruction(request: ModelRequest, fragment: str, max_tokens: int | None) -> ModelRequest:
     """The request with `fragment` at the end of its system prompt, and this token limit."""
     return msgspec.structs.replace(request, system=f"{request.system}\n\n{fragment}".strip(), max_tokens=max_tokens)

@@ -4,6 +4,7 @@ All events of an outcome are committed together, so the log holds either all of 
 from a model becomes an interrupt. Source: RFC 0021 (projection, clarification).
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ from weftwork.protocol.envelopes.kinds import (
 )
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid
 from weftwork.protocol.json.caller_schema import check_caller_schema
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redact_value
 from weftwork.protocol.run.events import Draft, Trust
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.run.model_payloads import EnvelopeRecorded
@@ -40,8 +42,15 @@ class JudgedEnvelope(msgspec.Struct, frozen=True):
     schema_version: int = 0
     floor: int | None = None
     """The advertised version of the kind, if the envelope has an older one."""
-    rendering: dict[str, Any] | None = None
-    """The rendering hint of a media envelope."""
+    meta: dict[str, Any] = {}
+    """The members of the envelope's `meta` that are recorded; see `recorded_meta`."""
+
+
+def recorded_meta(meta: Mapping[str, Any], secrets: SecretMatcher | None) -> dict[str, Any]:
+    """env-23 (RFC 0021, meta): the rendering hint, the label and the trace of an envelope, with secrets masked. They
+    have no effect on the outcome, so readers of the record are the only ones who see them."""
+    members = {name: meta[name] for name in ("rendering", "label", "traceparent") if name in meta}
+    return members if secrets is None else {name: redact_value(each, secrets)[0] for name, each in members.items()}
 
 
 class EnvelopeFailure(msgspec.Struct, frozen=True):
@@ -133,9 +142,9 @@ def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
                 "accepted",
                 accepted.payload,
                 redaction_count=accepted.redactions,
-                rendering=UNSET if judged.rendering is None else judged.rendering,
                 drift=accepted.drift or UNSET,
                 floor=UNSET if judged.floor is None or not accepted.drift else judged.floor,
+                **judged.meta,
             )
         case Gated() as gated:
             return EnvelopeRecorded(
@@ -146,9 +155,11 @@ def _record_payload(judged: JudgedEnvelope) -> EnvelopeRecorded:
                 reason=gated.reason,
                 allowed_kinds=list(gated.allowed),
                 refusal_mode=gated.refusal_mode,
+                **judged.meta,
             )
         case Breached(kind, limit, observed, reason):
-            return EnvelopeRecorded(*names, "breached", reason=reason, cap_kind=kind, limit=limit, observed=observed)
+            caps: dict[str, Any] = {"cap_kind": kind, "limit": limit, "observed": observed}
+            return EnvelopeRecorded(*names, "breached", reason=reason, **caps, **judged.meta)
 
 
 def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.json.pointers import split_pointer
-from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.schema import Violation, document
 from weftwork.protocol.json.values import is_array, is_object
 
 PROMPT_DIRECTIVE: Final[Literal["mandatory", "advisory", "off"]] = "advisory"
@@ -27,16 +28,6 @@ _MAX_WALKED: Final = 10_000
 _MAX_INDEX: Final = 5
 _MAX_MESSAGE: Final = 300
 _UNNAMED: Final = "(a member that the schema does not name)"
-_ENVELOPE_MEMBERS: Final = frozenset(
-    """
-    type schemaVersion envelopeId correlationId nodeId payload meta partial source ts contentTrust traceparent
-    label rendering isPartial index total reasoning questions id question schema context contextType envelopeType
-    reason ack code message details
-    """.split()
-)
-"""Members of every envelope and of the payloads of the universal kinds. Corrections may always name them: a model may
-answer with a universal kind, whose members the schema of the requested kind does not declare."""
-
 _JSON_ONLY: Final = "Answer with exactly one JSON value: no text around it, no code fence."
 _REASONING: Final = (
     "If it helps, put your reasoning into the member `reasoning`, before the other members. People may read it, and it "
@@ -48,7 +39,7 @@ _OUTCOME_TEXTS: Final = {
     "unknown_envelope_kind": "is of an unknown kind",
     "envelope_invalid": "does not match the schema of its kind",
     "unknown_schema_version": "has a schemaVersion that is not supported",
-    "envelope_correlation_conflict": "has the correlationId of an envelope of another kind",
+    "envelope_correlation_conflict": "is also used by an envelope of another kind in the same answer",
 }
 """Texts for violations that are outcomes of the gate. Their own messages may contain the kind as the model wrote it."""
 
@@ -84,6 +75,14 @@ def correction(violations: Sequence[Violation], kind_or_name: str, schema: dict[
             "Correct these points and send the whole document again: one JSON value, nothing before or after it.",
             schema_text(schema),
         ]
+    )
+
+
+def text_correction(violations: Sequence[Violation]) -> str:
+    """rel-08: the correction for a text with envelopes that cannot be used together."""
+    lines = (f"- {line}" for line in describe_violations(violations, frozenset())[:MAX_LISTED])
+    return "\n".join(
+        ["The envelopes in your last answer cannot be used:", *lines, "Correct this and send the whole answer again."]
     )
 
 
@@ -167,6 +166,13 @@ def schema_member_names(schema: Any) -> frozenset[str]:
         elif is_array(each):
             pending.extend(each)
     return frozenset(names)
+
+
+_ENVELOPE_MEMBERS: Final = schema_member_names(
+    [document(name) for name in ("ai-envelope", *(f"envelopes/{kind}" for kind in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)))]
+)
+"""Members of every envelope and of the payloads of the protocol's kinds. Corrections may always name them: a model may
+answer with such a kind, whose members the schema of the requested kind does not declare."""
 
 
 def _name_list(names: Iterable[str]) -> str:

@@ -6,8 +6,9 @@ same ids each time it is processed. Source: RFC 0021 (engine-filled fields), rea
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
 strings, they are parts of one JSON text. Otherwise, each payload is a snapshot, and the payload of the last piece is
-used. The envelope is untrusted if any of its pieces is. Once pieces of an envelope contradict each other, all further
-pieces under the same correlation id are invalid until the turn ends.
+used. The envelope is untrusted if any of its pieces is. A piece that is sent again unchanged is ignored, also after its
+envelope is complete. Once pieces of an envelope contradict each other, all further pieces under the same correlation id
+are invalid until the turn ends.
 """
 
 import hashlib
@@ -23,7 +24,9 @@ from weftwork.protocol.envelopes.checks import (
     invalid_at,
 )
 from weftwork.protocol.envelopes.outcome import Invalid
+from weftwork.protocol.envelopes.text.extraction import looks_like_envelope
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.privacy.trust import combine_trust
@@ -94,7 +97,8 @@ def _digest(text: str) -> str:
 
 class _PartialEnvelope(msgspec.Struct):
     type: str
-    indices: set[int]
+    digests: dict[int, bytes]
+    """The pieces so far: a hash of each one by its index."""
     texts: dict[int, str]
     size: int = 0
     total: int = -1
@@ -108,13 +112,16 @@ class PartialEnvelopes:
 
     def __init__(self) -> None:
         self._open: dict[str, _PartialEnvelope] = {}
+        self._complete: dict[str, tuple[dict[int, bytes], Any]] = {}
+        """The hashes of the pieces of each complete envelope, and the envelope."""
 
     def add(self, document: Any) -> Any | Invalid | None:
         """env-16 (RFC 0021, partial): add a piece. Returns the whole envelope when its last piece arrives, and None
         before.
 
-        A document that is not a piece is returned unchanged. For a piece that contradicts an earlier one, and for every
-        later piece under the same correlation id, the result is Invalid.
+        A document that is not a piece is returned unchanged. For a malformed piece, for a piece that contradicts an
+        earlier one, and for every later piece under the same correlation id, the result is Invalid. A piece that was
+        added before has no effect; if it is the last piece of a complete envelope, the result is that envelope again.
         """
         if not is_object(document) or "partial" not in document:
             return document
@@ -123,33 +130,44 @@ class PartialEnvelopes:
         invalid = check_shape(document)
         if invalid is not None:
             return invalid
-        name = document["correlationId"]
+        name, digest = document["correlationId"], hashlib.sha256(encode_stored(document)).digest()
         emission = self._open.get(name)
         if emission is None:
+            pieces, whole = self._complete.get(name, ({}, None))
+            if pieces.get(_index(document)) == digest:
+                return None if document["partial"]["isPartial"] else whole
             if len(self._open) >= MAX_INCOMPLETE:
                 return _invalid_partial("maxItems", f"exceeds the limit of {MAX_INCOMPLETE} incomplete envelopes")
-            emission = self._open[name] = _PartialEnvelope(document["type"], set(), {})
+            emission = self._open[name] = _PartialEnvelope(document["type"], {}, {})
         if emission.refusal is None:
             has_same_kind = document["type"] == emission.type
-            emission.refusal = _add_piece(emission, document) if has_same_kind else correlation_conflict()
+            emission.refusal = _add_piece(emission, document, digest) if has_same_kind else correlation_conflict()
         if emission.refusal is not None:
             return emission.refusal
-        if emission.last is None or len(emission.indices) < emission.total:
+        if emission.last is None or len(emission.digests) < emission.total:
             return None
         del self._open[name]
-        return _complete_envelope(emission, emission.last)
+        whole = _complete_envelope(emission, emission.last)
+        self._complete[name] = emission.digests, whole
+        return whole
 
     def close(self) -> dict[str, Invalid]:
-        """End the turn: drop all incomplete envelopes, and return the reason for each by correlation id."""
+        """End the turn: drop all envelopes, and return the reason for each incomplete one by correlation id."""
         missing = _invalid_partial("required", "belongs to an envelope whose other pieces are missing")
         refusals = {name: emission.refusal or missing for name, emission in self._open.items()}
-        self._open = {}
+        self._open, self._complete = {}, {}
         return refusals
 
 
-def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid | None:
+def _index(document: dict[str, Any]) -> int:
+    return int(document["partial"]["index"])
+
+
+def _add_piece(emission: _PartialEnvelope, document: dict[str, Any], digest: bytes) -> Invalid | None:
     partial, payload = document["partial"], document["payload"]
-    index, total = int(partial["index"]), int(partial["total"])
+    index, total = _index(document), int(partial["total"])
+    if emission.digests.get(index) == digest:
+        return None
     if not partial["isPartial"]:
         if emission.last is not None:
             return _invalid_partial("unique", "is marked as the last piece, but another piece already was")
@@ -157,16 +175,16 @@ def _add_piece(emission: _PartialEnvelope, document: dict[str, Any]) -> Invalid 
             return _invalid_partial("const", "is marked as the last piece, but its index is not total - 1")
         total = index + 1
         emission.last = document
-    if index in emission.indices:
+    if index in emission.digests:
         return _invalid_partial("unique", "has the same index as another piece")
     if total != -1:
         if emission.total not in (-1, total):
             return _invalid_partial("const", "has another total than an earlier piece")
         emission.total = total
-    emission.indices.add(index)
-    if emission.total != -1 and (max(emission.indices) >= emission.total):
+    emission.digests[index] = digest
+    if emission.total != -1 and (max(emission.digests) >= emission.total):
         return _invalid_partial("maximum", "makes an index exceed the total")
-    if len(emission.indices) > MAX_PIECES or emission.total > MAX_PIECES:
+    if len(emission.digests) > MAX_PIECES or emission.total > MAX_PIECES:
         return _invalid_partial("maxItems", f"exceeds the limit of {MAX_PIECES} pieces per envelope")
     if isinstance(payload, str):
         emission.texts[index] = payload
@@ -196,33 +214,33 @@ def _invalid_partial(rule: str, message: str) -> Invalid:
     return invalid_at(INVALID_SHAPE, "/partial", "#/$defs/partial", rule, message)
 
 
-def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any, ...]:
-    """env-16 (RFC 0021, partial): join pieces into whole envelopes, each at the position of its last piece.
+def reassemble(documents: tuple[Any, ...], origin: EnvelopeOrigin) -> tuple[Any | Invalid, ...]:
+    """env-16 (RFC 0021, partial): join the pieces in one answer into whole envelopes, each at the position of its last
+    piece and with the correlation id that the model gave it.
 
-    Pieces that cannot be joined stay in the result marked as partial, so that the gate rejects them.
+    A piece that cannot be used, and an envelope without all of its pieces, are replaced by the reason. Documents that
+    are not pieces, such as a bare payload with a member `partial`, are unchanged.
     """
-    if not any(is_object(each) and "partial" in each for each in documents):
+    if not any(map(_is_piece, documents)):
         return documents
     pieces = PartialEnvelopes()
-    whole: list[Any] = []
+    joined: dict[int, Any | Invalid] = {}
     for document in documents:
-        if not (is_object(document) and "partial" in document):
-            whole.append(document)
+        result = pieces.add(fill_defaults(document, origin)) if _is_piece(document) else document
+        if result is None:
             continue
-        result = pieces.add(fill_defaults(document, origin))
-        if isinstance(result, Invalid):
-            whole.append(_unusable_piece(document))
-        elif result is not None:
-            whole.append(result)
-    has_incomplete = bool(pieces.close())
-    return (*whole, *(_unusable_piece(each) for each in documents[-1:] if has_incomplete))
+        if result is not document and not isinstance(result, Invalid) and "correlationId" in document:
+            result["correlationId"] = document["correlationId"]
+        # By identity, because a repeated last piece returns the same envelope again.
+        joined.setdefault(id(result), result)
+    return (*joined.values(), *pieces.close().values())
+
+
+def _is_piece(document: Any) -> bool:
+    return looks_like_envelope(document) and "partial" in document
 
 
 def is_partial(document: Any) -> bool:
     """Whether the document is only a piece of an envelope. A piece must have no effect on the run."""
     partial = document.get("partial") if is_object(document) else None
     return is_object(partial) and partial.get("isPartial") is True
-
-
-def _unusable_piece(document: Any) -> Any:
-    return {**document, "partial": {"isPartial": True, "index": 0, "total": -1}} if is_object(document) else document

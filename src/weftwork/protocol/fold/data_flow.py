@@ -337,10 +337,11 @@ def is_given_untrusted(state: RunState, node_id: str) -> bool:
     )
 
 
-CONTENT_FREE_TYPES: Final = frozenset({EFFECT_CLAIMED, INTERRUPT_REMINDER, "cap.breached", "provider.usage"}).union(
+CONTENT_FREE_TYPES: Final = frozenset({EFFECT_CLAIMED, INTERRUPT_REMINDER, "provider.usage"}).union(
     "node.started node.resumed node.skipped node.cancelled run.cancelled version.pinned".split()
 )
-"""Event types whose payload contains no data of the node."""
+"""Event types whose payload contains no data of the node. `cap.breached` is not one of them: its limit and number are
+the host's, but untrusted content may have caused it, and every event that an envelope causes has its trust."""
 ANSWER_TYPES: Final = frozenset({APPROVAL_REMARK, "interrupt.resolved", "clarification.resolved"}).union(
     "approval.received approval.granted approval.rejected approval.overridden".split()
 )

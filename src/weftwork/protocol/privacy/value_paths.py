@@ -39,7 +39,7 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "agent.decided": ("decision", "reasoning"),
     "output.chunk": ("chunk",),
     events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
-    events.ENVELOPE_RECORDED: ("payload", "rendering"),
+    events.ENVELOPE_RECORDED: ("payload", "rendering", "label", "traceparent"),
     **dict.fromkeys(MEDIA_KINDS, ("url", "base64", "mimeType", "alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }

@@ -248,13 +248,17 @@ def _close_span(span: dict[str, Any], fact: Fact, status: str) -> None:
 
 def envelope_attributes(payload: dict[str, Any], trust: str | None) -> dict[str, Any]:
     """trace-05 (RFC 0021): the attributes of a recorded outcome, without its payload. The drift attribute is present
-    only if there is drift."""
+    only if there is drift, and the trace of the envelope only if it is valid. The label is text of a model, and
+    therefore not an attribute."""
     attributes: dict[str, Any] = {}
     for member, names in _ENVELOPE_ATTRIBUTES.items():
         if (value := _attribute_value(payload.get(member))) is not None:
             attributes |= dict.fromkeys(names, value)
     if payload.get("drift") is True:
         attributes["envelope_schema_version_drift"] = True
+    traceparent = payload.get("traceparent")
+    if isinstance(traceparent, str) and parse_traceparent(traceparent) is not None:
+        attributes["envelope_traceparent"] = traceparent[:MAX_ATTRIBUTE]
     attributes["envelope_content_trust"] = trust or TRUSTED
     return attributes
 

@@ -63,9 +63,23 @@ EXTERNAL_CONTENT: Final = "weftwork.content.outside"
 """A node has read external content that is not part of its inputs."""
 MODEL_ANSWERED: Final = "weftwork.model.answered"
 ENVELOPE_RECORDED: Final = "weftwork.envelope.recorded"
-RESERVED_PREFIXES: Final = ("weftwork.", "media.")
-"""Prefixes of event types that authors of nodes may not use."""
+HOST_PREFIX: Final = "weftwork."
+"""The prefix of the host's own event types and custom interrupt kinds."""
 VENDOR_PATTERN: Final = r"^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$"
+RESERVED_FAMILIES: Final[frozenset[str]] = frozenset(
+    [
+        *(name.partition(".")[0] for name in CATALOGUE),
+        # Frames that streams derive from the log, and the name that readers use for streams.
+        *("state", "ai", "stream"),
+        # Envelope kinds: readers of streams look for events with the type of a kind, such as media.image.
+        *("media", "ui", "schema", "error"),
+        # Registries of the protocol (host-extensions), which no event type may begin with.
+        *("openwop", "core", "community", "vendor", "private", "local"),
+        # The host, and its node types for conformance tests.
+        *("weftwork", "conformance"),
+    ]
+)
+"""The first segments of event types that node code may not use."""
 DOCUMENT_OVERHEAD: Final = 256
 """Approximate size of an event document without its payload."""
 MAX_CACHED_DOCUMENT: Final = 16_384
@@ -83,8 +97,8 @@ def is_event_type(name: str) -> bool:
 
 
 def is_author_event_type(name: str) -> bool:
-    """evt-06 (RFC 0094 C): whether nodes may emit events of this type: a vendor name that the host does not reserve."""
-    return name not in CATALOGUE and not name.startswith(RESERVED_PREFIXES) and is_event_type(name)
+    """evt-06 (RFC 0094 C): whether node code may emit events of this type: a vendor name outside RESERVED_FAMILIES."""
+    return name not in CATALOGUE and name.partition(".")[0] not in RESERVED_FAMILIES and is_event_type(name)
 
 
 class Payload(msgspec.Struct, frozen=True, gc=False, rename="camel"):

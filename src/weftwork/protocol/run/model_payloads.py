@@ -56,7 +56,7 @@ class ProviderUsage(Payload, frozen=True):
 
 class EnvelopeRecorded(Payload, frozen=True):
     """The gate's result for an envelope. The members after `payload` depend on the status: accepted, gated,
-    breached."""
+    breached. `rendering`, `label` and `traceparent` are those of the envelope's `meta`."""
 
     event_type = events.ENVELOPE_RECORDED
     node_id: str
@@ -77,6 +77,8 @@ class EnvelopeRecorded(Payload, frozen=True):
     cap_kind: str | UnsetType = UNSET
     limit: int | UnsetType = UNSET
     observed: int | UnsetType = UNSET
+    label: str | UnsetType = UNSET
+    traceparent: str | UnsetType = UNSET
 
 
 class EnvelopeRetryAttempted(Payload, frozen=True):

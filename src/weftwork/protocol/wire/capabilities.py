@@ -35,7 +35,8 @@ from weftwork.protocol.workflow.run_options import DEFAULT_VERBOSITY, MOCK_PROVI
 
 def agent_families(types: Container[str], conversation: bool, host: str) -> dict[str, Any]:
     """disc-07 (OpenWOP capabilities, agents): the blocks of the registered node types. A supervisor is advertised only
-    together with `core.dispatch`. `conversation`: whether the host can ask people in a conversation."""
+    together with `core.dispatch`, and agents only if a node type emits their events. `conversation`: whether the host
+    can ask people in a conversation."""
     families: dict[str, Any] = {}
     if SUB_WORKFLOW in types:
         families["subWorkflow"] = {"inputMapping": True}
@@ -44,11 +45,12 @@ def agent_families(types: Container[str], conversation: bool, host: str) -> dict
         families["conformance"] = {"mockAgent": True}
     dispatches = DISPATCH in types
     supervises = dispatches and orchestration.SUPERVISOR in types
-    if not dispatches and not mocks:
+    emits = any(type_id in types for type_id in orchestration.AGENT_EVENT_EMITTERS)
+    if not dispatches and not emits:
         return families
-    agents: dict[str, Any] = {"supported": True, "orchestrator": supervises, "dispatch": dispatches}
+    agents: dict[str, Any] = {"supported": emits, "orchestrator": supervises, "dispatch": dispatches}
     families["agents"] = {**agents, "dispatchMapping": dispatches}
-    if mocks:
+    if emits:
         families["agents"]["reasoning"] = {"verbosity": DEFAULT_VERBOSITY, "streaming": True}
     if dispatches:
         routings = [each for each in orchestration.ASK_USER_ROUTINGS if conversation or each != "conversation"]

@@ -18,6 +18,8 @@ SUPERVISOR: Final = "core.orchestrator.supervisor"
 HOST_SUPERVISOR: Final = "host:supervisor"
 """The orchestrator id of a supervisor without an agent in the definition."""
 MOCK_AGENT: Final = "core.conformance.mock-agent"
+AGENT_EVENT_EMITTERS: Final = frozenset({MOCK_AGENT})
+"""The node types that emit events about the work of agents, such as `agent.reasoned` and `agent.decided`."""
 EXECUTION_MODEL_VERSION: Final = 2
 """The version of the execution model, which includes chain events and the confidence floor."""
 CONFIDENCE_FLOOR: Final = 0.5

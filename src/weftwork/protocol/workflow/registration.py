@@ -156,6 +156,12 @@ def _capability_key(name: str) -> str:
     return name.removeprefix("host.").removesuffix(".supported")
 
 
+GATED_INTERRUPT_KINDS: Final[dict[str, str]] = dict.fromkeys(
+    ("conversation.start", "conversation.exchange", "conversation.close"), "core.conversationGate"
+)
+"""Interrupt kinds that need the same capability as a node type, with that node type."""
+
+
 class GatedNode(msgspec.Struct, frozen=True):
     """A node whose type needs a capability that the host does not have."""
 
@@ -212,6 +218,20 @@ def check_gated_config(type_id: str, config: Any, missing: Container[str]) -> li
         and (value is None or config[member] == value)
         and _capability_key(capability) in missing
     ]
+
+
+def check_interrupt_capability(kind: str, types: Container[str]) -> ClientFault | None:
+    """wf-09 (OpenWOP capabilities): the error for an interrupt of a kind that a host with these node types does not
+    offer; else None."""
+    type_id = GATED_INTERRUPT_KINDS.get(kind)
+    if type_id is None or type_id in types:
+        return None
+    capability = GATED_NODE_TYPES[type_id]
+    message = (
+        f"An interrupt of the kind {kind} needs the capability {capability}, which this host does not offer. Run the "
+        "workflow on a host that offers it, or use another kind."
+    )
+    return ClientFault("capability_required", message, {"requiredCapability": capability, "kind": kind})
 
 
 def capability_required(gate: GatedNode, at: str = "", pointer: str = "") -> ClientFault:

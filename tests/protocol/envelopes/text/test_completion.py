@@ -12,7 +12,7 @@ from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT
 from weftwork.protocol.envelopes import completion, instructions
-from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.text.extraction import Extraction, extract_value
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
@@ -322,14 +322,14 @@ def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room
 
 
 @pytest.mark.rule("rel-07")
-def test_places_in_universal_kinds_are_named_whatever_is_wanted() -> None:
+def test_places_in_kinds_of_the_protocol_are_named_whatever_is_wanted() -> None:
     wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host accepts")]
     assert instructions.describe_violations(wrong, frozenset({"steps"})) == [
         "/payload/envelopeType must be a kind that this host accepts"
     ]
-    for name in UNIVERSAL_KINDS:
-        kind = present(BUILTIN_KINDS.find(name))
-        for member in instructions.schema_member_names(kind.schema):
+    kinds = [present(BUILTIN_KINDS.find(name)).schema for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)]
+    for shape in (schema.document("ai-envelope"), *kinds):
+        for member in instructions.schema_member_names(shape):
             assert instructions.describe_violations([Violation(f"/payload/{member}", "type", "x")], frozenset()) == [
                 f"/payload/{member} x"
             ]

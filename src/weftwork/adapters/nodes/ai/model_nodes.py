@@ -157,7 +157,13 @@ def _check_output_schema(config: dict[str, Any]) -> list[Violation]:
     "Returns a value of a model that matches a JSON Schema.",
     effect="idempotent",
     inputs=schemas.port_schema(**MESSAGE_PORTS),
-    outputs=schemas.fixed_ports(data=schemas.any_value("The value, which matches `outputSchema`."), **ANSWER_PORTS),
+    outputs=schemas.fixed_ports(
+        data=schemas.any_value("The value, which matches `outputSchema`; null if the model reported an error."),
+        error=schemas.typed(
+            "object", "The error that the model reported, with `code` and `message`. Absent if there is a value."
+        ),
+        **ANSWER_PORTS,
+    ),
     config=schemas.closed_object(
         "outputSchema",
         outputSchema=schemas.typed(
@@ -189,6 +195,13 @@ How the host handles an answer, with the event that it records:
   if the last answer was truncated (`envelope.retry.exhausted`).
 - A refusal: the node fails at once with `envelope_refusal`. Only the event `envelope.refusal` contains the text of the
   refusal.
+- A `clarification.request` or `schema.request`: as by [core.ai.generateEnvelope](core.ai.generateEnvelope.md).
+- An `error`, with which the model reports that it cannot do the task: the host logs it. The node completes with
+  `data: null` and the output `error`. The edge condition `{"type": "contains", "left": "error", "right": "code"}` is
+  true only in this case.
+
+A document with the `type` of a [universal kind](../model-answers.md) and a `payload` is such an envelope and never the
+value, unless `outputSchema` declares the members `type` and `payload` and the document matches it.
 """,
     example_config={
         "systemPrompt": "You extract orders from emails.",
@@ -213,7 +226,8 @@ async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     generated = await generate_value(context, call, request, shape, name)
     if isinstance(generated, Failed):
         return generated
-    return Completed({"data": generated.value, **answer_outputs(generated.answer)})
+    reported = {} if generated.error is None else {"error": generated.error}
+    return Completed({"data": generated.value, **reported, **answer_outputs(generated.answer)})
 
 
 @waiting_node(

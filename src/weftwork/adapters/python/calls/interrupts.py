@@ -13,7 +13,7 @@ from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.interrupt_validation import MAX_TIMEOUT_MS, check_interrupt
-from weftwork.protocol.run.events import RESERVED_PREFIXES
+from weftwork.protocol.run.events import HOST_PREFIX
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
 
 Seconds = float | timedelta
@@ -88,8 +88,8 @@ def _data(request: InterruptRequest) -> Any:
     custom_kind = key if request.custom_kind is None else request.custom_kind
     if not isinstance(custom_kind, str) or not 0 < len(custom_kind) <= MAX_CUSTOM_KIND:
         raise misuse_error(f"custom_kind of the interrupt {key} must have 1 to {MAX_CUSTOM_KIND} characters.")
-    if custom_kind.startswith(RESERVED_PREFIXES[0]):
-        raise misuse_error(f"Custom kinds that begin with {RESERVED_PREFIXES[0]} are reserved for the host.")
+    if custom_kind.startswith(HOST_PREFIX):
+        raise misuse_error(f"Custom kinds that begin with {HOST_PREFIX} are reserved for the host.")
     data = _json(key, "data", {"customKind": custom_kind, "payload": request.data})
     if request.data is None:
         del data["payload"]

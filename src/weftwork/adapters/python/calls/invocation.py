@@ -39,7 +39,7 @@ from weftwork.ports.node_outcome import AppendLog, EmitEvent, InterruptPending, 
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
-from weftwork.protocol.run.events import is_author_event_type
+from weftwork.protocol.run.events import RESERVED_FAMILIES, is_author_event_type
 from weftwork.protocol.run.header import version_error
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -256,9 +256,7 @@ def build_event(event_type: str, payload: Any) -> EmitEvent:
     """A custom event. Raises ValueError for a reserved type or a payload that is not a JSON object, or NodeError if the
     payload is too large."""
     if not is_author_event_type(event_type):
-        raise ValueError(
-            f"{event_type!r} is not a valid custom event type: begin it with your own prefix, such as acme."
-        )
+        raise ValueError(_invalid_type_message(event_type))
     try:
         document = as_json(payload)
     except ValueTooLarge as error:
@@ -268,3 +266,12 @@ def build_event(event_type: str, payload: Any) -> EmitEvent:
     if not is_object(document):
         raise ValueError(f"the payload of {event_type} is not an object")
     return EmitEvent(event_type, document)
+
+
+def _invalid_type_message(event_type: str) -> str:
+    family, dot, _ = event_type.partition(".")
+    if dot and family in RESERVED_FAMILIES:
+        problem = f"event types that begin with {family}. are reserved for the protocol and the host"
+    else:
+        problem = "an event type has two or more names of letters, digits, dashes and underscores, joined by dots"
+    return f"{event_type!r} is not a valid custom event type: {problem}. Use your own prefix, such as acme.scored."

@@ -29,6 +29,7 @@ from weftwork.engine.sdk.generation import (
 from weftwork.ports.models import Message, ModelRequest, Role
 from weftwork.ports.node_outcome import Failed
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext
+from weftwork.protocol.envelopes.kinds import ERROR_KIND
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome
 from weftwork.protocol.json.caller_schema import check_caller_schema
 from weftwork.protocol.json.values import is_object
@@ -223,8 +224,9 @@ class AiUsage(msgspec.Struct, frozen=True, rename="camel"):
         return self.input_tokens + self.output_tokens
 
 
-class AiAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer of a model. `data` is the value that matches the schema, or None without a schema."""
+class AiAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The answer of a model. `data` is the value that matches the schema; None without a schema, and if the model
+    reported an error."""
 
     text: str
     data: Any
@@ -232,6 +234,8 @@ class AiAnswer(msgspec.Struct, frozen=True, rename="camel"):
     finish_reason: str
     """Why the answer ended: stop, length, content_filter, tool_calls or other."""
     model: str
+    error: dict[str, Any] | None = None
+    """The payload of the error envelope with which the model reported that it cannot do the task; None otherwise."""
 
     @property
     def content(self) -> str:
@@ -274,10 +278,13 @@ class ModelCalls:
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
             text = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
-            return _to_ai_answer(text.answer, None)
+            reported = (each.payload for each in text.envelopes if each.type == ERROR_KIND)
+            return _to_ai_answer(text.answer, None, next(reported, None))
         generated = await self._run(
             turn_prefix, lambda context: generate_value(context, self._call, request, shape.document, shape.name)
         )
+        if generated.error is not None:
+            return _to_ai_answer(generated.answer, None, generated.error)
         try:
             return _to_ai_answer(generated.answer, convert(generated.value, shape.kind))
         except msgspec.ValidationError:
@@ -339,8 +346,9 @@ class _CallContext:
             return await self._calls.host.emit_envelope(envelope, emission)
 
 
-def _to_ai_answer(answer: ModelAnswer, data: Any) -> AiAnswer:
-    return AiAnswer(answer.text, data, _usage(answer), model_request.finish_reason(answer.stop), answer.model)
+def _to_ai_answer(answer: ModelAnswer, data: Any, error: Any = None) -> AiAnswer:
+    reason = model_request.finish_reason(answer.stop)
+    return AiAnswer(answer.text, data, _usage(answer), reason, answer.model, convert(error, Any))
 
 
 def _usage(answer: ModelAnswer) -> AiUsage:
