@@ -1,6 +1,7 @@
 """`weftwork keys` and `nodes`."""
 
 import json
+import re
 import socket
 import stat
 import threading
@@ -21,6 +22,7 @@ from weftwork.cli.main import main
 from weftwork.cli.render import node_type_details
 from weftwork.cli.render.node_type_details import example, node_type_lines
 from weftwork.cli.render.schema_text import SchemaText
+from weftwork.protocol.scopes import missing_scope
 from weftwork.protocol.wire.v1.paths import method_and_path
 from weftwork.protocol.workflow.node_types import EFFECTS
 from weftwork.protocol.workflow.validation import parse_workflow
@@ -78,6 +80,19 @@ def test_keys_made_on_a_stopped_store_work_when_the_host_starts(tmp_path: Path) 
         assert host.call("GET", "/v1/runs", key=gone["key"]).document["error"] == "key_revoked"
         stored = b"".join(file.read_bytes() for file in data.iterdir() if file.is_file())
         assert all(made["key"].encode() not in stored for made in (live, test, poor, gone))
+
+
+@pytest.mark.rule("auth-01")
+@each_case(
+    "scope, partition, scopes",
+    ("runs:create", "live:acme", ["runs:create"]),
+    ("approvals:delegate", "test:acme", ["approvals:respond", "approvals:delegate"]),
+    ("runs:debug", "live:default", ["runs:read", "runs:debug"]),
+)
+def test_the_command_in_a_refusal_creates_the_key(tmp_path: Path, scope: str, partition: str, scopes: Any) -> None:
+    [command] = re.findall("`weftwork keys (.*?)`", missing_scope(partition, scope).message)
+    made = keys(tmp_path / "data", *command.split())
+    assert (f"{made['mode']}:{made['tenant']}", made["scopes"]) == (partition, scopes)
 
 
 def test_what_is_printed_for_people(tmp_path: Path) -> None:
