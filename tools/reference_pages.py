@@ -107,6 +107,7 @@ SETTINGS_TEXT = {
 }
 
 SCOPES_TEXT = {
+    "runs:debug": "[answers of models as they arrived](../operate/security.md#raw-answers-of-models), with `runs:read`",
     "approvals:delegate": "[answers and links in the name of other people](interrupts.md#whose-answer-it-is)",
     "approvals:override": "[overriding the approvers of a gate](interrupts.md#whose-answer-it-is)",
 }

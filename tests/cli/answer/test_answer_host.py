@@ -264,9 +264,8 @@ def test_a_key_that_may_only_read_sees_and_does_not_answer(host: Host) -> None:
     run_id = waiting(host, "gate")
     assert run_id in run_on(host, "inbox", "--all", key=READER).stdout
     for args in (["--approve"], ["--link"]):
-        assert (
-            "this key is not permitted to do this" in run_on(host, "answer", run_id, *args, key=READER, code=7).stderr
-        )
+        refused = run_on(host, "answer", run_id, *args, key=READER, code=7).stderr
+        assert "`weftwork keys create --tenant acme --scope approvals:respond` (forbidden); then pass " in refused
     assert "(not_found)" in run_on(host, "answer", run_id, "--approve", key=OTHER_KEY, code=7).stderr
     assert host.snapshot(run_id)["status"] == "waiting-approval"
 

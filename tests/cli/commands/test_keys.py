@@ -1,12 +1,14 @@
 """`weftwork keys` and `nodes`."""
 
 import json
+import re
 import socket
 import stat
 import threading
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
@@ -17,14 +19,17 @@ from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.harness.cases import each_case
 from tests.live import KEY as LIVE_KEY
 from tests.live import Host, start_host, weftwork
+from weftwork.adapters.sqlite.database.connection import load_migrations, migrate
 from weftwork.cli.main import main
 from weftwork.cli.render import node_type_details
 from weftwork.cli.render.node_type_details import example, node_type_lines
 from weftwork.cli.render.schema_text import SchemaText
+from weftwork.protocol.scopes import missing_scope
 from weftwork.protocol.wire.v1.paths import method_and_path
+from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.node_types import EFFECTS
 from weftwork.protocol.workflow.validation import parse_workflow
-from weftwork.wiring.data_folder import ADMIN_SOCKET
+from weftwork.wiring.data_folder import ADMIN_SOCKET, DATABASE_FILE
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type
 
 
@@ -78,6 +83,47 @@ def test_keys_made_on_a_stopped_store_work_when_the_host_starts(tmp_path: Path) 
         assert host.call("GET", "/v1/runs", key=gone["key"]).document["error"] == "key_revoked"
         stored = b"".join(file.read_bytes() for file in data.iterdir() if file.is_file())
         assert all(made["key"].encode() not in stored for made in (live, test, poor, gone))
+
+
+@pytest.mark.rule("auth-01")
+@each_case(
+    "scope, partition, scopes",
+    ("runs:create", "live:acme", ["runs:create"]),
+    ("approvals:delegate", "test:acme", ["approvals:respond", "approvals:delegate"]),
+    ("runs:debug", "live:default", ["runs:read", "runs:debug"]),
+)
+def test_the_command_in_a_refusal_creates_the_key(tmp_path: Path, scope: str, partition: str, scopes: Any) -> None:
+    [command] = re.findall("`weftwork keys (.*?)`", missing_scope(partition, scope).message)
+    made = keys(tmp_path / "data", *command.split())
+    assert (f"{made['mode']}:{made['tenant']}", made["scopes"]) == (partition, scopes)
+
+
+OLD_SCOPES = [scope for scope in SCOPES if scope != "runs:debug"]
+
+
+@each_case(
+    "before, added",
+    (OLD_SCOPES, ["runs:debug"]),
+    (OLD_SCOPES[::-1], ["runs:debug"]),
+    (OLD_SCOPES[1:], []),
+    ([*OLD_SCOPES[1:], OLD_SCOPES[1]], []),
+    (["runs:read"], []),
+    ([], []),
+)
+def test_a_stored_key_with_every_scope_gets_the_new_one(
+    tmp_path_factory: pytest.TempPathFactory, before: list[str], added: list[str]
+) -> None:
+    data = tmp_path_factory.mktemp("host") / "data"
+    data.mkdir()
+    old: Any = apsw.Connection(str(data / DATABASE_FILE))
+    migrate(old, load_migrations()[:10])
+    row = ("key_1", b"digest", "acme", "live", json.dumps(before), "ours", 1)
+    columns = "key_id, digest, tenant, mode, scopes, label, created_at"
+    old.execute(f"INSERT INTO keys ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    old.close()
+    for _ in range(2):
+        [shown] = keys(data, "ls")["keys"]
+        assert (shown["scopes"], shown["keyId"]) == ([*before, *added], "key_1")
 
 
 def test_what_is_printed_for_people(tmp_path: Path) -> None:

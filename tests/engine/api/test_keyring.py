@@ -156,6 +156,8 @@ def test_an_operation_needs_its_own_scope() -> None:
             with pytest.raises(ClientFault) as caught:
                 require_scope(caller, wanted)
             assert (caught.value.code, caught.value.details) == ("forbidden", {"scopeRequired": wanted})
+            assert "`weftwork keys create --tenant acme --scope " in caught.value.message
+            assert caught.value.message.endswith(f"--scope {wanted}`.")
 
 
 @pytest.mark.rule("auth-04")

@@ -68,6 +68,8 @@ class RequestRefused(click.ClickException):
             return self.advice
         if self.status == 401:
             return self._key_advice()
+        if self.status == 403 and "`weftwork keys create" in self.message:
+            return f"then {_KEY_HINT}"
         if self.status == 403:
             return f"this key is not permitted to do this; check its scopes with `weftwork keys ls`, or {_KEY_HINT}"
         if self.status in (404, 405) and not self.code:

@@ -43,7 +43,7 @@ class RunObservation:
             page = await self._log.read(principal.run(run_id), last, PAGE_EVENTS, PAGE_BYTES)
             if not page:
                 break
-            documents += [event_document(event) for event in page if query.matches(event)]
+            documents += [event_document(event) for event in principal.visible_events(page) if query.matches(event)]
             last = page[-1].sequence
         return documents + self._test_log.events(principal.partition, run_id, query)
 

@@ -17,7 +17,10 @@ from weftwork.ports.ids import Ids
 from weftwork.ports.storage.api_keys import ApiKeyRow, ApiKeys
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, invalid
 from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key, partition
+from weftwork.protocol.models.answers import mask_answers
+from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunKey
+from weftwork.protocol.scopes import DEBUG, missing_scope
 
 T = TypeVar("T")
 LIVE_KEY_PREFIX = "hk_live_"
@@ -44,6 +47,10 @@ class Principal(msgspec.Struct, frozen=True):
         """The key of a run in the caller's partition, so that a run of another tenant is never found."""
         return RunKey(self.partition, run_id)
 
+    def visible_events(self, events: list[Event]) -> list[Event]:
+        """auth-07: events of a run in the caller's partition as the caller may read them."""
+        return events if DEBUG in self.scopes else mask_answers(events, self.partition)
+
     @property
     def owner(self) -> Owner:
         return Owner(self.tenant, self.key_id)
@@ -57,9 +64,9 @@ def require_run(found: T | Literal[False] | None) -> T:
 
 
 def require_scope(principal: Principal, scope: str) -> None:
-    """auth-01 (OpenWOP auth): raises 403, which names the scope, if the key lacks it."""
+    """auth-01 (OpenWOP auth): raises 403, which names the scope and the command to run, if the key lacks it."""
     if scope not in principal.scopes:
-        raise ClientFault("forbidden", f"This key lacks the scope {scope}.", {"scopeRequired": scope})
+        raise missing_scope(principal.partition, scope)
 
 
 class Keyring:

@@ -32,6 +32,7 @@ class BundleStream(msgspec.Struct, eq=False):
 
     _bundle: DebugBundle
     _log: EventLog
+    _caller: Principal
     _run: RunKey
     _reads: asyncio.Semaphore
     _next: bytes | None
@@ -54,7 +55,7 @@ class BundleStream(msgspec.Struct, eq=False):
             await asyncio.sleep(0)
             page = require_run(await self._log.read(self._run, self._sequence, PAGE_EVENTS, PAGE_BYTES))
         self._sequence = page[-1].sequence
-        return self._bundle.write_events(page)
+        return self._bundle.write_events(self._caller.visible_events(page))
 
 
 class Bundles(msgspec.Struct, eq=False):
@@ -73,7 +74,7 @@ class Bundles(msgspec.Struct, eq=False):
         snapshot = await self._service.make_snapshot(run)
         link = self.media_link(principal.partition, run_id)
         bundle = DebugBundle(run, snapshot, self.version, self._runtime.clock.now(), most_events, cap, link)
-        return BundleStream(bundle, self._runtime.log, run.header.key, self._reads, bundle.head)
+        return BundleStream(bundle, self._runtime.log, principal, run.header.key, self._reads, bundle.head)
 
     def media_link(self, partition: str, run_id: str) -> AssetLink | None:
         """bundle-08: a function that makes the host's URLs for media of a run; None if the host stores no assets."""
@@ -110,13 +111,13 @@ class RunDiffs(msgspec.Struct, eq=False):
             b = a if run_id == against else await self._read_run(principal, against)
             diff = RunDiff(a, b)
             while diff.has_next:
-                await self._compare_page(diff, a, b)
+                await self._compare_page(principal, diff, a, b)
         return diff.document()
 
-    async def _compare_page(self, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
+    async def _compare_page(self, principal: Principal, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
         start = diff.next_sequence
-        pages = [await self._page(run, start, diff.last_sequence) for run in (a, b)]
+        pages = [await self._page(principal, run, start, diff.last_sequence) for run in (a, b)]
         while diff.has_next:
             at = diff.next_sequence - start
             pair = [page[at] if at < len(page) else None for page in pages]
@@ -125,14 +126,16 @@ class RunDiffs(msgspec.Struct, eq=False):
                     return  # the page has ended before the log; the next call reads another page
             diff.add(*pair)
 
-    async def _page(self, run: StoredRun, start: int, last: int) -> list[Event]:
+    async def _page(self, principal: Principal, run: StoredRun, start: int, last: int) -> list[Event]:
         """A page of the events from `start` to `last`; at least one event if there is one."""
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
         # The page is empty if the run was deleted in the meantime; require_run raises then.
         most = min(DIFF_PAGE_EVENTS, end - start + 1)
-        return require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
+        page = require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))
+        # Masked before they are compared, because the caller must not learn that two hidden texts differ.
+        return principal.visible_events(page)
 
     async def _read_run(self, principal: Principal, run_id: str) -> StoredRun:
         return require_run(await self._executor.read_run(principal.run(run_id)))

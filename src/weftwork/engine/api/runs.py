@@ -40,6 +40,7 @@ from weftwork.protocol.run.projection import (
     run_snapshot,
     run_summary,
 )
+from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
@@ -136,7 +137,7 @@ class Runs:
 
     async def get_event(self, principal: Principal, run_id: str, sequence: int) -> Event:
         """One event of a run."""
-        events = await self._runtime.log.read(principal.run(run_id), sequence - 1, 1)
+        events = principal.visible_events(await self._runtime.log.read(principal.run(run_id), sequence - 1, 1))
         if not events or events[0].sequence != sequence:
             raise ClientFault("not_found", "There is no such event.")
         return events[0]
@@ -263,6 +264,7 @@ class EventStreams(msgspec.Struct, eq=False):
             self._check_capacity()
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
+        reader.hides_answers = DEBUG not in principal.scopes
         try:
             projection = require_run(await self._executor.projection(run))
         except BaseException:

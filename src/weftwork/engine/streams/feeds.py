@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.models.answers import mask_answers
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
@@ -153,6 +154,8 @@ class Reader(msgspec.Struct, eq=False):
     sequence: int
     ended: bool = False
     """No further event will come: the run has ended, or the host is shutting down."""
+    hides_answers: bool = False
+    """auth-07: whether the answers of models are masked for this reader."""
     wants_notifications: bool = False
     """Whether this reader gets notifications. If so, `next` returns early while one is due, and `take_notifications`
     returns it."""
@@ -215,8 +218,10 @@ class Reader(msgspec.Struct, eq=False):
         events = self._feed.after(first - 1)
         if not events:
             async with self._reads:
-                return await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
-        return take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
+                events = await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)
+        else:
+            events = take_bytes([event for event in events if event.sequence <= last], READ_BYTES)
+        return mask_answers(events, self._run.partition) if self.hides_answers else events
 
     def _advance(self, events: list[Event]) -> list[Event]:
         """Move the position behind these events, but not beyond the event after which the next notification is due.
@@ -228,7 +233,7 @@ class Reader(msgspec.Struct, eq=False):
             self.ended = delivered[-1].is_terminal
         elif not events:
             self.ended = self._feed.closed
-        return delivered
+        return mask_answers(delivered, self._run.partition) if self.hides_answers else delivered
 
 
 class Feeds:

@@ -15,7 +15,10 @@ from msgspec import UNSET
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.decoder import decode
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.run.events import MODEL_ANSWERED, Event
 from weftwork.protocol.run.model_payloads import ModelAnswered
+from weftwork.protocol.scopes import DEBUG, create_key_command
 
 StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
 """Why a model stopped, in one vocabulary for all providers. `content-filter` covers every refusal and safety stop."""
@@ -108,6 +111,41 @@ def fault_from_record(record: dict[str, Any]) -> ModelFault | None:
     """The recorded failure of a call; None if the record holds an answer."""
     members = record.get("fault")
     return None if members is None else ModelFault(members["code"], members["message"], members["retryable"])
+
+
+def mask_answers(events: list[Event], partition: str) -> list[Event]:
+    """auth-07 (host): the events of a run as a reader without the scope runs:debug sees them.
+
+    A model's answer can contain anything until it is validated, so only its record is shown: who answered, why the
+    model stopped, and the tokens. All events stay, so sequences have no gap. Other events are returned unchanged, with
+    the encodings that they share between readers.
+    """
+    if not any(event.type == MODEL_ANSWERED for event in events):
+        return events
+    return [_masked(event, partition) if event.type == MODEL_ANSWERED else event for event in events]
+
+
+def _masked(event: Event, partition: str) -> Event:
+    """The event with the texts of the answer masked, made once for all readers of the event."""
+    if event.masked is None:
+        marker = f"[masked: needs the scope {DEBUG}; run `{create_key_command(partition, DEBUG)}`]"
+        payload: dict[str, Any] = msgspec.json.decode(event.payload)
+        if payload.get("text"):
+            payload["text"] = marker
+        for member, shown in (("toolCalls", ("id", "name")), ("media", ("kind", "mediaRef", "bytes", "mimeType"))):
+            if member in payload:
+                payload[member] = [
+                    {name: each if name in shown else _masked_like(each, marker) for name, each in item.items()}
+                    for item in payload[member]
+                ]
+        encoded = encode_stored(payload)
+        event.masked = msgspec.structs.replace(event, payload=encoded, frames=None, masked=None, _document=None)
+    return event.masked
+
+
+def _masked_like(value: Any, marker: str) -> Any:
+    """A value of the same JSON type that holds nothing but the marker."""
+    return {"masked": marker} if is_object(value) else [marker] if is_array(value) else marker
 
 
 CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {

@@ -182,6 +182,8 @@ class Event(msgspec.Struct):
     """The trust of the payload. None: it contains no external content."""
     frames: dict[frozenset[str], bytes] | None = None
     """Cache of encoded frames by stream modes; `wire.streams.encoded_frames` fills it."""
+    masked: "Event | None" = None
+    """Cache of the event as readers without the scope runs:debug see it; `models.answers.mask_answers` fills it."""
     _document: bytes | None = None
 
     @property

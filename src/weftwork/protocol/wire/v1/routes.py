@@ -24,12 +24,12 @@ from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
 SCOPES: Final[tuple[str, ...]] = tuple(
     """
-    manifest:read manifest:write runs:create runs:read runs:cancel runs:delete artifacts:read
+    manifest:read manifest:write runs:create runs:read runs:debug runs:cancel runs:delete artifacts:read
     webhooks:manage approvals:respond approvals:delegate approvals:override packs:publish packs:yank
     packs:yank-revert audit:read workspace:read workspace:write prompts:read prompts:write
     """.split()
 )
-"""auth-04 (OpenWOP auth): all scopes, four of which are additions of this host. No scope implies another."""
+"""auth-04 (OpenWOP auth): all scopes, five of which are additions of this host. No scope implies another."""
 
 _register: Final = partial(
     Route,
