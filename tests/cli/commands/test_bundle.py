@@ -341,6 +341,8 @@ def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
     ]
     assert "running (host status paused)" in done.stdout
     events = document()["events"]
+    short = document(truncated=True, metrics={"eventCount": 9})
+    assert opened(tmp_path, short).stderr == "warning: the bundle is truncated to the first 5 of 9 events\n"
     wrong = document(redactionMode="passthrough", metrics={"eventCount": 9}, events=events[:2] + events[3:], run={})
     lines = opened(tmp_path, wrong).stderr
     assert "does not match its schema at /run" in lines

@@ -110,7 +110,7 @@ async def test_nothing_is_read_behind_the_cap() -> None:
     document = json.loads(body)
     assert MAX_BYTES - 5_000 < len(body) <= MAX_BYTES
     assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
-    assert document["metrics"]["eventCount"] == len(document["events"]) < 12_000
+    assert document["metrics"]["eventCount"] == 12_000 > len(document["events"])
     assert sum(each for each, _ in pages.read_at) < len(document["events"]) + review.PAGE_EVENTS
 
 

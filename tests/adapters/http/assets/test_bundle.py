@@ -90,7 +90,7 @@ def test_the_spans_are_in_the_callers_trace(host: live.Host) -> None:
     assert all(re.fullmatch("[0-9a-f]{16}", span["spanId"]) for span in spans)
 
 
-@pytest.mark.rule("bundle-04")
+@pytest.mark.rule("bundle-04", "bundle-09")
 def test_max_events_is_a_number_of_events(host: live.Host) -> None:
     run_id = finished(host, "conformance-multi-node")
     path = f"/v1/runs/{run_id}/debug-bundle"
@@ -98,9 +98,11 @@ def test_max_events_is_a_number_of_events(host: live.Host) -> None:
     for most in (1, 2, count - 1):
         document = host.call("GET", f"{path}?maxEvents={most}").document
         assert (len(document["events"]), document["truncated"]) == (most, True)
+        assert document["metrics"]["eventCount"] == count
         assert document["truncatedReason"] == EVENTS_TRUNCATED
     for most in (count, 2**53 - 1):
-        assert host.call("GET", f"{path}?maxEvents={most}").document["truncated"] is False
+        document = host.call("GET", f"{path}?maxEvents={most}").document
+        assert (document["truncated"], document["metrics"]["eventCount"]) == (False, count)
     for bad in ("0", "-1", "", "a", "1.5", "1e3", "9007199254740992", "%C2%B2", "1,2"):
         answer = host.call("GET", f"{path}?maxEvents={bad}")
         assert (answer.status, answer.document["error"]) == (400, "validation_error"), bad
@@ -191,7 +193,8 @@ async def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
     document = json.loads(body)
     assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_TRUNCATED)
     assert MAX_BYTES - 3_000 < len(body) <= MAX_BYTES
-    assert [event["sequence"] for event in document["events"]] == list(range(document["metrics"]["eventCount"]))
+    assert document["metrics"]["eventCount"] == 10_000
+    assert [event["sequence"] for event in document["events"]] == list(range(len(document["events"])))
 
 
 async def cut(good: int) -> tuple[int, bytes]:
@@ -333,7 +336,8 @@ def test_the_bundle_of_a_long_run_takes_little_memory(tmp_path: Path) -> None:
     document = json.loads(answer.body)
     assert MAX_BYTES - 1_000 < len(answer.body) <= MAX_BYTES
     assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
-    assert [each["sequence"] for each in document["events"]] == list(range(document["metrics"]["eventCount"]))
+    assert document["metrics"]["eventCount"] == EVENTS
+    assert [each["sequence"] for each in document["events"]] == list(range(len(document["events"])))
     assert (len(document["spans"]), document["spansTruncated"]) == (MAX_SPANS, True)
 
 
