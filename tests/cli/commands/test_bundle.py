@@ -290,6 +290,41 @@ media
     )
 
 
+NOTES: list[Any] = [
+    {
+        "annotationId": "1",
+        "target": {"runId": "run-1", "nodeId": "a"},
+        "signal": {"kind": "rating", "rating": 2},
+        "actor": {"principalRef": "key_1"},
+        "note": "too\nslow",
+        "createdAt": START,
+    },
+    {"signal": {"kind": "flag"}, "target": {"eventId": "e-1"}},
+    7,
+]
+
+
+@pytest.mark.rule("bundle-10")
+def test_annotations_are_listed(tmp_path: Path) -> None:
+    shown = opened(tmp_path, document(annotations=NOTES, annotationsTruncated=True))
+    assert shown.stdout.endswith(
+        """
+annotations
+  2026-01-31 08:05:09  node a  rating  rating=2  by key_1
+    too
+    slow
+  ?  event e-1  flag  by ?
+  ?  run  ?  by ?
+"""
+    )
+    assert "5 events, 2 spans, 1 media, 3 annotations, " in shown.stdout
+    assert shown.stderr == "warning: the bundle is truncated to the first 3 annotations\n"
+    told = json.loads(opened(tmp_path, document(annotations=NOTES), "--json").stdout)
+    assert (told["annotationCount"], told["problems"]) == (3, [])
+    many = opened(tmp_path, document(annotations=NOTES[1:2] * 60)).stdout
+    assert many.endswith("  and 10 more; --all shows them\n")
+
+
 def test_standard_input_and_the_summary(tmp_path: Path) -> None:
     data = json.dumps(document()).encode()
     done = CliRunner().invoke(main, ["bundle", "open", "-", "--json"], input=data)

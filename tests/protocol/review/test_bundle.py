@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
@@ -185,6 +185,35 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
     body, _ = write(events, run, cap=20_000)
     assert read(body)["run"]["omitted"] == ["variables", "inputs"]
     assert len(body) <= 20_000
+
+
+NOTES = [msgspec.json.encode({"annotationId": f"a-{at}", "note": "n" * 200}) for at in range(40)]
+
+
+@pytest.mark.rule("bundle-10", "bundle-04")
+def test_annotations_are_bounded_count_against_the_cap_and_say_so() -> None:
+    events = events_of(story(6))
+    whole, _ = write(events, annotations=NOTES)
+    document = read(whole)
+    assert [each["annotationId"] for each in document["annotations"]] == [f"a-{at}" for at in range(40)]
+    assert "annotationsTruncated" not in document
+    assert read(write(events, annotations=NOTES, more_annotations=True)[0])["annotationsTruncated"] is True
+    for cap in range(4_000, len(whole), STEP):
+        body, _ = write(events, annotations=NOTES, cap=cap)
+        cut = read(body)
+        assert len(body) <= cap
+        assert cut["annotations"] == document["annotations"][: len(cut["annotations"])]
+        assert cut.get("annotationsTruncated", False) == (len(cut["annotations"]) < 40)
+        assert len(msgspec.json.encode(cut["annotations"])) <= cap // 8
+
+
+@pytest.mark.rule("bundle-10", "bundle-02")
+@fails_without(debug_bundle, "_fit_annotations", lambda listed, most: (b"[%b]" % b",".join(listed), False), match=BODY)
+def test_annotations_are_masked() -> None:
+    notes = [msgspec.json.encode({"note": f"see {secret}"}) for secret in CREDENTIALS.values()]
+    body, _ = write(events_of(story(1)), annotations=notes)
+    assert BODY.encode() not in body
+    assert len(read(body)["annotations"]) == len(CREDENTIALS)
 
 
 def test_spans_are_bounded_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

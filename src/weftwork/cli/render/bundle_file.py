@@ -41,6 +41,7 @@ class BundleFile:
         self.run: dict[str, Any] = as_object(document.get("run"))
         self.events: list[Any] = [as_object(event) for event in as_list(document.get("events"))]
         self.spans: list[dict[str, Any]] = [as_object(span) for span in as_list(document.get("spans"))]
+        self.annotations: list[dict[str, Any]] = [as_object(each) for each in as_list(document.get("annotations"))]
         self.host = as_object(document.get("host"))
         self.media: list[dict[str, Any]] = []
         for event in self.events:
@@ -66,6 +67,7 @@ class BundleFile:
             "spanCount": len(self.spans),
             "tokens": self.tokens or None,
             "media": self.media,
+            "annotationCount": len(self.annotations),
             "truncated": self.document.get("truncated") is True,
             "truncatedReason": self.document.get("truncatedReason"),
             "problems": self.problems,
@@ -104,6 +106,8 @@ def _omissions(bundle: BundleFile) -> Iterator[str]:
         yield f"the bundle is truncated{cause} to the first {count}{of_total} events"
     if bundle.document.get("spansTruncated") is True:
         yield f"the bundle is truncated to the first {len(bundle.spans)} spans"
+    if bundle.document.get("annotationsTruncated") is True:
+        yield f"the bundle is truncated to the first {len(bundle.annotations)} annotations"
 
 
 def _violations(document: dict[str, Any]) -> Iterator[str]:
@@ -141,6 +145,7 @@ _INDENT: Final = "  "
 _MAX_DEPTH: Final = 8
 """Maximum indentation levels of nested spans."""
 _MAX_URL: Final = 8_192
+_MAX_NOTE: Final = 4_096
 
 
 def bundle_head(bundle: BundleFile) -> Iterator[tuple[str, str]]:
@@ -159,9 +164,9 @@ def bundle_head(bundle: BundleFile) -> Iterator[tuple[str, str]]:
         "created",
         ", ".join(each for each in (f"by {author}" if author else "", f"{generated} UTC" if generated else "") if each),
     )
-    contents = (
-        f"{len(bundle.events)} events, {len(bundle.spans)} spans, {len(bundle.media)} media, {format_size(bundle.size)}"
-    )
+    counts = [f"{len(bundle.events)} events", f"{len(bundle.spans)} spans", f"{len(bundle.media)} media"]
+    counts += [f"{len(bundle.annotations)} annotations"] if bundle.annotations else []
+    contents = ", ".join([*counts, format_size(bundle.size)])
     yield "bundle", f"{clean(document.get('bundleVersion'), 20)}: {contents}"
     if bundle.tokens:
         input_tokens, output_tokens = (clean(bundle.tokens.get(each, 0), 20) for each in ("input", "output"))
@@ -204,6 +209,25 @@ def media_lines(bundle: BundleFile, most: int | None) -> list[str]:
         lines.append(_INDENT + _INDENT.join(parts))
         lines.append(_INDENT * 2 + (clean(media["url"], _MAX_URL) if "url" in media else "(no URL)"))
     return [*lines, *_more_line(len(bundle.media), most)]
+
+
+def annotation_lines(bundle: BundleFile, most: int | None) -> list[str]:
+    """One line per annotation: its time, target, signal and author; then the lines of its note."""
+    lines: list[str] = []
+    for annotation in bundle.annotations[:most]:
+        target, signal = as_object(annotation.get("target")), as_object(annotation.get("signal"))
+        where = next(
+            (f"{name[:-2]} {clean(target[name], 60)}" for name in ("nodeId", "eventId") if name in target), "run"
+        )
+        values = [f"{clean(name, 40)}={clean(value, 200)}" for name, value in signal.items() if name != "kind"]
+        author = clean(as_object(annotation.get("actor")).get("principalRef", "?"), 60)
+        when = format_time(annotation.get("createdAt")) or "?"
+        parts = [when, where, clean(signal.get("kind", "?"), 40), *values, f"by {author}"]
+        lines.append(_INDENT + _INDENT.join(parts))
+        if "note" in annotation:
+            note = str(annotation["note"])[:_MAX_NOTE].splitlines()
+            lines += [_INDENT * 2 + clean(line) for line in note]
+    return [*lines, *_more_line(len(bundle.annotations), most)]
 
 
 def _more_line(count: int, most: int | None) -> list[str]:

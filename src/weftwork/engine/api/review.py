@@ -12,9 +12,11 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
+from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, AssetLink, DebugBundle
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
@@ -63,6 +65,7 @@ class Bundles(msgspec.Struct, eq=False):
     _runtime: Runtime
     _service: Runs
     version: str
+    _annotations: AnnotationStore
     _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
 
     async def open(
@@ -72,7 +75,12 @@ class Bundles(msgspec.Struct, eq=False):
         run = await self._service.read_run(principal, run_id)
         snapshot = await self._service.make_snapshot(run)
         link = self.media_link(principal.partition, run_id)
-        bundle = DebugBundle(run, snapshot, self.version, self._runtime.clock.now(), most_events, cap, link)
+        page = await self._annotations.page(run.header.key, None, MAX_ANNOTATIONS, MAX_ANNOTATION_BYTES)
+        annotations = [each.document for each in require_run(page).annotations]
+        now = self._runtime.clock.now()
+        bundle = DebugBundle(
+            run, snapshot, self.version, now, most_events, cap, link, annotations, require_run(page).more
+        )
         return BundleStream(bundle, self._runtime.log, run.header.key, self._reads, bundle.head)
 
     def media_link(self, partition: str, run_id: str) -> AssetLink | None:

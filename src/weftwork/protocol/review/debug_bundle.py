@@ -1,9 +1,9 @@
-"""The debug bundle: one run with its events and spans as one shareable document. Pure, written in pieces.
+"""The debug bundle: one run with its events, spans and annotations as one shareable document. Pure, written in pieces.
 
 Theory of operation. The document is written in the order in which its parts become known: the fixed members, the run,
-the events, and then the spans and counts collected from the events. An event is added only if the document would still
-be within its limit when it ended right after this event. The document therefore never exceeds its limit, and no written
-part has to be revised.
+its annotations, the events, and then the spans and counts collected from the events. An event is added only if the
+document would still be within its limit when it ended right after this event. The document therefore never exceeds its
+limit, and no written part has to be revised.
 
 The bundle is built from the log, so values that the log hides stay hidden. Text that looks like a credential is masked
 in addition.
@@ -17,7 +17,7 @@ Sources: OpenWOP debug-bundle, RFC 0055 C (bundles list media by URL), readings 
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +40,8 @@ MAX_BYTES: Final = 8_000_000
 """Bytes of a bundle."""
 MAX_RUN_BYTES: Final = 2_000_000
 """Bytes of the `run` member. Its largest members are omitted until it is within the limit."""
+MAX_ANNOTATION_BYTES: Final = 1_000_000
+"""Bytes of the `annotations` member. The newest annotations are omitted until it is within the limit."""
 MAX_SPANS: Final = 1000
 EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
@@ -90,7 +92,8 @@ class DebugBundle:
     """bundle-01 (OpenWOP debug-bundle): a run at the time it was read, with its log up to that time.
 
     Write `head`, then the result of `write_events` for each page of the log until `is_full` or the end of the log, then
-    `tail()`. `last_sequence` is the sequence of the last event of the run when it was read.
+    `tail()`. `last_sequence` is the sequence of the last event of the run when it was read. `annotations` are the
+    encoded annotations of the run, oldest first; `more_annotations` says that the run has others.
     """
 
     def __init__(
@@ -102,6 +105,8 @@ class DebugBundle:
         most_events: int | None = None,
         cap: int = MAX_BYTES,
         link: AssetLink | None = None,
+        annotations: Sequence[bytes] = (),
+        more_annotations: bool = False,
     ) -> None:
         self.last_sequence = run.projection.last_sequence
         self._max_events = self.last_sequence + 1 if most_events is None else min(most_events, self.last_sequence + 1)
@@ -122,6 +127,9 @@ class DebugBundle:
         head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_identity(version)}
         # bundle-02: values that the log hides are masked, and so is text that looks like a credential.
         head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(run_document)}
+        listed, left_out = _fit_annotations(annotations, min(MAX_ANNOTATION_BYTES, cap // 8))
+        self._annotations_truncated = left_out or more_annotations
+        head["annotations"] = msgspec.Raw(listed)
         self.head = msgspec.json.encode(head)[:-1] + b',"events":['
         self._size = len(self.head)
 
@@ -209,6 +217,8 @@ class DebugBundle:
             end["truncatedReason"] = truncated_reason
         if self._spans.is_truncated:
             end["spansTruncated"] = True
+        if self._annotations_truncated:
+            end["annotationsTruncated"] = True
         return b'],"spans":[],' + msgspec.json.encode(end)[1:]
 
 
@@ -223,6 +233,7 @@ def unattached_bundle(
         "redactionApplied": True,
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
+        "annotations": [],
         "events": [_mask_value(reference_media(event, link)) for event in events],
         "spans": [_mask_value(span) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
@@ -244,6 +255,19 @@ def _fit_run(run: dict[str, Any], max_bytes: int) -> tuple[bytes, list[str]]:
     if omitted:
         members["omitted"] = msgspec.json.encode(omitted)
     return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), omitted
+
+
+def _fit_annotations(annotations: Sequence[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """bundle-10 (readings, Debug bundle): the array of the annotations, masked like the rest of the bundle, and whether
+    some of them were left out to keep it within `max_bytes`."""
+    listed: list[bytes] = []
+    size = 2
+    for document in map(_mask_document, annotations):
+        size += len(document) + 1
+        if size > max_bytes:
+            return b"[%b]" % b",".join(listed), True
+        listed.append(document)
+    return b"[%b]" % b",".join(listed), False
 
 
 def _mask_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:

@@ -155,6 +155,30 @@ def test_no_credential_no_sensitive_value_and_nothing_of_the_machine_comes_out(p
         assert name not in text or len(name) < 4
 
 
+def annotate(host: live.Host, run_id: str, **body: Any) -> dict[str, Any]:
+    answer = host.call("POST", f"/v1/runs/{run_id}/annotations", {"signal": {"kind": "flag"}, **body})
+    assert answer.status == 201, answer.body
+    return answer.document
+
+
+@pytest.mark.rule("bundle-10", "bundle-02")
+def test_annotations_are_in_the_bundle_without_credentials_and_sensitive_values(plain: live.Host) -> None:
+    run_id = finished(plain, "bundle-echo", inputs={"text": "hello", "secret": SECRET})
+    path = f"/v1/runs/{run_id}/debug-bundle"
+    assert plain.call("GET", path).document["annotations"] == []
+    key = CREDENTIALS["model key"]
+    first = annotate(plain, run_id, note="too slow", target={"nodeId": "tell"})
+    annotate(plain, run_id, note=f"I used {key} and {SECRET}", signal={"kind": "correction", "correction": key})
+    answer = plain.call("GET", path)
+    assert schema.check("debug-bundle", answer.document) == []
+    shown = answer.document["annotations"]
+    assert (shown[0], len(shown), "annotationsTruncated" in answer.document) == (first, 2, False)
+    assert shown[1]["signal"] == {"kind": "correction", "correction": "[REDACTED:credential]"}
+    assert shown[1]["note"].startswith("[REDACTED:") or shown[1]["note"].startswith("I used [REDACTED:credential]")
+    assert key.encode() not in answer.body
+    assert SECRET.encode() not in answer.body
+
+
 async def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     async with live.open_listening(ECHO) as served:
