@@ -290,18 +290,15 @@ media
     )
 
 
-NOTES: list[Any] = [
-    {
-        "annotationId": "1",
-        "target": {"runId": "run-1", "nodeId": "a"},
-        "signal": {"kind": "rating", "rating": 2},
-        "actor": {"principalRef": "key_1"},
-        "note": "too\nslow",
-        "createdAt": START,
-    },
-    {"signal": {"kind": "flag"}, "target": {"eventId": "e-1"}},
-    7,
-]
+RATING: dict[str, Any] = {
+    "annotationId": "1",
+    "target": {"runId": "run-1", "nodeId": "a"},
+    "signal": {"kind": "rating", "rating": 2},
+    "actor": {"principalRef": "key_1"},
+    "note": "too\nslow",
+    "createdAt": START,
+}
+NOTES: list[Any] = [RATING, {"signal": {"kind": "flag"}, "target": {"eventId": "e-1"}}, 7]
 
 
 @pytest.mark.rule("bundle-10")
