@@ -138,7 +138,7 @@ class Host:
         self._executor = Executor(runtime, self.catalog)
         self.service = Runs(runtime, self.catalog, self._executor)
         self._streams = EventStreams(runtime, self._executor)
-        self._bundles = Bundles(runtime, self.service, self.version)
+        self._bundles = Bundles(runtime, self.service, self.version, self._store.annotations)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
         self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))

@@ -290,6 +290,38 @@ media
     )
 
 
+RATING: dict[str, Any] = {
+    "annotationId": "1",
+    "target": {"runId": "run-1", "nodeId": "a"},
+    "signal": {"kind": "rating", "rating": 2},
+    "actor": {"principalRef": "key_1"},
+    "note": "too\nslow",
+    "createdAt": START,
+}
+NOTES: list[Any] = [RATING, {"signal": {"kind": "flag"}, "target": {"eventId": "e-1"}}, 7]
+
+
+@pytest.mark.rule("bundle-10")
+def test_annotations_are_listed(tmp_path: Path) -> None:
+    shown = opened(tmp_path, document(annotations=NOTES, annotationsTruncated=True))
+    assert shown.stdout.endswith(
+        """
+annotations
+  2026-01-31 08:05:09  node a  rating  rating=2  by key_1
+    too
+    slow
+  ?  event e-1  flag  by ?
+  ?  run  ?  by ?
+"""
+    )
+    assert "5 events, 2 spans, 1 media, 3 annotations, " in shown.stdout
+    assert shown.stderr == "warning: the bundle is truncated to the first 3 annotations\n"
+    told = json.loads(opened(tmp_path, document(annotations=NOTES), "--json").stdout)
+    assert (told["annotationCount"], told["problems"]) == (3, [])
+    many = opened(tmp_path, document(annotations=NOTES[1:2] * 60)).stdout
+    assert many.endswith("  and 10 more; --all shows them\n")
+
+
 def test_standard_input_and_the_summary(tmp_path: Path) -> None:
     data = json.dumps(document()).encode()
     done = CliRunner().invoke(main, ["bundle", "open", "-", "--json"], input=data)
@@ -341,6 +373,8 @@ def test_what_is_missing_or_wrong_is_said(tmp_path: Path) -> None:
     ]
     assert "running (host status paused)" in done.stdout
     events = document()["events"]
+    short = document(truncated=True, metrics={"eventCount": 9})
+    assert opened(tmp_path, short).stderr == "warning: the bundle is truncated to the first 5 of 9 events\n"
     wrong = document(redactionMode="passthrough", metrics={"eventCount": 9}, events=events[:2] + events[3:], run={})
     lines = opened(tmp_path, wrong).stderr
     assert "does not match its schema at /run" in lines

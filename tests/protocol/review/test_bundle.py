@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
@@ -62,7 +62,8 @@ def write(
 def read(body: bytes) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(body)
     assert schema.check("debug-bundle", document) == []
-    assert document["metrics"]["eventCount"] == len(document["events"])
+    if not document["truncated"]:
+        assert document["metrics"]["eventCount"] == len(document["events"])
     assert document["bundleVersion"] == "1.0"
     assert (document["redactionApplied"], document["redactionMode"]) == (True, "mask")
     return document
@@ -125,6 +126,7 @@ def test_a_bundle_is_cut_exactly_where_it_must_be(count: int) -> None:
         document = read(body)
         assert (document["truncated"], document["truncatedReason"]) == (True, debug_bundle.EVENTS_TRUNCATED)
         kept = len(document["events"])
+        assert document["metrics"]["eventCount"] == len(events)
         assert document["events"] == [json.loads(event.document) for event in events[:kept]]
         assert made.is_full
         # One more would have been too much: with it, and what it says of itself, the bundle is larger than the cap.
@@ -157,12 +159,12 @@ def test_without_the_check_a_bundle_is_too_large(monkeypatch: pytest.MonkeyPatch
     assert len(made.head) + len(taken) + made._spans_size > 2900, "the end no longer fits"
 
 
-@pytest.mark.rule("bundle-04")
+@pytest.mark.rule("bundle-04", "bundle-09")
 def test_max_events_lowers_the_bound() -> None:
     events = events_of(story(3))
     for most in range(1, len(events)):
         document = read(write(events, most_events=most)[0])
-        assert len(document["events"]) == most
+        assert (len(document["events"]), document["metrics"]["eventCount"]) == (most, len(events))
         assert (document["truncated"], document["truncatedReason"]) == (True, debug_bundle.EVENTS_TRUNCATED)
     for most in (len(events), len(events) + 1, 10**9):
         assert read(write(events, most_events=most)[0])["truncated"] is False
@@ -183,6 +185,35 @@ def test_a_run_that_is_too_large_loses_its_largest_members() -> None:
     body, _ = write(events, run, cap=20_000)
     assert read(body)["run"]["omitted"] == ["variables", "inputs"]
     assert len(body) <= 20_000
+
+
+NOTES = [msgspec.json.encode({"annotationId": f"a-{at}", "note": "n" * 200}) for at in range(40)]
+
+
+@pytest.mark.rule("bundle-10", "bundle-04")
+def test_annotations_are_bounded_count_against_the_cap_and_say_so() -> None:
+    events = events_of(story(6))
+    whole, _ = write(events, annotations=NOTES)
+    document = read(whole)
+    assert [each["annotationId"] for each in document["annotations"]] == [f"a-{at}" for at in range(40)]
+    assert "annotationsTruncated" not in document
+    assert read(write(events, annotations=NOTES, more_annotations=True)[0])["annotationsTruncated"] is True
+    for cap in range(4_000, len(whole), STEP):
+        body, _ = write(events, annotations=NOTES, cap=cap)
+        cut = read(body)
+        assert len(body) <= cap
+        assert cut["annotations"] == document["annotations"][: len(cut["annotations"])]
+        assert cut.get("annotationsTruncated", False) == (len(cut["annotations"]) < 40)
+        assert len(msgspec.json.encode(cut["annotations"])) <= cap // 8
+
+
+@pytest.mark.rule("bundle-10", "bundle-02")
+@fails_without(debug_bundle, "_mask_document", lambda document, link: document, match=BODY)
+def test_annotations_are_masked() -> None:
+    notes = [msgspec.json.encode({"note": f"see {secret}"}) for secret in CREDENTIALS.values()]
+    body, _ = write(events_of(story(1)), annotations=notes)
+    assert BODY.encode() not in body
+    assert len(read(body)["annotations"]) == len(CREDENTIALS)
 
 
 def test_spans_are_bounded_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import FULL, for_all
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
 from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
-from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token
-from weftwork.protocol.review import credential_patterns, debug_bundle
+from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token, media_ref
+from weftwork.protocol.review import bundle_media, credential_patterns, debug_bundle
 from weftwork.protocol.review.credential_patterns import MARKER, mask_credentials_in_text
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
@@ -46,7 +46,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
-@fails_without(debug_bundle, "reference_media", lambda event, link: event)
+@fails_without(debug_bundle, "reference_media", lambda value, link: value)
 @each_case("data", b"", TINY, PNG, b"\7" * 200_000)
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
@@ -62,7 +62,7 @@ def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> No
 
 
 @pytest.mark.rule("bundle-02", "bundle-08")
-@fails_without(debug_bundle, "mask_credentials_in_text", lambda text: text, match=BODY)
+@fails_without(bundle_media, "mask_credentials_in_text", lambda text: text, match=BODY)
 def test_no_credential_goes_into_a_token() -> None:
     body, _ = write(events_of(media(TINY, name=f"sk-{BODY}.png")), stored(1), link=link)
     opened = present(decode_asset_token(read(body)["events"][1]["payload"]["url"].rpartition("/")[2]))
@@ -88,7 +88,91 @@ def test_a_url_that_is_there_stays_and_what_cannot_be_linked_is_left_out() -> No
     assert shown[2:] == [{"bytes": 1, "elided": "The bytes are not in the bundle."}] * 3
     without = [event["payload"] for event in read(write(events_of(media(TINY)), stored(1))[0])["events"]]
     for payload in (without[0]["payload"], without[1]):
-        assert ("base64" in payload, "url" in payload, "elided" in payload) == (False, False, True)
+        assert ("base64" in payload, payload["url"]) == (False, media_ref(hashlib.sha256(TINY).hexdigest()))
+
+
+REF = media_ref(hashlib.sha256(PNG).hexdigest())
+SHORT = media_ref(hashlib.sha256(TINY).hexdigest())
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>'
+MP3 = b"ID3\x04\x00\x00\x00\x00\x00\x00" + bytes(200)
+
+
+def referenced(value: Any) -> Any:
+    """The value as a bundle shows it, in an event and in the run."""
+    body, _ = write(events_of([("acme.thing", {"x": value}, None)]), stored(0, inputs={"x": value}))
+    document = read(body)
+    assert document["events"][0]["payload"] == document["run"]["inputs"]
+    return document["run"]["inputs"]["x"]
+
+
+@pytest.mark.rule("bundle-08")
+@fails_without(bundle_media, "_reference_members", lambda value, link: value)
+@fails_without(bundle_media, "_reference_named", lambda text, link: text)
+@fails_without(bundle_media, "_reference_content", lambda text, link: text)
+def test_media_of_every_form_are_referenced() -> None:
+    png, tiny = text_of(PNG), text_of(TINY)
+    nested = json.dumps({"text": json.dumps({"image": png})})
+    cases: list[tuple[Any, Any]] = [
+        (png, REF),
+        (png.rstrip("="), REF),
+        (base64.urlsafe_b64encode(PNG).decode(), REF),
+        (f"({png})", f"({REF})"),
+        (f"data:image/png;base64,{tiny} and", f"{SHORT} and"),
+        (f"![dot](data:image/png;name=a.png;base64,{png})", f"![dot]({REF})"),
+        (base64.encodebytes(PNG).decode(), f"{REF}\n"),
+        (json.dumps({"image": base64.encodebytes(PNG).decode()}), json.dumps({"image": f"{REF}\n"})),
+        (f"see:\\n{png}\\nend", f"see:\\n{REF}\\nend"),
+        (png.replace("/", "\\/"), REF),
+        (nested, nested.replace(png, REF)),
+        ({"mimeType": "image/png", "base64": tiny}, {"mimeType": "image/png", "url": SHORT}),
+        ({"bytes": 1, "base64": tiny}, {"bytes": 1, "url": SHORT}),
+        ({"type": "audio", "mimeType": "audio/x", "data": "AAAA"}, {"type": "audio", "mimeType": "audio/x"}),
+        ({"mimeType": "text/plain", "data": png}, {"mimeType": "text/plain", "url": REF}),
+        ([{"deep": [{"data": png}]}], [{"deep": [{"url": REF}]}]),
+        ({png: 1}, {REF: 1}),
+        (json.dumps({"type": "media.file", "payload": {"base64": "AQIDBAUG", "bytes": 6}}), None),
+    ]
+    for value, expected in cases:
+        shown = referenced(value)
+        if isinstance(value, dict) and value.get("data") == "AAAA":
+            assert shown.pop("url") == media_ref(hashlib.sha256(bytes(3)).hexdigest())
+        assert expected is None or shown == expected, value
+        assert not any(each in json.dumps(shown) for each in (tiny, png[:30], png[200:230], "AQIDBAUG")), value
+    for data in (SVG, MP3, b"%PDF-1.4 " + bytes(40), b"GIF89a" + bytes(40), b"\xff\xd8\xff\xe0" + bytes(40)):
+        assert referenced(text_of(data)) == media_ref(hashlib.sha256(data).hexdigest())
+
+
+@pytest.mark.rule("bundle-08")
+@each_case(
+    "value",
+    "a" * 64,
+    hashlib.sha256(b"").hexdigest(),
+    text_of(b"a text that is long enough to be found in a bundle"),
+    {"mimeType": "text/plain", "data": "word"},
+    {"mimeType": "text/csv", "data": "a,b,c"},
+    {"data": "word", "base64": "no"},
+    "https://example.com/iVBORw0KGgo/" + "b" * 60,
+    "data:text/plain,hello and the word base64 in a sentence of some length",
+)
+def test_what_is_no_media_stays(value: Any) -> None:
+    assert referenced(value) == value
+
+
+@pytest.mark.rule("bundle-08")
+@fails_without(bundle_media.StreamedMedia, "elide", lambda self, document: document)
+@each_case("size", 1, 7, 64, 10_000)
+def test_streamed_text_has_no_base64(size: int) -> None:
+    text = f"See data:image/png;base64,{text_of(PNG)}) and more."
+    parts = [text[at : at + size] for at in range(0, len(text), size)]
+    chunks: list[Written] = [
+        ("output.chunk", {"nodeId": "n0", "chunk": each, "isLast": at == len(parts) - 1}, "n0")
+        for at, each in enumerate(parts)
+    ]
+    other: Written = ("output.chunk", {"nodeId": "n1", "chunk": "aaaa", "isLast": False}, "n1")
+    events = events_of([each for chunk in chunks for each in (chunk, other)])
+    shown = read(write(events, stored(len(events) - 1), cap=10**8)[0])["events"]
+    assert "".join(each["payload"]["chunk"] for each in shown[::2]) == "See data:image/png;base64,) and more."
+    assert {each["payload"]["chunk"] for each in shown[1::2]} == {"aaaa"}
 
 
 def values() -> st.SearchStrategy[Any]:
@@ -127,22 +211,22 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
     assert RUN.search(msgspec.json.encode(bare)) is None
 
 
-@fails_without(debug_bundle, "may_hold_base64", lambda document: False)
+@fails_without(debug_bundle, "may_hold_media", lambda document: False)
 @fails_without(debug_bundle, "elide_long_base64", lambda text: text)
 def test_long_base64_of_an_event_is_left_out() -> None:
-    assert RUN.search(write(events_of([("acme.thing", {"x": text_of(PNG)}, None)]))[0]) is None
+    assert RUN.search(write(events_of([("acme.thing", {"x": text_of(PNG[1:])}, None)]))[0]) is None
 
 
 @each_case(
     "text",
-    "a" * debug_bundle.MAX_BASE64_RUN,
+    "a" * bundle_media.MAX_BASE64_RUN,
     "word " * 1_000,
     "\n".join(hashlib.sha256(bytes([each])).hexdigest() for each in range(50)),
     "/".join(["https:/", *(f"part{each}.html" for each in range(300))]),
     "\n".join("x" * 39 for _ in range(50)),
 )
 def test_what_is_no_base64_stays(text: str) -> None:
-    assert debug_bundle.elide_long_base64(text) == text
+    assert bundle_media.elide_long_base64(text) == text
 
 
 @pytest.mark.rule("bundle-08", "bundle-04")
@@ -169,7 +253,7 @@ def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(debug_bundle, "_mask_value", nobody)
     read(write(events_of(story(30)))[0])
-    assert not debug_bundle.may_hold_base64(b'{"message":"%b"}' % (b"many words of a long text " * 500))
+    assert not debug_bundle.may_hold_media(b'{"message":"%b"}' % (b"many words of a long text " * 500))
     with pytest.raises(AssertionError, match="decoded"):
         write(events_of(media(TINY)), stored(1))
 
@@ -233,9 +317,9 @@ def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch)
     token = encode_asset_token("k", AssetToken("live:acme", bytes(32), "run", "image/png", "n" * 900), bytes(32))
     assert RUN.search(token.encode()) is not None
     text = f"https://media.example{ASSET_PREFIX}{token}"
-    assert debug_bundle.elide_long_base64(text) == text
-    assert len(debug_bundle.elide_long_base64(f"{ASSET_PREFIX}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, (
+    assert bundle_media.elide_long_base64(text) == text
+    assert len(bundle_media.elide_long_base64(f"{ASSET_PREFIX}v1.k.{'a' * 1_800}.{'b' * 43}")) < 300, (
         "what only looks like one"
     )
-    monkeypatch.setattr(debug_bundle, "rewrite_around_tokens", lambda text, change: change(text))
-    assert debug_bundle.elide_long_base64(text) != text
+    monkeypatch.setattr(bundle_media, "rewrite_around_tokens", lambda text, change: change(text))
+    assert bundle_media.elide_long_base64(text) != text

@@ -19,12 +19,19 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.console.units import count_of, format_size
-from weftwork.cli.render.bundle_file import bundle_head, event_lines, media_lines, read_bundle, span_lines
+from weftwork.cli.render.bundle_file import (
+    annotation_lines,
+    bundle_head,
+    event_lines,
+    media_lines,
+    read_bundle,
+    span_lines,
+)
 from weftwork.protocol.json.values import is_array
 from weftwork.protocol.wire.v1.paths import path_for
 
 MAX_SHOWN: Final = 50
-"""Maximum number of spans and of media shown without --all."""
+"""Maximum number of spans, of media and of annotations shown without --all."""
 MAX_NAME: Final = 100
 
 
@@ -39,15 +46,18 @@ MAX_NAME: Final = 100
 )
 @click.option("--node", "nodes", multiple=True, metavar="ID", help="Only events of this node. Repeatable.")
 @click.option("--last", type=click.IntRange(0), metavar="N", help="Only the last N matching events; 0 for none.")
-@click.option("--all", "every", is_flag=True, help=f"Show all spans and media, not only {MAX_SHOWN} of each.")
+@click.option(
+    "--all", "every", is_flag=True, help=f"Show all spans, media and annotations, not only {MAX_SHOWN} of each."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary of the bundle as JSON.")
 def open_bundle(
     file: str, types: tuple[str, ...], nodes: tuple[str, ...], last: int | None, every: bool, as_json: bool
 ) -> None:
     """Show a saved bundle; no host is needed.
 
-    FILE may be - for standard input. Shows the run and its error, its events as `weftwork events` does, its spans, and
-    its media with their URLs, which need the host. Warnings about missing or inconsistent content go to standard error.
+    FILE may be - for standard input. Shows the run and its error, its events as `weftwork events` does, its spans, its
+    media with their URLs, which need the host, and its annotations. Warnings about missing or inconsistent content go
+    to standard error.
 
     \b
     Examples:
@@ -78,8 +88,9 @@ def open_bundle(
         say(f"\nevents{count}")
         say_lines(event_lines(bundle, matched))
     limit = None if every else MAX_SHOWN
-    for title, lines in (("spans", span_lines(bundle, limit)), ("media", media_lines(bundle, limit))):
-        if lines:
+    sections = (("spans", span_lines), ("media", media_lines), ("annotations", annotation_lines))
+    for title, render in sections:
+        if lines := render(bundle, limit):
             say_lines([f"\n{title}", *lines])
     say_lines((f"warning: {line}" for line in bundle.problems), err=True)
 
@@ -123,7 +134,7 @@ bundle.add_command(open_bundle)
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @client_options
 def save(client: Client, as_json: bool, run_id: str, output: str | None, max_events: int | None, force: bool) -> None:
-    """Save a run with its events and spans as one JSON file.
+    """Save a run with its events, spans and annotations as one JSON file.
 
     A bundle is meant to be shared: the host removes redacted values and anything that looks like a credential. Review
     it before you share it. The file is readable only by you. The command reports what did not fit; --json prints the

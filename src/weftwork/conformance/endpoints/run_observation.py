@@ -61,8 +61,9 @@ class RunObservation:
                 raise
             events = self._test_log.events(principal.partition, run_id)
             spans = self._test_log.spans(principal.partition, run_id)
-            link = self._bundles.media_link(principal.partition, run_id)
-            return unattached_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), link)
+            links = self._bundles.media_links(principal, run_id)
+            await links.look_up(map(msgspec.json.encode, [*events, *spans]))
+            return unattached_bundle(run_id, events, spans, self._bundles.version, iso(self._clock.now()), links.url)
         parts: list[bytes] = []
         while (piece := await pieces.next_chunk()) is not None:
             parts.append(piece)

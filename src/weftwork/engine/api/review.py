@@ -4,27 +4,68 @@ A bundle reads the log page by page and writes it in chunks. A comparison reads 
 """
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.storage.annotations import AnnotationStore
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.ports.storage.event_log import EventLog
-from weftwork.protocol.review.debug_bundle import MAX_BYTES, AssetLink, DebugBundle
+from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
+from weftwork.protocol.review.bundle_media import media_digests
+from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, DebugBundle
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.projection import StoredRun
+
+T = TypeVar("T")
 
 PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 65_536
 """Size of a page of the log; the event that reaches it is the last."""
 MAX_CONCURRENT_READS: Final = 4
 """Pages that are read concurrently for all bundles together."""
+THREAD_BYTES: Final = 262_144
+"""More is written in a thread, because the search for media in it would block the event loop."""
+
+
+async def _in_thread_if_large(size: int, function: Callable[..., T], *arguments: Any) -> T:
+    return await asyncio.to_thread(function, *arguments) if size > THREAD_BYTES else function(*arguments)
+
+
+class MediaLinks(msgspec.Struct, eq=False):
+    """bundle-08: the URLs of the media of one run. A URL of the host is given only for an asset that it opens; other
+    media are named by their mediaRef."""
+
+    _assets: Assets | None
+    _partition: str
+    _run_id: str
+    _served: dict[bytes, bool] = msgspec.field(default_factory=dict[bytes, bool])
+
+    async def look_up(self, documents: Iterable[bytes]) -> None:
+        """Find the assets with the bytes of media in these documents. Raises StoreUnavailable."""
+        assets, documents = self._assets, list(documents)
+        if assets is None:
+            return
+        digests = await _in_thread_if_large(sum(map(len, documents)), media_digests, documents)
+        for sha256 in digests - self._served.keys():
+            self._served[sha256] = await assets.is_served(self._partition, sha256.hex())
+
+    def url(self, sha256: bytes, media_type: str, name: str) -> str:
+        """The URL of media in a document that was passed to `look_up`."""
+        if self._assets is None or not self._served.get(sha256, False):
+            return media_ref(sha256.hex())
+        # The URL depends on partition and digest only.
+        asset = StoredAsset(self._partition, sha256.hex(), "", 0, media_type, 0, 0)
+        return self._assets.url(asset, media_type, self._run_id, name)
 
 
 class BundleStream(msgspec.Struct, eq=False):
@@ -35,6 +76,7 @@ class BundleStream(msgspec.Struct, eq=False):
     _caller: Principal
     _run: RunKey
     _reads: asyncio.Semaphore
+    _links: MediaLinks
     _next: bytes | None
     _sequence: int = -1
     _ended: bool = False
@@ -55,7 +97,9 @@ class BundleStream(msgspec.Struct, eq=False):
             await asyncio.sleep(0)
             page = require_run(await self._log.read(self._run, self._sequence, PAGE_EVENTS, PAGE_BYTES))
         self._sequence = page[-1].sequence
-        return self._bundle.write_events(self._caller.visible_events(page))
+        page = self._caller.visible_events(page)
+        await self._links.look_up(event.document for event in page)
+        return await _in_thread_if_large(sum(event.size for event in page), self._bundle.write_events, page)
 
 
 class Bundles(msgspec.Struct, eq=False):
@@ -64,6 +108,7 @@ class Bundles(msgspec.Struct, eq=False):
     _runtime: Runtime
     _service: Runs
     version: str
+    _annotations: AnnotationStore
     _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
 
     async def open(
@@ -72,22 +117,19 @@ class Bundles(msgspec.Struct, eq=False):
         """A bundle of the caller's run in its current state."""
         run = await self._service.read_run(principal, run_id)
         snapshot = await self._service.make_snapshot(run)
-        link = self.media_link(principal.partition, run_id)
-        bundle = DebugBundle(run, snapshot, self.version, self._runtime.clock.now(), most_events, cap, link)
-        return BundleStream(bundle, self._runtime.log, principal, run.header.key, self._reads, bundle.head)
+        links = self.media_links(principal, run_id)
+        page = await self._annotations.page(run.header.key, None, MAX_ANNOTATIONS, MAX_ANNOTATION_BYTES)
+        annotations = [each.document for each in require_run(page).annotations]
+        documents = [msgspec.json.encode(snapshot), *annotations]
+        await links.look_up(documents)
+        now, more = self._runtime.clock.now(), require_run(page).more
+        arguments = run, snapshot, self.version, now, most_events, cap, links.url, annotations, more
+        bundle = await _in_thread_if_large(sum(map(len, documents)), DebugBundle, *arguments)
+        return BundleStream(bundle, self._runtime.log, principal, run.header.key, self._reads, links, bundle.head)
 
-    def media_link(self, partition: str, run_id: str) -> AssetLink | None:
-        """bundle-08: a function that makes the host's URLs for media of a run; None if the host stores no assets."""
-        assets = self._runtime.assets
-        if assets is None:
-            return None
-
-        def make_url(sha256: bytes, media_type: str, name: str) -> str:
-            # The URL depends on partition and digest only. Inline media were stored as assets when they were recorded.
-            asset = StoredAsset(partition, sha256.hex(), "", 0, media_type, 0, 0)
-            return assets.url(asset, media_type, run_id, name)
-
-        return make_url
+    def media_links(self, principal: Principal, run_id: str) -> MediaLinks:
+        """The URLs of the media of a run, or of events that test endpoints recorded for its id."""
+        return MediaLinks(self._runtime.assets, principal.partition, run_id)
 
 
 DIFF_PAGE_EVENTS: Final = 256

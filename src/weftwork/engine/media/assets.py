@@ -153,6 +153,11 @@ class Assets(msgspec.Struct, eq=False):
         entry = await self._rows.find(partition, digest) if digest is not None else None
         return entry.asset if entry is not None else None
 
+    async def is_served(self, partition: str, sha256: str) -> bool:
+        """Whether a URL without expiry opens this asset: the partition has it, and a run refers to it."""
+        entry = await self._rows.find(partition, sha256)
+        return entry is not None and entry.runs > 0
+
     async def hold(self, asset: StoredAsset, held_ms: int = DEFAULT_HOLD_MS) -> StoredAsset | None:
         """Keep an asset from being swept for at least `held_ms`; None if it does not exist any more."""
         return await self._rows.hold(asset.partition, asset.sha256, self._clock.now() + held_ms)

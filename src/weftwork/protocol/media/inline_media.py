@@ -164,14 +164,17 @@ def decoded_size(text: str) -> int:
     return len(text) * 3 // 4
 
 
-def find_inline_media(text: str, cap: int) -> list[Base64Span]:
-    """media-84 (RFC 0055 C, inline cap): the base64 in a model's answer that is media larger than the cap in bytes."""
-    spans = list(_base64_spans(text, cap))
+def find_inline_media(
+    text: str, cap: int, shortest: int = MIN_BASE64_LENGTH, most: int | None = MAX_INLINE_PARTS
+) -> list[Base64Span]:
+    """media-84 (RFC 0055 C, inline cap): the base64 in a model's answer that is media larger than the cap in bytes, of
+    at least `shortest` characters; the first `most` of them."""
+    spans = list(_base64_spans(text, cap, shortest))
     if not spans:
         return []
     extraction = extract_envelopes(text, clean=True)
     media = {strip_base64(each) for each in _media_base64(list(extraction.documents) if extraction is not None else [])}
-    return [span for span in spans if span.data_url or span.base64 in media][:MAX_INLINE_PARTS]
+    return [span for span in spans if span.data_url or span.base64 in media][:most]
 
 
 def replace_inline_media(text: str, spans: list[Base64Span], urls: Mapping[str, str]) -> str:
@@ -209,13 +212,15 @@ def with_url_member(payload: Any) -> Any:
     return {"url": text, **{name: value for name, value in payload.items() if name not in ("base64", "url")}}
 
 
-def _base64_spans(text: str, cap: int) -> Iterator[Base64Span]:
+def _base64_spans(text: str, cap: int, shortest: int) -> Iterator[Base64Span]:
     """The runs of a text that could be base64 above the cap."""
     if decoded_size(text) <= cap:
         return
-    for match in _runs_longer_than(max(cap * 4 // 3, MIN_BASE64_LENGTH) - 1, _ESCAPED).finditer(text):
+    for match in _runs_longer_than(max(cap * 4 // 3, shortest) - 1, _ESCAPED).finditer(text):
         start, end = match.span()
-        url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
+        url = None
+        if text.endswith("base64,", 0, start):
+            url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
         if url is not None:
             strict = _STRICT.match(text, start)
             if strict is not None and decoded_size(strict[0]) > cap:

@@ -111,6 +111,11 @@ def resolve_media_type(declared: str, detected: str) -> str:
     return UNKNOWN_TYPE
 
 
+def is_textual(media_type: str) -> bool:
+    """Whether content of this type is text."""
+    return _TEXTUAL.fullmatch(media_type) is not None
+
+
 def is_harmless(media_type: str) -> bool:
     """Whether no browser executes or applies content of this type."""
     return _EXECUTABLE.search(media_type) is None

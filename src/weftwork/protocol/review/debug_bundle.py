@@ -1,45 +1,46 @@
-"""The debug bundle: one run with its events and spans as one shareable document. Pure, written in pieces.
+"""The debug bundle: one run with its events, spans and annotations as one shareable document. Pure, written in pieces.
 
 Theory of operation. The document is written in the order in which its parts become known: the fixed members, the run,
-the events, and then the spans and counts collected from the events. An event is added only if the document would still
-be within its limit when it ended right after this event. The document therefore never exceeds its limit, and no written
-part has to be revised.
+its annotations, the events, and then the spans and counts collected from the events. An event is added only if the
+document would still be within its limit when it ended right after this event. The document therefore never exceeds its
+limit, and no written part has to be revised.
 
 The bundle is built from the log, so values that the log hides stay hidden. Text that looks like a credential is masked
 in addition.
 
-Inline bytes make a bundle unreadable and may be private. Media in an event is replaced by the URL of its asset, which
-works as long as the run exists. Any other long run of base64 is cut to a prefix. The encoded documents are scanned for
-media and credentials first, because most contain neither.
+Inline bytes make a bundle unreadable and may be private, so `bundle_media` replaces media by URLs. The encoded
+documents are scanned for media and credentials first, because most contain neither.
 
-Sources: OpenWOP debug-bundle, RFC 0055 C (bundles list media by URL), readings (Debug bundle).
+Sources: OpenWOP debug-bundle, readings (Debug bundle).
 """
 
-import hashlib
-import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.json.values import is_object, map_texts
-from weftwork.protocol.media.asset_references import rewrite_around_tokens
-from weftwork.protocol.media.inline_media import decode_base64, elide_base64
-from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
+from weftwork.protocol.json.values import map_texts
+from weftwork.protocol.review.bundle_media import (
+    AssetLink,
+    StreamedMedia,
+    elide_long_base64,
+    may_hold_media,
+    reference_media,
+)
 from weftwork.protocol.review.credential_patterns import mask_credentials, mask_credentials_in_text, may_hold_credential
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact, token_count
-from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
+from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.model_payloads import OutputChunk
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.timestamps import iso
-
-AssetLink = Callable[[bytes, str, str], str]
-"""Returns the URL of an asset, given the digest of its bytes, its media type and its name."""
 
 BUNDLE_VERSION: Final = "1.0"
 MAX_BYTES: Final = 8_000_000
 """Bytes of a bundle."""
 MAX_RUN_BYTES: Final = 2_000_000
 """Bytes of the `run` member. Its largest members are omitted until it is within the limit."""
+MAX_ANNOTATION_BYTES: Final = 1_000_000
+"""Bytes of the `annotations` member. The newest annotations are omitted until it is within the limit."""
 MAX_SPANS: Final = 1000
 EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
@@ -53,23 +54,8 @@ BUNDLE_STATUS: Final[dict[str, str]] = {
 }
 """bundle-03 (readings, Debug bundle): replacements for statuses that the bundle schema does not have."""
 
-MAX_BASE64_RUN: Final = 1024
-"""Longest run of base64 in a bundle, in characters."""
-MIN_BASE64_LINE: Final = 40
-"""Shortest line, except the last, of base64 with line breaks."""
-
 _USAGE: Final = "provider.usage"
 _REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
-
-_FAMILY: Final = "media."
-_MEMBER: Final = b'"base64"'
-_BASE64_MAP: Final = bytes(
-    65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
-)
-_BASE64_RUN: Final = b"A" * MIN_BASE64_LINE
-_WORD: Final = "[A-Za-z0-9+/_-]"
-_LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
-_HEX: Final = re.compile(r"[0-9a-f\s]+")
 
 
 def host_identity(version: str) -> dict[str, str]:
@@ -90,7 +76,8 @@ class DebugBundle:
     """bundle-01 (OpenWOP debug-bundle): a run at the time it was read, with its log up to that time.
 
     Write `head`, then the result of `write_events` for each page of the log until `is_full` or the end of the log, then
-    `tail()`. `last_sequence` is the sequence of the last event of the run when it was read.
+    `tail()`. `last_sequence` is the sequence of the last event of the run when it was read. `annotations` are the
+    encoded annotations of the run, oldest first; `more_annotations` says that the run has others.
     """
 
     def __init__(
@@ -102,26 +89,32 @@ class DebugBundle:
         most_events: int | None = None,
         cap: int = MAX_BYTES,
         link: AssetLink | None = None,
+        annotations: Sequence[bytes] = (),
+        more_annotations: bool = False,
     ) -> None:
         self.last_sequence = run.projection.last_sequence
         self._max_events = self.last_sequence + 1 if most_events is None else min(most_events, self.last_sequence + 1)
         self._cap = cap
         self._link = link
+        self._streamed = StreamedMedia()
         self._nodes = sum(row.kind == "node" for row in run.rows)
         self._spans = RunSpans(run.header, MAX_SPANS)
         self._encoded_spans = {
-            self._spans.spans[0]["spanId"]: _mask_document(msgspec.json.encode(self._spans.spans[0]))
+            self._spans.spans[0]["spanId"]: _mask_document(msgspec.json.encode(self._spans.spans[0]), link)
         }
         self._spans_size = sum(map(len, self._encoded_spans.values()))
         self._tokens: tuple[int, int] | None = None
         self._event_count = 0
         self._truncated_reason: str | None = None
-        run_document, omitted = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4))
+        run_document, omitted = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4), link)
         if omitted:
             self._truncated_reason = RUN_TRUNCATED
         head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_identity(version)}
         # bundle-02: values that the log hides are masked, and so is text that looks like a credential.
         head |= {"redactionApplied": True, "redactionMode": "mask", "run": msgspec.Raw(run_document)}
+        listed, left_out = _fit_annotations(annotations, min(MAX_ANNOTATION_BYTES, cap // 8), link)
+        self._annotations_truncated = left_out or more_annotations
+        head["annotations"] = msgspec.Raw(listed)
         self.head = msgspec.json.encode(head)[:-1] + b',"events":['
         self._size = len(self.head)
 
@@ -132,10 +125,13 @@ class DebugBundle:
     def write_events(self, events: list[Event]) -> bytes:
         """The next events of the log, up to the first one that exceeds a limit."""
         documents = [event.document for event in events]
+        for at, event in enumerate(events):
+            if event.type == OutputChunk.event_type:
+                documents[at] = self._streamed.elide(documents[at])
         # One scan of all documents together, because most pages contain neither media nor credentials.
-        may_have_media = any(len(each) > MAX_BASE64_RUN for each in documents)
-        if may_have_media or _MEMBER in (together := b"".join(documents)) or may_hold_credential(together):
-            documents = [_mask_document(document, self._link, event=True) for document in documents]
+        together = b"\n".join(documents)
+        if may_hold_media(together) or may_hold_credential(together):
+            documents = [_mask_document(document, self._link) for document in documents]
         written: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
             if event.sequence > self.last_sequence or not self._add(event, document):
@@ -186,7 +182,7 @@ class DebugBundle:
         if span is None:
             return None
         name: str = span["spanId"]
-        old, new = self._encoded_spans.get(name), _mask_document(msgspec.json.encode(span))
+        old, new = self._encoded_spans.get(name), _mask_document(msgspec.json.encode(span), self._link)
         self._encoded_spans[name] = new
         self._spans_size += len(new) - len(old or b"")
         return name, old
@@ -202,12 +198,15 @@ class DebugBundle:
         cost = None
         if self._tokens is not None:
             cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
-        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self._event_count}
+        # bundle-09 (readings, Debug bundle): the events of the run, also those that a truncated bundle leaves out.
+        metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self.last_sequence + 1}
         end: dict[str, Any] = {"metrics": metrics, "truncated": truncated_reason is not None}
         if truncated_reason is not None:
             end["truncatedReason"] = truncated_reason
         if self._spans.is_truncated:
             end["spansTruncated"] = True
+        if self._annotations_truncated:
+            end["annotationsTruncated"] = True
         return b'],"spans":[],' + msgspec.json.encode(end)[1:]
 
 
@@ -222,16 +221,17 @@ def unattached_bundle(
         "redactionApplied": True,
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
-        "events": [_mask_value(reference_media(event, link)) for event in events],
-        "spans": [_mask_value(span) for span in spans],
+        "annotations": [],
+        "events": [_mask_value(event, link) for event in events],
+        "spans": [_mask_value(span, link) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
         "truncated": False,
     }
 
 
-def _fit_run(run: dict[str, Any], max_bytes: int) -> tuple[bytes, list[str]]:
+def _fit_run(run: dict[str, Any], max_bytes: int, link: AssetLink | None) -> tuple[bytes, list[str]]:
     """The encoded run within `max_bytes`, and the names of the members that were omitted for that, largest first."""
-    members = {name: _mask_document(msgspec.json.encode(value)) for name, value in run.items()}
+    members = {name: _mask_document(msgspec.json.encode(value), link) for name, value in run.items()}
     omitted: list[str] = []
     size = sum(len(value) + len(name) + 4 for name, value in members.items())
     for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
@@ -245,68 +245,30 @@ def _fit_run(run: dict[str, Any], max_bytes: int) -> tuple[bytes, list[str]]:
     return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), omitted
 
 
-def _mask_document(document: bytes, link: AssetLink | None = None, event: bool = False) -> bytes:
+def _fit_annotations(annotations: Sequence[bytes], max_bytes: int, link: AssetLink | None) -> tuple[bytes, bool]:
+    """bundle-10 (readings, Debug bundle): the array of the annotations, masked like the rest of the bundle, and whether
+    some of them were left out to keep it within `max_bytes`."""
+    listed: list[bytes] = []
+    size = 2
+    for document in (_mask_document(each, link) for each in annotations):
+        size += len(document) + 1
+        if size > max_bytes:
+            return b"[%b]" % b",".join(listed), True
+        listed.append(document)
+    return b"[%b]" % b",".join(listed), False
+
+
+def _mask_document(document: bytes, link: AssetLink | None) -> bytes:
     """Encoded JSON without credentials, media and long base64. Returned unchanged if it contains none of them."""
-    if may_hold_base64(document):
-        value = msgspec.json.decode(document)
-        return msgspec.json.encode(_mask_value(reference_media(value, link) if event else value))
+    if may_hold_media(document):
+        return msgspec.json.encode(_mask_value(msgspec.json.decode(document), link))
     if may_hold_credential(document):
         return msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
     return document
 
 
-def _mask_value(value: Any) -> Any:
-    """bundle-02, bundle-08: mask the credentials and elide the long base64 of a value."""
-    # Credentials first, because a credential that was cut in the middle is no longer recognised.
-    return map_texts(value, lambda text: elide_long_base64(mask_credentials_in_text(text)))
-
-
-def may_hold_base64(document: bytes) -> bool:
-    """Whether an encoded document may contain media or a long run of base64. False is certain."""
-    return _MEMBER in document or (len(document) > MAX_BASE64_RUN and _BASE64_RUN in document.translate(_BASE64_MAP))
-
-
-def reference_media(event: Any, link: AssetLink | None) -> Any:
-    """bundle-08 (RFC 0055 C): a media event with a URL instead of the bytes; other events unchanged. Without `link`,
-    the bytes are replaced by the note that they were left out."""
-    kind, payload = (event.get("type"), event.get("payload")) if is_object(event) else (None, None)
-    if not is_object(payload):
-        return event
-    if isinstance(kind, str) and kind.startswith(_FAMILY):
-        return {**event, "payload": _payload_with_url(payload, link)}
-    if kind == ENVELOPE_RECORDED and str(payload.get("type")).startswith(_FAMILY) and is_object(payload.get("payload")):
-        return {**event, "payload": {**payload, "payload": _payload_with_url(payload["payload"], link)}}
-    return event
-
-
-def elide_long_base64(text: str) -> str:
-    """bundle-08: cut every run of base64 longer than MAX_BASE64_RUN to a prefix, also if it has line breaks."""
-    return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
-
-
-def _elide_runs(text: str) -> str:
-    return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
-
-
-def _elide_lines(match: re.Match[str]) -> str:
-    # A list of hexadecimal digests is not media.
-    text = match[0]
-    if len(text) <= MAX_BASE64_RUN or _HEX.fullmatch(text):
-        return text
-    return elide_base64(re.sub(r"\s+", "", text), MAX_BASE64_RUN)
-
-
-def _payload_with_url(payload: dict[str, Any], link: AssetLink | None) -> dict[str, Any]:
-    if "base64" not in payload:
-        return payload
-    others = {name: value for name, value in payload.items() if name != "base64"}
-    if isinstance(others.get("url"), str):
-        return others
-    text = payload["base64"]
-    data = decode_base64(text) if isinstance(text, str) else None
-    if link is None or data is None:
-        return {**others, "elided": "The bytes are not in the bundle."}
-    declared, name = (others.get(each) if isinstance(others.get(each), str) else "" for each in ("mimeType", "name"))
-    media_type = resolve_media_type(declared or "", sniff_media_type(data[:SNIFF_BYTES]))
-    # The name is masked before it becomes part of the token, where a credential could not be recognised any more.
-    return {"url": link(hashlib.sha256(data).digest(), media_type, mask_credentials_in_text(name or "")), **others}
+def _mask_value(value: Any, link: AssetLink | None) -> Any:
+    """bundle-02, bundle-08: replace the media, mask the credentials and elide the long base64 of a value."""
+    # Media first: its digest must not depend on the masks. Long base64 last, because a credential that was cut in the
+    # middle is no longer recognised.
+    return map_texts(reference_media(value, link), lambda text: elide_long_base64(mask_credentials_in_text(text)))

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import hashlib
 import http.client
 import itertools
 import json
@@ -31,6 +32,7 @@ from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.json import schema
+from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES, MAX_SPANS
 from weftwork.protocol.run.batch import Batch
@@ -90,7 +92,7 @@ def test_the_spans_are_in_the_callers_trace(host: live.Host) -> None:
     assert all(re.fullmatch("[0-9a-f]{16}", span["spanId"]) for span in spans)
 
 
-@pytest.mark.rule("bundle-04")
+@pytest.mark.rule("bundle-04", "bundle-09")
 def test_max_events_is_a_number_of_events(host: live.Host) -> None:
     run_id = finished(host, "conformance-multi-node")
     path = f"/v1/runs/{run_id}/debug-bundle"
@@ -98,9 +100,11 @@ def test_max_events_is_a_number_of_events(host: live.Host) -> None:
     for most in (1, 2, count - 1):
         document = host.call("GET", f"{path}?maxEvents={most}").document
         assert (len(document["events"]), document["truncated"]) == (most, True)
+        assert document["metrics"]["eventCount"] == count
         assert document["truncatedReason"] == EVENTS_TRUNCATED
     for most in (count, 2**53 - 1):
-        assert host.call("GET", f"{path}?maxEvents={most}").document["truncated"] is False
+        document = host.call("GET", f"{path}?maxEvents={most}").document
+        assert (document["truncated"], document["metrics"]["eventCount"]) == (False, count)
     for bad in ("0", "-1", "", "a", "1.5", "1e3", "9007199254740992", "%C2%B2", "1,2"):
         answer = host.call("GET", f"{path}?maxEvents={bad}")
         assert (answer.status, answer.document["error"]) == (400, "validation_error"), bad
@@ -153,6 +157,30 @@ def test_no_credential_no_sensitive_value_and_nothing_of_the_machine_comes_out(p
         assert name not in text or len(name) < 4
 
 
+def annotate(host: live.Host, run_id: str, **body: Any) -> dict[str, Any]:
+    answer = host.call("POST", f"/v1/runs/{run_id}/annotations", {"signal": {"kind": "flag"}, **body})
+    assert answer.status == 201, answer.body
+    return answer.document
+
+
+@pytest.mark.rule("bundle-10", "bundle-02")
+def test_annotations_are_in_the_bundle_without_credentials_and_sensitive_values(plain: live.Host) -> None:
+    run_id = finished(plain, "bundle-echo", inputs={"text": "hello", "secret": SECRET})
+    path = f"/v1/runs/{run_id}/debug-bundle"
+    assert plain.call("GET", path).document["annotations"] == []
+    key = CREDENTIALS["model key"]
+    first = annotate(plain, run_id, note="too slow", target={"nodeId": "tell"})
+    annotate(plain, run_id, note=f"I used {key} and {SECRET}", signal={"kind": "correction", "correction": key})
+    answer = plain.call("GET", path)
+    assert schema.check("debug-bundle", answer.document) == []
+    shown = answer.document["annotations"]
+    assert (shown[0], len(shown), "annotationsTruncated" in answer.document) == (first, 2, False)
+    assert shown[1]["signal"] == {"kind": "correction", "correction": "[REDACTED:credential]"}
+    assert shown[1]["note"].startswith("[REDACTED:") or shown[1]["note"].startswith("I used [REDACTED:credential]")
+    assert key.encode() not in answer.body
+    assert SECRET.encode() not in answer.body
+
+
 async def test_the_proof_sees_a_sensitive_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redactor, "hide_payload", lambda self, kind, node_id, payload: (payload, []))
     async with live.open_listening(ECHO) as served:
@@ -191,7 +219,8 @@ async def test_a_run_that_is_too_long_is_cut_to_the_cap() -> None:
     document = json.loads(body)
     assert (status, document["truncated"], document["truncatedReason"]) == (200, True, EVENTS_TRUNCATED)
     assert MAX_BYTES - 3_000 < len(body) <= MAX_BYTES
-    assert [event["sequence"] for event in document["events"]] == list(range(document["metrics"]["eventCount"]))
+    assert document["metrics"]["eventCount"] == 10_000
+    assert [event["sequence"] for event in document["events"]] == list(range(len(document["events"])))
 
 
 async def cut(good: int) -> tuple[int, bytes]:
@@ -333,7 +362,8 @@ def test_the_bundle_of_a_long_run_takes_little_memory(tmp_path: Path) -> None:
     document = json.loads(answer.body)
     assert MAX_BYTES - 1_000 < len(answer.body) <= MAX_BYTES
     assert (document["truncated"], document["truncatedReason"]) == (True, EVENTS_TRUNCATED)
-    assert [each["sequence"] for each in document["events"]] == list(range(document["metrics"]["eventCount"]))
+    assert document["metrics"]["eventCount"] == EVENTS
+    assert [each["sequence"] for each in document["events"]] == list(range(len(document["events"])))
     assert (len(document["spans"]), document["spansTruncated"]) == (MAX_SPANS, True)
 
 
@@ -370,6 +400,6 @@ def test_base64_in_inputs_is_left_out(seamed: live.Host) -> None:
     seamed.log(run_id)
     answer = seamed.call("GET", f"/v1/runs/{run_id}/debug-bundle")
     assert len(answer.body) < 10_000
-    assert b"characters left out" in answer.body
+    assert media_ref(hashlib.sha256(b"ABC" * 20_000).hexdigest()).encode() in answer.body
     assert b"stays" in answer.body
     assert seamed.call("GET", f"/v1/runs/{run_id}/debug-bundle", key=live.OTHER_KEY).status == 404
