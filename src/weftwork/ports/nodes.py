@@ -49,6 +49,11 @@ class Scope(Protocol):
         """
         ...
 
+    @property
+    def untrusted(self) -> bool:
+        """Whether the node has received untrusted content. If so, its outputs and events are untrusted as well."""
+        ...
+
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         """Whether an expression reads untrusted values: content from outside the run, or values derived from it."""
         ...
