@@ -176,9 +176,9 @@ class AwaitsChildren(msgspec.Struct, frozen=True):
     """The node waits for its children, started now or earlier, and holds no memory while it waits.
 
     It is called again from its start each time a child ends, and when a host starts. It must derive its progress from
-    `NodeCall.children` alone, and return this outcome without effects if nothing is to be done yet. Other effects are
-    allowed only together with StartChild or CancelChild, or when the node ends: otherwise a later call could not tell
-    that they were done.
+    `NodeCall.children` and recorded items alone, and return this outcome without effects if nothing is to be done yet.
+    Other effects are allowed only together with StartChild or CancelChild, or when the node ends: otherwise a later
+    call could not tell that they were done.
     """
 
     effects: tuple[NodeEffect, ...] = ()

@@ -270,12 +270,17 @@ class NodeContext(Protocol):
 
     @property
     def recorded_items(self) -> Mapping[int, Any]:
-        """Outputs of items that this node has recorded, by index."""
+        """Outputs of items that this node has recorded, by index. An item that failed has an ItemError."""
         ...
 
     async def record_item(self, index: int, output: Any) -> None:
-        """Record the output of an item; returns when it is durable. Items of one pass of the event loop share a
-        commit."""
+        """Record the output of an item, or its ItemError; returns when it is durable. Items of one pass of the event
+        loop share a commit."""
+        ...
+
+    @property
+    def has_retries_left(self) -> bool:
+        """Whether the host calls the node again if this entry fails with a retryable failure."""
         ...
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:

@@ -98,6 +98,7 @@ class UnusedContext:
     now = 0
     limits = Limits()
     untrusted = False
+    has_retries_left = False
 
     def mark_untrusted(self) -> None:
         raise NotImplementedError

@@ -46,6 +46,7 @@ from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
+from weftwork.protocol.run.map_items import ItemError
 from weftwork.protocol.workflow.definition import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
@@ -138,8 +139,17 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
     """Record each item once. The same item arrives twice if a commit succeeded although it was reported as failed."""
     if not is_running(state, node_id, entered):
         return NOTHING
-    recorded = state.running[node_id].map_items
-    drafts = [Draft.of(payloads.MapItem(index, output), node_id) for index, output in items if index not in recorded]
+    recorded = state.nodes[node_id].map_items
+    drafts = [
+        Draft.of(
+            payloads.MapItem(index, error=ended.error)
+            if isinstance(ended, ItemError)
+            else payloads.MapItem(index, ended),
+            node_id,
+        )
+        for index, ended in items
+        if index not in recorded
+    ]
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 

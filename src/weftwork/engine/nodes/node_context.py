@@ -125,6 +125,10 @@ class EntryContext:
     async def record_item(self, index: int, output: Any) -> None:
         await self._item_records.record(index, output)
 
+    @property
+    def has_retries_left(self) -> bool:
+        return self._node.failures < self._state.plan.nodes[self._node_id].node.retry.max_retries
+
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         node_type = self._runtime.types[type_id]
         failure = check_node_inputs(node_type.declaration.inputs, inputs)
