@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.people.approvals import UNTRUSTED_BLOCKED
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.child_runs import JOIN_DECIDED
 from weftwork.protocol.run.events import Payload
@@ -143,6 +144,25 @@ class Failed(msgspec.Struct, frozen=True):
 INTERRUPT_KEY_REUSED: Final = Failed("node_misused", "This key was answered for another question.", retryable=False)
 """The failure of a node that reuses an interrupt key: the recorded answer belongs to another interrupt (int-20)."""
 
+GRANTED_FOR_OTHER_CONTENT: Final = Failed(
+    UNTRUSTED_BLOCKED,
+    "The recorded answer was given for other content, and untrusted content needs an answer of its own. Read the "
+    "content in a step, so that it does not change after the answer, or use a new key for new content.",
+    retryable=False,
+)
+"""The failure of a node with untrusted content whose approval was given for other content (appr-05)."""
+TIMEOUT_BLOCKED: Final = Failed(
+    UNTRUSTED_BLOCKED,
+    "The interrupt was not answered within its timeout. Its default value cannot decide about untrusted content; only "
+    "a person can.",
+    retryable=False,
+)
+"""The failure of a node with untrusted content whose decision timed out (appr-05)."""
+UNTRUSTED_ANSWER: Final = Failed(
+    UNTRUSTED_BLOCKED, "The answer comes from an untrusted source; only a person can decide.", retryable=False
+)
+"""The failure of a node whose decision was answered by a model or a tool (appr-05)."""
+
 
 class Suspended(msgspec.Struct, frozen=True):
     """The node waits for an answer. It is called again from its start once the interrupt is resolved."""
@@ -156,9 +176,9 @@ class AwaitsChildren(msgspec.Struct, frozen=True):
     """The node waits for its children, started now or earlier, and holds no memory while it waits.
 
     It is called again from its start each time a child ends, and when a host starts. It must derive its progress from
-    `NodeCall.children` alone, and return this outcome without effects if nothing is to be done yet. Other effects are
-    allowed only together with StartChild or CancelChild, or when the node ends: otherwise a later call could not tell
-    that they were done.
+    `NodeCall.children` and recorded items alone, and return this outcome without effects if nothing is to be done yet.
+    Other effects are allowed only together with StartChild or CancelChild, or when the node ends: otherwise a later
+    call could not tell that they were done.
     """
 
     effects: tuple[NodeEffect, ...] = ()

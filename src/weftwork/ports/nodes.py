@@ -49,6 +49,11 @@ class Scope(Protocol):
         """
         ...
 
+    @property
+    def untrusted(self) -> bool:
+        """Whether the node has received untrusted content. If so, its outputs and events are untrusted as well."""
+        ...
+
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         """Whether an expression reads untrusted values: content from outside the run, or values derived from it."""
         ...
@@ -265,12 +270,17 @@ class NodeContext(Protocol):
 
     @property
     def recorded_items(self) -> Mapping[int, Any]:
-        """Outputs of items that this node has recorded, by index."""
+        """Outputs of items that this node has recorded, by index. An item that failed has an ItemError."""
         ...
 
     async def record_item(self, index: int, output: Any) -> None:
-        """Record the output of an item; returns when it is durable. Items of one pass of the event loop share a
-        commit."""
+        """Record the output of an item, or its ItemError; returns when it is durable. Items of one pass of the event
+        loop share a commit."""
+        ...
+
+    @property
+    def has_retries_left(self) -> bool:
+        """Whether the host calls the node again if this entry fails with a retryable failure."""
         ...
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:

@@ -71,6 +71,8 @@ class FakeScope:
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         return str(self.evaluate(text, more)) if text in self.values or text == BROKEN_SOURCE else text
 
+    untrusted = False
+
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         return False
 
@@ -96,6 +98,7 @@ class UnusedContext:
     now = 0
     limits = Limits()
     untrusted = False
+    has_retries_left = False
 
     def mark_untrusted(self) -> None:
         raise NotImplementedError

@@ -37,6 +37,7 @@ class FakeNodeHost:
         self.now = 1_000
         self.started_at = 1_000
         self.recorded_items: Mapping[int, Any] = {}
+        self.has_retries_left = False
         self.attempt = 0
 
     async def enter(

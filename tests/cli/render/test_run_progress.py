@@ -98,11 +98,11 @@ def test_attempts_rounds_and_items_are_counted() -> None:
         ("node.completed", "n"),
         ("node.started", "n", {"attempt": 1}),
         ("weftwork.map.item", "n", {"index": 0}),
-        ("weftwork.map.item", "n", {"index": 1}),
+        ("weftwork.map.item", "n", {"index": 1, "error": {"code": "c", "message": "m"}}),
     )
     row = tree.nodes["n"]
-    assert (row.state, row.attempt, row.round, row.items) == ("running", 1, 2, 2)
-    assert drawn(tree)[1].startswith("  ● n  round 2, 2 items, 2.")
+    assert (row.state, row.attempt, row.round, row.items, row.failed_items) == ("running", 1, 2, 2, 1)
+    assert drawn(tree)[1].startswith("  ● n  round 2, 2 items, 1 failed, 2.")
 
 
 def test_a_retry_shows_why() -> None:

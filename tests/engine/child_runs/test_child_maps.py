@@ -23,7 +23,9 @@ from tests.harness.run_tree import (
 )
 from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import Failed
+from weftwork.protocol.fold.facts import NODE_CHANGES
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.events import MAP_ITEM
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 DECLARED = [variable("item", "number")]
@@ -161,6 +163,77 @@ async def lived(seed: int, crashes: bool = True) -> None:
 @for_all(25, st.integers(0, 2**32))
 async def test_each_item_has_one_child_whatever_happens_to_the_host(seed: int) -> None:
     await lived(seed)
+
+
+async def collected(seed: int) -> None:
+    """Some items have no child because they are no numbers, and people accept or reject the others; hosts die."""
+    dice = random.Random(seed)
+    bench = EngineHarness()
+    items = [dice.choice([number, "no number"]) for number in range(dice.randint(1, 12))]
+    document = mapping(items, dice.randint(1, 4), output="item")
+    document["nodes"][0]["config"]["onError"] = "collect"
+    key = await start_run(bench, document, GATED)
+    accepted: set[Any] = set()
+    for _ in range(300):
+        if await bench.status(key) in TERMINAL_STATUSES:
+            break
+        for child in await child_keys(bench, key):
+            if await bench.status(child) not in TERMINAL_STATUSES and dice.random() < 0.5:
+                item = (await bench.stored_run(child)).header.inputs["item"]
+                accepts = dice.random() < 0.5
+                await bench.answer(child, ACCEPT if accepts else {"action": "reject"})
+                accepted |= {item} if accepts else set()
+        if dice.random() < 0.4:
+            for _ in range(dice.randint(0, 40)):
+                await asyncio.sleep(0)
+            bench = await restart(bench, GATED)
+        await run_ready_tasks()
+        await bench.advance(300)
+    found = await completed_snapshot(bench, key)
+    assert found["status"] == "completed", found["error"]
+    outputs = found["outputs"]["map"]
+    codes = [each["error"]["code"] if "error" in each else each["output"] for each in outputs["results"]]
+    wanted: dict[Any, str] = {"no number": "child_inputs_invalid"}
+    assert codes == [wanted.get(each, each if each in accepted else "interrupt_rejected") for each in items]
+    assert (outputs["count"], outputs["failed"]) == (len(items), len(items) - len(accepted))
+    started = [int(each["key"]) for each in await bench.payloads(key, "weftwork.child.started")]
+    recorded = [each["index"] for each in await bench.payloads(key, "weftwork.map.item")]
+    assert started == [index for index, each in enumerate(items) if each != "no number"]
+    assert recorded == [index for index, each in enumerate(items) if each == "no number"]
+
+
+@pytest.mark.rule("node-16", "kin-13")
+@for_all(25, st.integers(0, 2**32))
+async def test_each_item_has_one_entry_whatever_happens_to_the_host(seed: int) -> None:
+    await collected(seed)
+
+
+def test_items_without_a_record_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NODE_CHANGES, MAP_ITEM, lambda *given: None)
+    with pytest.raises(AssertionError):
+        [run(lambda seed=seed: collected(seed)) for seed in range(5)]
+
+
+@pytest.mark.rule("node-16")
+async def test_a_map_that_collects_starts_again_with_the_first_item_after_its_time_is_up() -> None:
+    """Records of items without a child are forgotten together with the children."""
+    bench = EngineHarness()
+    more = {"settings": {"maxRetries": 1, "retryDelayMs": 10, "timeoutMs": 1_000}}
+    document = mapping([1, "no number", 3], 1, more, output="item")
+    document["nodes"][0]["config"]["onError"] = "collect"
+    key = await start_run(bench, document, GATED)
+    (first,) = await child_keys(bench, key)
+    await bench.answer(first, ACCEPT)
+    await run_ready_tasks()
+    for passed in (1_000, 100):
+        await bench.advance(passed)
+    for _ in range(2):
+        await run_ready_tasks()
+        (child,) = [each for each in await child_keys(bench, key) if await bench.status(each) not in TERMINAL_STATUSES]
+        await bench.answer(child, ACCEPT)
+    results = (await completed_snapshot(bench, key))["outputs"]["map"]["results"]
+    assert [each["status"] for each in results] == ["completed", "failed", "completed"]
+    assert [each["index"] for each in await bench.payloads(key, "weftwork.map.item")] == [1, 1]
 
 
 def test_a_map_that_forgets_what_it_started_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Approvals and content from outside: whatever way it takes, it opens no gate."""
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -11,13 +12,15 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import EngineHarness, waiting_node_type
 from tests.harness.interrupts import answer_refusal
 from tests.simulation.trust_workflows import MIXING_TYPES, UNTRUSTED_WORD
+from weftwork.adapters.nodes.people import gates, interrupt_request
 from weftwork.engine.decide import interrupts
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
+from weftwork.protocol.fold import data_flow
 from weftwork.protocol.people import interrupt_events
-from weftwork.protocol.people.approvals import Answerer
-from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.people.approvals import Answerer, blocks_approval, is_granted_for_other_content
+from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, Interrupt, Resolution
 
 MODEL = Answerer("tool", trust="untrusted", may_delegate=True, may_override=True)
 PERSON = Answerer("key_1")
@@ -81,13 +84,15 @@ async def test_a_quorum_counts_no_vote_of_an_untrusted_source() -> None:
 
 @pytest.mark.rule("appr-05")
 @each_case("kind", "approval", "low-confidence")
+@each_case("untrusted", True, False)
 @fails_without(interrupt_events, "APPROVAL_KINDS", frozenset())
-async def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
+async def test_no_node_lets_a_gate_of_its_own_pass(kind: str, untrusted: bool) -> None:
     approval = {"artifactId": "x", "artifactType": "t", "title": "Go on?", "actions": ["accept"]}
     data = LOW if kind == "low-confidence" else approval
 
     async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
-        context.mark_untrusted()
+        if untrusted:
+            context.mark_untrusted()
         answer = await context.ask(Interrupt(kind, "k", data), instead={"action": "accept", "proceed": True})
         return Completed({"output": answer.value})
 
@@ -97,7 +102,8 @@ async def test_no_node_lets_a_gate_of_its_own_pass(kind: str) -> None:
     )
     events = await bench.run_to_end(key)
     assert "interrupt.requested" not in [each.type for each in events]
-    assert msgspec.json.decode(events[-1].payload)["error"]["code"] == "node_misused"
+    code = "untrusted_content_blocks_approval" if untrusted else "node_misused"
+    assert msgspec.json.decode(events[-1].payload)["error"]["code"] == code
 
 
 @pytest.mark.rule("appr-05")
@@ -145,3 +151,72 @@ async def test_a_decision_below_the_floor_goes_on_by_the_word_of_a_person_alone(
     await bench.answer(key, {"answers": {"proceed": "proceed"}}, asked.node_id, by)
     kinds = [each.type for each in await bench.run_to_end(key)]
     assert ("weftwork.child.started" in kinds) is goes_on
+
+
+@pytest.mark.rule("appr-05")
+def test_only_untrusted_content_is_kept_from_deciding_and_only_approvals() -> None:
+    kinds = {kind: blocks_approval(kind, True) for kind in INTERRUPT_KINDS}
+    assert {kind for kind, blocked in kinds.items() if blocked} == {"approval", "low-confidence"}
+    assert not any(blocks_approval(kind, False) for kind in INTERRUPT_KINDS)
+
+
+def looped(*before: dict[str, Any]) -> dict[str, Any]:
+    """Two rounds of one gate with a key, which shows another title in each of them."""
+    title = "{{variables.a}} {{nodes.l.outputs.iteration}}"
+    gate = node("ask", "core.approvalGate", config={"key": "pay", "title": title})
+    nodes = [node("l", "core.loop", config={"times": 2}), *before, gate]
+    names = [each["id"] for each in nodes]
+    edges = [edge(names[0], names[1], sourceOutput="body")]
+    edges += [edge(one, other) for one, other in pairwise(names[1:])]
+    return workflow(nodes, [*edges, edge("ask", "l")], [LIST])
+
+
+@pytest.mark.rule("appr-05")
+@fails_without(interrupt_request, "is_granted_for_other_content", lambda *given: False)
+async def test_an_answer_does_not_grant_the_untrusted_content_of_a_later_round() -> None:
+    outside = node("o", "test.outside", config={"sets": "a"})
+    for before, code in (([outside], "untrusted_content_blocks_approval"), ([], None)):
+        bench, key = await waiting(looped(*before))
+        await bench.answer(key, {"action": "accept"}, by=PERSON)
+        last = msgspec.json.decode((await bench.run_to_end(key))[-1].payload)
+        assert last.get("error", {}).get("code") == code
+
+
+@pytest.mark.rule("appr-05")
+@each_case("value", {"action": "reject"}, None)
+async def test_a_rejection_or_a_timeout_counts_for_later_rounds_as_well(value: Any) -> None:
+    """What does not grant anything needs no second look."""
+    interrupt = Interrupt("approval", "k", {"title": "Now"})
+    outcome, reason = ("rejected", None) if value else (None, "timeout")
+    given = Resolution(value, outcome, reason, kind="approval", node_id="n", data={"title": "Then"})
+    assert not is_granted_for_other_content(given, interrupt, True)
+    accepted = msgspec.structs.replace(given, value={"action": "accept"}, outcome="accepted", reason=None)
+    assert is_granted_for_other_content(accepted, interrupt, True)
+    assert not is_granted_for_other_content(accepted, interrupt, False)
+
+
+@pytest.mark.rule("appr-05")
+@fails_without(gates, "blocks_approval", lambda kind, untrusted: False)
+async def test_no_default_value_decides_about_untrusted_content() -> None:
+    config = {**GATES["core.interrupt"], "timeoutMs": 1000, "defaultValue": {"action": "accept"}}
+    gate = node("ask", "core.interrupt", config=config)
+    outside = node("o", "test.outside", config={"sets": "a"})
+    document = workflow([outside, gate], [edge("o", "ask", targetInput="payload")], [LIST])
+    bench, key = await waiting(document)
+    bench.clock.advance(2000)
+    last = msgspec.json.decode((await bench.run_to_end(key))[-1].payload)
+    assert last.get("error", {}).get("code") == "untrusted_content_blocks_approval"
+
+
+@pytest.mark.rule("trust-09")
+@fails_without(data_flow, "is_untrusted_boundary", lambda configurable: False)
+async def test_inputs_inside_an_untrusted_boundary_are_untrusted_and_defaults_are_not() -> None:
+    shown = [node(name, "core.getVariable", config={"name": name}) for name in ("a", "b")]
+    own = variable("b", defaultValue="the author")
+    document = workflow(shown, variables=[variable("a"), own])
+    bench, key = await EngineHarness(*MIXING_TYPES).with_run(
+        document, inputs={"a": UNTRUSTED_WORD}, configurable={"trustBoundary": "untrusted"}
+    )
+    events = await bench.run_to_end(key)
+    trust = {each.node_id: each.content_trust for each in events if each.type == "node.completed"}
+    assert trust == {"a": "untrusted", "b": None}

@@ -105,7 +105,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
     @property
     def untrusted(self) -> bool:
         """Whether the node got untrusted content from inputs, requests or media. Its outputs are then untrusted."""
-        return bool(self._invocation.call.untrusted) or self._invocation.host.untrusted
+        return self._invocation.untrusted
 
     # Interrupts. A call ends the function; the host calls it again from its start when the interrupt is answered.
 

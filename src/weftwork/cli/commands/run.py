@@ -17,6 +17,8 @@ from weftwork.cli.console.text import clean, json_line, say, say_lines
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.privacy.trust import TRUST_OPTION
+from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 
@@ -49,6 +51,12 @@ def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float
 @click.option(
     "--configurable", multiple=True, metavar="NAME=VALUE", help="Run option, in the form of --input. Repeatable."
 )
+@click.option(
+    "--untrusted",
+    is_flag=True,
+    help="Treat all inputs as content from outside: prompts enclose it in markers, and it cannot decide an approval. "
+    "Sets the run option trustBoundary.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Tag of the run. Repeatable.")
 @click.option(
     "--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run, in the form of --input. Repeatable."
@@ -75,6 +83,7 @@ def run(
     inputs: tuple[str, ...],
     media: tuple[str, ...],
     configurable: tuple[str, ...],
+    untrusted: bool,
     tags: tuple[str, ...],
     metadata: tuple[str, ...],
     idempotency_key: str | None,
@@ -116,7 +125,7 @@ def run(
         raise click.UsageError("--timeout and --no-wait require --follow.")
     body: dict[str, Any] = {
         "inputs": parse_pairs("--input", inputs),
-        "configurable": parse_pairs("--configurable", configurable),
+        "configurable": _options(configurable, untrusted),
         "metadata": parse_pairs("--metadata", metadata),
         "tags": list(tags),
     }
@@ -142,6 +151,14 @@ def run(
     if timeout is not None:
         client.deadline = time.monotonic() + timeout
     raise SystemExit(follow_run(client, run_id, as_json, no_wait, workflow_id, definition))
+
+
+def _options(configurable: tuple[str, ...], untrusted: bool) -> dict[str, Any]:
+    """The options of the run. Raises UsageError."""
+    options = parse_pairs("--configurable", configurable)
+    if untrusted and options.setdefault(TRUST_OPTION, UNTRUSTED) != UNTRUSTED:
+        raise click.UsageError(f"--untrusted contradicts --configurable {TRUST_OPTION}; remove one of them.")
+    return options
 
 
 def _media_files(media: tuple[str, ...], inputs: dict[str, Any]) -> "dict[str, Upload]":

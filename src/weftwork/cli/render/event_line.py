@@ -64,7 +64,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.child.started": ("workflowId", "childRunId", "key"),
     "weftwork.child.status": ("workflowId", "childRunId", "status", "key"),
     "weftwork.child.ended": ("workflowId", "childRunId", "status", "error", "key"),
-    "weftwork.map.item": ("index",),
+    "weftwork.map.item": ("index", "error"),
     "weftwork.approval.remark": ("principal", "action", "text"),
     "weftwork.interrupt.reminder": ("number",),
     "weftwork.run.cancel-requested": ("reason",),

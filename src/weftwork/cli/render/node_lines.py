@@ -54,6 +54,8 @@ def state_text(row: NodeProgress, now: float | None) -> str:
         parts.append(f"{row.round} rounds" if row.state == "completed" else f"round {row.round}")
     if row.items:
         parts.append(count_of(row.items, "item"))
+    if row.failed_items:
+        parts.append(f"{row.failed_items} failed")
     if row.children:
         parts.append(count_of(len(row.children), "child run"))
     time = duration_text(row.started, now if row.state in ACTIVE_STATES else row.ended)

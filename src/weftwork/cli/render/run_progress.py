@@ -33,6 +33,8 @@ class NodeProgress:
         self.retry_at: float | None = None
         """When the next attempt starts, by the same clock."""
         self.items = 0
+        self.failed_items = 0
+        """Ended items of a map, and how many of them failed."""
         self.error: dict[str, Any] = {}
         self.interrupt: dict[str, Any] | None = None
         """The open interrupt, with the members that events have: kind, key, data and others."""
@@ -225,6 +227,7 @@ def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: 
             row.model_text = (row.model_text + as_text(payload.get("chunk")))[-200:]
         case "weftwork.map.item":
             row.items += 1
+            row.failed_items += "error" in payload
         case _:
             return False
     return True
@@ -235,7 +238,7 @@ def _start_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -
     attempt_number = attempt if isinstance(attempt, int) else 1
     if row.state in _TERMINAL_STATES and attempt_number <= 1:
         row.round += 1
-        row.items = 0
+        row.items = row.failed_items = 0
     row.attempt = attempt_number
     row.type_id = as_text(payload.get("typeId")) or row.type_id
     if attempt_number <= 1 or row.started is None:

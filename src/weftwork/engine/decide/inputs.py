@@ -82,7 +82,7 @@ class ReminderDue(msgspec.Struct, frozen=True):
 
 
 class ItemsRecorded(msgspec.Struct, frozen=True):
-    """A running node has outputs of single items, by index."""
+    """A running node has outputs, or an ItemError, of single items, by index."""
 
     node_id: str
     items: tuple[tuple[int, Any], ...]

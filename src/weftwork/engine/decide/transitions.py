@@ -40,10 +40,13 @@ from weftwork.engine.decide.run_control import (
     resume,
 )
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.people.approvals import UNTRUSTED_BLOCKED, blocks_approval
 from weftwork.protocol.people.interrupt_events import request_refusal
+from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
+from weftwork.protocol.run.map_items import ItemError
 from weftwork.protocol.workflow.definition import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
@@ -136,8 +139,17 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
     """Record each item once. The same item arrives twice if a commit succeeded although it was reported as failed."""
     if not is_running(state, node_id, entered):
         return NOTHING
-    recorded = state.running[node_id].map_items
-    drafts = [Draft.of(payloads.MapItem(index, output), node_id) for index, output in items if index not in recorded]
+    recorded = state.nodes[node_id].map_items
+    drafts = [
+        Draft.of(
+            payloads.MapItem(index, error=ended.error)
+            if isinstance(ended, ItemError)
+            else payloads.MapItem(index, ended),
+            node_id,
+        )
+        for index, ended in items
+        if index not in recorded
+    ]
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 
@@ -159,16 +171,17 @@ def _fail_node(state: RunState, failed: inputs.NodeFailed) -> Decision:
 
 
 def _request_interrupt(state: RunState, request: inputs.NodeSuspended | inputs.InterruptPassed) -> Decision:
-    """Suspend the node, or resolve the interrupt at once. A refused interrupt fails its node with node_misused."""
+    """Suspend the node, or resolve the interrupt at once. A refused interrupt fails its node."""
     node_id, entered = request.node_id, request.entry_sequence
     if not is_running(state, node_id, entered) or state.stop is not None:
         return NOTHING
     if isinstance(request, inputs.InterruptPassed) and request.interrupt.key in state.resolutions:
         return NOTHING
-    if (text := request_refusal(state, request.interrupt, isinstance(request, inputs.InterruptPassed))) is not None:
-        return _fail_node(
-            state, inputs.NodeFailed(node_id, "node_misused", text, retryable=False, entry_sequence=entered)
-        )
+    passes = isinstance(request, inputs.InterruptPassed)
+    if (text := request_refusal(state, request.interrupt, passes)) is not None:
+        blocked = passes and blocks_approval(request.interrupt.kind, state.nodes[node_id].untrusted)
+        code = UNTRUSTED_BLOCKED if blocked else "node_misused"
+        return _fail_node(state, inputs.NodeFailed(node_id, code, text, retryable=False, entry_sequence=entered))
     return Decision(
         suspend_node(state, request) if isinstance(request, inputs.NodeSuspended) else pass_interrupt(state, request)
     )
@@ -189,7 +202,10 @@ def _run_started(state: RunState) -> Draft:
     header = state.header
     owner = {"tenant": header.owner.tenant, "principal": header.owner.principal}
     payload = payloads.RunStarted(header.workflow_id, state.inputs, owner)
-    untrusted = header.parent is not None and bool(header.parent.untrusted)
+    untrusted = (header.parent is not None and header.parent.untrusted) or (
+        # Most runs have no options.
+        header.configurable and state.inputs and is_untrusted_boundary(header.configurable)
+    )
     return Draft.of(payload, content_trust="untrusted" if untrusted else None)
 
 

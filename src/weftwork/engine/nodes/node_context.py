@@ -24,6 +24,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest, UnresolvedMessage
 from weftwork.ports.node_outcome import (
+    GRANTED_FOR_OTHER_CONTENT,
     INTERRUPT_KEY_REUSED,
     AppendLog,
     ChildRequest,
@@ -48,6 +49,7 @@ from weftwork.protocol.json.values import is_too_large
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.people.approvals import is_granted_for_other_content
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.child_runs import SUB_WORKFLOW
@@ -122,6 +124,10 @@ class EntryContext:
 
     async def record_item(self, index: int, output: Any) -> None:
         await self._item_records.record(index, output)
+
+    @property
+    def has_retries_left(self) -> bool:
+        return self._node.failures < self._state.plan.nodes[self._node_id].node.retry.max_retries
 
     async def run_part(self, type_id: str, inputs: dict[str, Any], config: dict[str, Any], item: str) -> NodeOutcome:
         node_type = self._runtime.types[type_id]
@@ -209,6 +215,8 @@ class EntryContext:
             resolution = await self._pass_interrupt(interrupt, None if instead is UNSET else instead)
         elif not is_answer_to(resolution, self._call.node_id, interrupt):
             raise StepFailed(INTERRUPT_KEY_REUSED)
+        elif is_granted_for_other_content(resolution, interrupt, self.untrusted):
+            raise StepFailed(GRANTED_FOR_OTHER_CONTENT)
         self._effects.now = max(self._effects.now, resolution.at)
         if resolution.untrusted:
             self.mark_untrusted()

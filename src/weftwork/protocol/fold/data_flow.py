@@ -25,6 +25,7 @@ from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
 from weftwork.protocol.json.values import ABSENT, Absent
+from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.run.events import APPROVAL_REMARK, EFFECT_CLAIMED, INTERRUPT_REMINDER, Draft, Fact
 from weftwork.protocol.workflow.definition import Edge, Port
 from weftwork.protocol.workflow.node_config import PORTS_NAME, config_references, variables_read
@@ -143,6 +144,10 @@ class NodeScope:
         if wrap is None or self._state.untrusted is None:
             return template.render(names)
         return template.render(names, lambda part, shown: wrap(shown) if self._reads_untrusted(part, given) else shown)
+
+    @property
+    def untrusted(self) -> bool:
+        return self._state.nodes[self._node_id].untrusted
 
     def is_untrusted(self, source: str, more: Mapping[str, Any] | None = None) -> bool:
         """trust-08: whether the value of an expression is, or is derived from, untrusted content."""
@@ -307,11 +312,12 @@ def mark_untrusted(state: RunState, fact: Fact) -> None:
 
 
 def initialize_trust(state: RunState) -> None:
-    """trust-05 (RFC 0143): marks the inputs of a child run that were untrusted in its parent."""
-    parent = state.header.parent
-    if parent is not None and parent.untrusted:
-        names = frozenset(parent.untrusted)
-        state.untrusted = UntrustedValues({name: {INITIAL_STAMP} for name in names}, inputs=names)
+    """trust-05 (RFC 0143), trust-09: marks the inputs of a run whose `run.started` is untrusted: all of them inside an
+    untrusted boundary, else those that were untrusted in the parent of a child run."""
+    header = state.header
+    given = () if header.parent is None else header.parent.untrusted
+    names = frozenset(state.inputs if is_untrusted_boundary(header.configurable) else given)
+    state.untrusted = UntrustedValues({name: {INITIAL_STAMP} for name in names}, inputs=names)
 
 
 def is_given_untrusted(state: RunState, node_id: str) -> bool:

@@ -18,6 +18,7 @@ from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, ef
 from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
+from weftwork.protocol.run.map_items import ItemError
 
 
 def _model_answered(state: RunState, fact: Fact) -> None:
@@ -239,8 +240,8 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
 def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     index: int = fact.payload["index"]
-    node.map_items[index] = fact.payload["output"]
-    # The item is complete, so its effects and model answers are no longer needed.
+    node.map_items[index] = ItemError(fact.payload["error"]) if "error" in fact.payload else fact.payload["output"]
+    # The item has ended, so its effects and model answers are no longer needed.
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
         del node.effects[place]
     for call in [each for each in node.model_answers if each.startswith(f"{index}/")] if node.model_answers else ():
@@ -288,6 +289,8 @@ def _forget_children(node: NodeState) -> None:
         node.open_children = 0
         node.failed_children = 0
         node.waiting_children = {}
+        # A map over child runs starts again with the first item, also for items whose child could not be started.
+        node.map_items = {}
 
 
 def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:

@@ -81,7 +81,8 @@ def _update_waiting_status(state: RunState) -> None:
 
 def _run_started(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
-    initialize_trust(state)
+    if fact.content_trust == UNTRUSTED:
+        initialize_trust(state)
     state.variables = initial_variables(state.plan, state.inputs)
     state.changed_rows.update(("variable", name) for name in state.variables)
     for name, channel in state.plan.workflow.channels.items():

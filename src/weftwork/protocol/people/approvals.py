@@ -12,6 +12,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.events import Trust
+from weftwork.protocol.run.interrupts import Interrupt, Resolution, interrupt_payload
 
 ACTIONS: Final = ("accept", "reject", "refine", "edit-accept", "ask")
 RESOLVING_ACTIONS: Final = frozenset(ACTIONS) - {"ask"}
@@ -20,6 +21,9 @@ GRANTING_ACTIONS: Final = frozenset({"accept", "edit-accept"})
 OUTCOMES: Final = {"accept": "accepted", "edit-accept": "accepted", "reject": "rejected", "refine": "refined"}
 APPROVAL_KINDS: Final = frozenset({"approval", "low-confidence"})
 """appr-05 (RFC 0021, trust): the interrupt kinds that only a trusted answer can resolve."""
+UNTRUSTED_BLOCKED: Final = "untrusted_content_blocks_approval"
+_GRANTS: Final = ("accepted", None)
+"""Outcomes after which a node may continue. Only the resolution of an approval has an outcome."""
 AUTH_REQUIRED: Final = "openwop-interrupt-auth-required"
 MAX_TEXT: Final = 10_000
 MAX_NAME: Final = 256
@@ -156,11 +160,28 @@ def tally_votes(data: dict[str, Any], votes: Mapping[str, str], last: str) -> Vo
     return VoteTally(granted, required)
 
 
+def blocks_approval(kind: str, untrusted: bool) -> bool:
+    """appr-05 (RFC 0021, trust): whether content must not decide an interrupt of this kind, because it is untrusted.
+
+    It applies to everything that would decide without a person: answers of models and tools, answers of node code,
+    default values after a timeout, and earlier answers about other content. A person's own answer decides also about
+    untrusted content.
+    """
+    return untrusted and kind in APPROVAL_KINDS
+
+
 def check_answer_trust(kind: str, by: Answerer) -> None:
     """appr-05 (RFC 0021, trust): raises ClientFault for an untrusted answer to an approval."""
-    if kind in APPROVAL_KINDS and by.trust != "trusted":
-        text = "An approval cannot be answered with content from an untrusted source."
-        raise ClientFault("untrusted_content_blocks_approval", text)
+    if blocks_approval(kind, by.trust != "trusted"):
+        raise ClientFault(UNTRUSTED_BLOCKED, "An approval cannot be answered with content from an untrusted source.")
+
+
+def is_granted_for_other_content(resolution: Resolution, interrupt: Interrupt, untrusted: bool) -> bool:
+    """appr-05 (RFC 0021, trust): whether a recorded answer must not grant this interrupt, because a person gave it for
+    content that has changed since, and the node has untrusted content."""
+    if not blocks_approval(interrupt.kind, untrusted) or resolution.timed_out:
+        return False
+    return resolution.outcome in _GRANTS and resolution.data != interrupt_payload(interrupt).data
 
 
 def _check_profile(data: dict[str, Any], by: Answerer) -> None:

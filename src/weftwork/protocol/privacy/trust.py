@@ -12,7 +12,7 @@ unambiguous and visits each character once, so a hostile text takes no longer. S
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 from unicodedata import normalize
 
 import msgspec
@@ -20,6 +20,9 @@ import msgspec
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.events import TRUSTED, UNTRUSTED, Trust
 
+TRUST_OPTION: Final = "trustBoundary"
+"""The member of a run's `configurable` that says whether its inputs are trusted."""
+TRUST_BOUNDARIES: Final[tuple[str, ...]] = get_args(Trust)
 DEFAULT_SOURCE: Final = "run-event"
 MARKER_TAG: Final = "UNTRUSTED"
 
@@ -63,6 +66,16 @@ _IGNORED_RUN: Final = r"[\x00-$'-/:;=>?@\[\]^`{-\xa0\xad\u200b-\u200f\u2060-\u20
 def combine_trust(sources: Iterable[Trust | None]) -> Trust:
     """trust-01 (RFC 0143): untrusted if any source is. None is content of the host, which is trusted."""
     return UNTRUSTED if any(each == UNTRUSTED for each in sources) else TRUSTED
+
+
+def is_untrusted_boundary(configurable: Mapping[str, Any]) -> bool:
+    """trust-09 (RFC 0021, trust; readings, Trust boundary of a run): whether all inputs of a run with these options are
+    untrusted from the start.
+
+    Child runs inherit the option and cannot change it. Constants and default values of the definition, and the options
+    themselves, stay trusted: they come from the author of the workflow and from the caller, not from outside.
+    """
+    return configurable.get(TRUST_OPTION) == UNTRUSTED
 
 
 def wrap_untrusted(

@@ -65,7 +65,12 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Members that carry values, by event type. Only these members and errors are ever redacted."""
 
-NODE_ERROR_MEMBERS: Final = {"node.failed": "error", "node.retried": "lastError", events.EFFECT_RECORDED: "error"}
+NODE_ERROR_MEMBERS: Final = {
+    "node.failed": "error",
+    "node.retried": "lastError",
+    events.EFFECT_RECORDED: "error",
+    events.MAP_ITEM: "error",
+}
 """The member that holds the error of the node, by event type."""
 _DECISION_WORDS: Final = frozenset({"kind", "nextWorkerIds", "confidence", "successCriteria"})
 _TURN_WORDS: Final = frozenset({"messageId", "from", "role", "ts", "turnIndex", "speakerId"})

@@ -160,9 +160,12 @@ class NodeCancelled(Payload, frozen=True):
 
 
 class MapItem(Payload, frozen=True):
+    """A recorded item has either an output or an error."""
+
     event_type = events.MAP_ITEM
     index: int
-    output: Any
+    output: Any = UNSET
+    error: dict[str, Any] | UnsetType = UNSET
 
 
 class EffectClaimed(Payload, frozen=True):

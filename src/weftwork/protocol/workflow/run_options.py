@@ -15,6 +15,8 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import violations_fault
 from weftwork.protocol.json.values import has_type, is_array, is_object
 from weftwork.protocol.models.selection import MOCK_CONFIGS, check_mock_config
+from weftwork.protocol.privacy.trust import TRUST_BOUNDARIES, TRUST_OPTION
+from weftwork.protocol.run.events import TRUSTED
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.workflow.definition import Variable
 
@@ -36,6 +38,8 @@ RESERVED_OPTIONS: Final[frozenset[str]] = frozenset(
     "recursionLimit runTimeoutMs maxLoopIterations escalationThreshold reasoningVerbosity model temperature maxTokens "
     "promptOverrides".split()
 )
+"""Options that the official client sends as null if they are not set. `trustBoundary` is not one of them: a null is
+refused, so that it cannot mean `trusted` by mistake."""
 
 
 def normalise_options(document: Any) -> Any:
@@ -67,6 +71,8 @@ def check_options(configurable: dict[str, Any], metadata: dict[str, Any]) -> Non
     if configurable.get("reasoningVerbosity", DEFAULT_VERBOSITY) not in VERBOSITIES:
         text = f"reasoningVerbosity must be one of: {', '.join(VERBOSITIES)}."
         raise invalid(text, "/configurable/reasoningVerbosity")
+    if configurable.get(TRUST_OPTION, TRUSTED) not in TRUST_BOUNDARIES:
+        raise invalid(f"{TRUST_OPTION} must be one of: {', '.join(TRUST_BOUNDARIES)}.", f"/configurable/{TRUST_OPTION}")
     if metadata and len(encode_stored(metadata)) > MAX_METADATA_BYTES:
         raise invalid(f"metadata is larger than the limit of {MAX_METADATA_BYTES} bytes.", "/metadata")
     if _depth(metadata) > MAX_METADATA_DEPTH:

@@ -21,7 +21,9 @@ from tests.harness.engine_harness import run, run_ready_tasks, until
 from weftwork.adapters.nodes.flow import map as map_module
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeOutcome, SetVariable, Suspended
 from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.run.effects import EffectRef, outcome_interrupt
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.run.map_items import ItemError
 
 MAP = "core.flow.map"
 
@@ -349,3 +351,66 @@ def test_without_turns_and_portions_a_long_map_holds_everything_up(monkeypatch: 
     monkeypatch.setattr(map_module, "SLICE_SECONDS", 1e9)
     monkeypatch.setattr(map_module, "RECORD_BATCH", 10**9)
     assert longest_turn(2_000, 8)[0] == 2_000
+
+
+COLLECT = {**map_body("gate"), "onError": "collect"}
+
+
+@pytest.mark.rule("node-16")
+async def test_a_person_is_asked_about_one_item_while_the_errors_of_others_are_kept() -> None:
+    asks = Suspended(outcome_interrupt("map", 0, EffectRef("", "1"), 1))
+    gates = GatedBody()
+    context = FakeContext(gate=gates)
+    task = start_map({**COLLECT, "concurrency": 2}, [0, 1, 2], context)
+    await until(lambda: len(gates.waiting) == 2)
+    gates.open(1, asks)
+    await run_ready_tasks()
+    gates.open(0, Failed("bad", "Bad.", {"much": "detail"}))
+    assert await task == asks
+    assert context.recorded_items == {0: ItemError({"code": "bad", "message": "Bad."})}
+    assert context.body_calls == ["0", "1"]
+    again = start_map({**COLLECT, "concurrency": 2}, [0, 1, 2], context)
+    await until(lambda: len(gates.waiting) == 2)
+    gates.open(1)
+    gates.open(2)
+    entries = [{"status": "completed", "output": each} for each in (10, 20)]
+    failed = {"status": "failed", "error": {"code": "bad", "message": "Bad."}}
+    assert await again == Completed({"results": [failed, *entries], "count": 3, "failed": 1})
+
+
+@pytest.mark.rule("node-16")
+async def test_a_retry_is_left_to_the_host_until_all_other_items_have_ended() -> None:
+    gates = GatedBody()
+    context = FakeContext(gate=gates)
+    context.has_retries_left = True
+    task = start_map({**COLLECT, "concurrency": 1}, [0, 1], context)
+    for item, outcome in ((0, Failed("down", "Down.")), (1, Failed("bad", "Bad.", retryable=False))):
+        await until(lambda item=item: item in gates.waiting)
+        gates.open(item, outcome)
+    assert await task == Failed("map_item_failed", "Down.", {"index": 0, "code": "down"})
+    assert list(context.recorded_items) == [1]
+
+
+@pytest.mark.rule("node-16")
+def test_items_that_fail_at_once_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(map_module, "SLICE_SECONDS", 0.0)
+    context = FakeContext(fails=lambda call: Failed("down", "Down."))
+    context.has_retries_left = True
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def both() -> NodeOutcome:
+        other = asyncio.create_task(count())
+        config = {**map_body("fails"), "onError": "collect", "concurrency": 1}
+        ended = await start_map(config, list(range(100)), context)
+        other.cancel()
+        return ended
+
+    ended = run(both)
+    assert isinstance(ended, Failed)
+    assert (ended.code, len(context.body_calls), turns >= 100) == ("map_item_failed", 100, True)

@@ -6,28 +6,25 @@ that it submitted are durable. An item that waits takes longer than a slice, so 
 items run twice; items that complete at once share a commit. The slices of all workers together bound how long the map
 blocks the event loop. Results are ordered by index at the end, so they do not depend on which worker was faster.
 
-Workflows as bodies (`map_children`): the map has no state of its own. Child runs are started in the order of the items,
-so the number of children is the index of the next item, and the number of open children limits how many can be started.
-The cost of a call is therefore proportional to the number of children that it starts; only the last call reads all of
-them. A child that fails or is cancelled fails the map, and the host then cancels the open children.
+With `onError: collect`, an item that fails does not end the map: its error is recorded like a result, once no retry of
+the map is left for it. `map_children` describes maps over workflows.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
 from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import input_value
-from weftwork.adapters.nodes.runs.sub_workflow import child_failure, hidden_output_failure
+from weftwork.adapters.nodes.flow.map_body import DEFAULT_CONCURRENCY, ItemInputs, collects_errors, item_failure
+from weftwork.adapters.nodes.flow.map_children import MAX_OPEN_CHILDREN, map_children
 from weftwork.adapters.nodes.schemas import Schema, waiting_node
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
     Completed,
     EmitEvent,
     Failed,
-    NewChild,
     NodeOutcome,
-    StartChild,
     Suspended,
     raised_failure,
 )
@@ -35,22 +32,22 @@ from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array
-from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
+from weftwork.protocol.run.child_runs import SUB_WORKFLOW
 from weftwork.protocol.run.effects import is_outcome_interrupt
+from weftwork.protocol.run.map_items import (
+    ERROR_MODES,
+    ON_ERROR,
+    collected_entry,
+    collected_outputs,
+    item_error,
+)
 
 MAX_ITEMS: Final = 100_000
 MAX_CONCURRENCY: Final = 64
-MAX_OPEN_CHILDREN: Final = 1_000
-"""The maximum of `concurrency` for child runs. They use no memory while they wait for people."""
-DEFAULT_CONCURRENCY: Final = 8
 SLICE_SECONDS: Final = 0.002
 """Seconds for which all workers together may block the event loop before other tasks run."""
 RECORD_BATCH: Final = 128
 """Results that all workers together submit for recording before they wait, because each one also costs loop time."""
-MAX_START_BYTES: Final = 4 * 2**20
-"""Total size of the inputs of children that one call starts. The next children start when one of these has ended."""
-YIELD_EVERY: Final = 16
-"""Number of children that are prepared before the map yields to the event loop."""
 MAP_ID: Final = "core.flow.map"
 
 EXCLUDED_BODIES: Final = [
@@ -91,28 +88,8 @@ _BODY_WAITS: Final = Failed(
     retryable=False,
 )
 
-
-class ItemInputs:
-    """The inputs of the body for each item: `body.inputs`, or without them only the item, as `default_port`."""
-
-    def __init__(self, call: NodeCall, items: list[Any], default_port: str) -> None:
-        self._items = items
-        self._default_port = default_port
-        self._port_values: dict[str, Any] | None = call.config["body"].get("inputs")
-        self._evaluate = call.scope.evaluate
-        # Without the list: otherwise each expression would cost time proportional to all items.
-        self._ports = {name: value for name, value in call.inputs.items() if value is not items}
-
-    def for_item(self, index: int) -> dict[str, Any]:
-        """Raises ExpressionFault."""
-        item = self._items[index]
-        if self._port_values is None:
-            return {self._default_port: item}
-        names = {"ports": self._ports, "item": item, "index": index}
-        return {
-            name: port["value"] if port["type"] == "static" else self._evaluate(port["expression"], names)
-            for name, port in self._port_values.items()
-        }
+UNSETTLED: Final = object()
+"""Stands for the output of an item that is not recorded, because it has to run again."""
 
 
 class MapItems:
@@ -127,6 +104,8 @@ class MapItems:
         pending = [index for index in range(len(items)) if index not in self._results]
         self._pending: Iterator[int] = iter(pending)
         self._stopped: dict[int, Failed | Suspended] = {}
+        self._is_ending = False
+        self._collects = collects_errors(call)
         self._workers = min(call.config.get("concurrency", DEFAULT_CONCURRENCY), len(pending))
 
     async def run(self) -> NodeOutcome:
@@ -143,61 +122,78 @@ class MapItems:
         if len(self._results) < count:
             # A worker whose awaited call raises CancelledError ends without an error of the task group.
             raise RuntimeError("a map ended before all of its items")
-        return Completed({"results": [self._results[index] for index in range(count)], "count": count})
+        results = [self._results[index] for index in range(count)]
+        if self._collects:
+            return Completed(collected_outputs([collected_entry(each) for each in results]))
+        return Completed({"results": results, "count": count})
 
     async def _worker(self, group: asyncio.TaskGroup) -> None:
         clock = asyncio.get_running_loop().time
         batch = RECORD_BATCH // self._workers
-        while True:
+        has_more = True
+        while has_more and not self._is_stopping:
             slice_end = clock() + SLICE_SECONDS / self._workers
             recording: list[asyncio.Task[None]] = []
+            has_more = False
             for index in self._pending:
+                has_more = True
                 output = await self._perform(index)
                 if isinstance(output, Failed | Suspended):
-                    # Running items finish: an effect outside the run must not be cut off because another item
-                    # failed, and an interrupt is requested only when no item runs any more.
-                    self._stopped[index] = output
-                    break
+                    output = self._settle(index, output)
                 if _is_cancelled():
                     return
-                recording.append(group.create_task(self._record(index, output)))
+                if output is not UNSETTLED:
+                    recording.append(group.create_task(self._record(index, output)))
                 if clock() >= slice_end or len(recording) >= batch or self._is_stopping:
                     break
-            await asyncio.gather(*recording)
-            if not recording or self._is_stopping:
-                return
+            # Without anything to record, the worker yields to other tasks here.
+            await (asyncio.gather(*recording) if recording else asyncio.sleep(0))
+
+    def _settle(self, index: int, ended: Failed | Suspended) -> Any:
+        """The ItemError to record for an item that has failed; or UNSETTLED if it runs again, or ends the map."""
+        if isinstance(ended, Suspended):
+            self._stopped[index] = ended
+            self._is_ending = True
+            return UNSETTLED
+        if self._collects and not (ended.retryable and self._context.has_retries_left):
+            return item_error(ended.code, ended.message)
+        # With `collect`, the other items are not held up: the retry of the map runs the items that have no record.
+        self._stopped[index] = item_failure(index, ended)
+        self._is_ending = self._is_ending or not self._collects
+        return UNSETTLED
 
     @property
     def _is_stopping(self) -> bool:
-        """Whether no further items are started."""
-        return bool(self._stopped)
+        """Whether no further items are started. Running items finish: an effect outside the run must not be cut off
+        because another item failed, and an interrupt is requested only when no item runs any more."""
+        return self._is_ending
 
     async def _record(self, index: int, output: Any) -> None:
         await self._context.record_item(index, output)
         self._results[index] = output
 
     async def _perform(self, index: int) -> Any:
-        """The output of an item; or Failed or Suspended, after which no further items are started."""
+        """The output of an item, or Failed or Suspended."""
         body = self._body
         try:
             inputs = self._inputs.for_item(index)
         except ExpressionFault as fault:
-            return _item_failed(index, raised_failure(fault))
+            return raised_failure(fault)
         outcome = await self._context.run_part(body["typeId"], inputs, body.get("config", {}), str(index))
         match outcome:
             case Completed(outputs, effects):
-                return _item_failed(index, _BODY_CHANGES_RUN) if effects else outputs.get("output", outputs)
+                return _BODY_CHANGES_RUN if effects else outputs.get("output", outputs)
             case Failed():
                 for effect in outcome.effects:
                     # Events about model output are recorded even though the item failed.
                     if isinstance(effect, EmitEvent):
                         self._context.emit_event(effect)
-                return _item_failed(index, outcome)
+                return outcome
             case Suspended(interrupt, _):
                 # The outcome of the item's effect is unknown after a crash, so the interrupt asks a person.
-                return outcome if is_outcome_interrupt(interrupt.data) else _item_failed(index, _BODY_WAITS)
+                return outcome if is_outcome_interrupt(interrupt.data) else _BODY_WAITS
             case AwaitsChildren():
-                return _item_failed(index, _BODY_STARTS_RUNS)
+                return _BODY_STARTS_RUNS
             case _:  # pragma: no cover
                 assert_never(outcome)
 
@@ -206,71 +202,6 @@ def _is_cancelled() -> bool:
     """Whether cancellation of this worker was requested, even if an item suppressed the CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -> NodeOutcome:
-    """kin-13 (readings, Map): each item is a child run, with a limit of open ones; results keep the items' order."""
-    children = call.children
-    if call.failed_children:
-        return _first_failed(children)
-    next_index = len(children)
-    room: int = call.config.get("concurrency", DEFAULT_CONCURRENCY) - call.open_children
-    starts: list[StartChild] = []
-    input_bytes = 0
-    inputs = ItemInputs(call, items, "item")
-    for index in range(next_index, min(next_index + room, len(items))):
-        child = await _new_child(call, context, inputs, index)
-        if isinstance(child, Failed):
-            return _item_failed(index, child)
-        starts.append(StartChild(child))
-        input_bytes += child.input_bytes
-        if input_bytes > MAX_START_BYTES:
-            break
-        if len(starts) % YIELD_EVERY == 0:
-            await asyncio.sleep(0)
-    if starts or call.open_children:
-        return AwaitsChildren(tuple(starts))
-    return _results(call.config["body"].get("output"), children)
-
-
-async def _new_child(call: NodeCall, context: NodeContext, inputs: ItemInputs, index: int) -> NewChild | Failed:
-    body: dict[str, Any] = call.config["body"]
-    output: str | None = body.get("output")
-    try:
-        variables = inputs.for_item(index)
-    except ExpressionFault as fault:
-        return raised_failure(fault)
-    returned = () if output is None else (output,)
-    return await context.prepare_child(
-        str(index), body["workflowId"], {}, variables, variables=returned, outputs=output is None
-    )
-
-
-def _results(output: str | None, children: Mapping[str, ChildState]) -> NodeOutcome:
-    results: list[Any] = []
-    for index in range(len(children)):
-        child = children[str(index)]
-        hidden = child.outputs is None if output is None else output in child.hidden
-        if hidden:
-            return _item_failed(index, hidden_output_failure(child, [output or "outputs"]), child)
-        results.append(child.outputs if output is None else child.variables.get(output))
-    return Completed({"results": results, "count": len(results)})
-
-
-def _first_failed(children: Mapping[str, ChildState]) -> Failed:
-    """The failure of the first child, by index, that has failed or was cancelled."""
-    for index, child in enumerate(children.values()):
-        if child.has_ended and child.status != "completed":
-            return _item_failed(index, child_failure(child), child)
-    raise RuntimeError("a map has failed children, but no child has failed")
-
-
-def _item_failed(index: int, failed: Failed, child: ChildState | None = None) -> Failed:
-    code = child.error["code"] if child is not None and child.error is not None else failed.code
-    details: dict[str, Any] = {"index": index, "code": code}
-    if child is not None:
-        details["childRunId"] = child.run_id
-    return Failed("map_item_failed", failed.message, details, failed.retryable)
 
 
 def _check(config: dict[str, Any]) -> list[Violation]:
@@ -332,6 +263,7 @@ def _port_value() -> Schema:
     outputs=schemas.fixed_ports(
         results=schemas.typed("array", "The results, in the order of the items."),
         count=schemas.typed("integer", "The number of items."),
+        failed=schemas.typed("integer", "With `onError: collect`, the number of items that failed."),
     ),
     config=schemas.closed_object(
         "body",
@@ -366,6 +298,13 @@ def _port_value() -> Schema:
             f"The maximum number of items processed concurrently. With `typeId`, at most {MAX_CONCURRENCY}.",
             default=DEFAULT_CONCURRENCY,
         ),
+        **{
+            ON_ERROR: schemas.one_of(
+                ERROR_MODES,
+                "What an item that fails does: `fail` ends the map, `collect` adds its error to `results`.",
+                default=ERROR_MODES[0],
+            )
+        },
     ),
     expressions={"/body/inputs/*/expression": ("item", "index")},
     check_config=_check,
@@ -394,6 +333,20 @@ If a child run fails or is cancelled, or cannot be started, the map fails at onc
 open child runs. The details contain the `index`, the `code` and, if there is a child run, its `childRunId`. If the
 result of a child run is sensitive, the map fails in the same way, with the code `child_output_hidden`. Cancelling the
 run cancels the child runs. A retry of the map starts again with the first item.
+
+With `onError: collect`, an item that fails does not end the map: the other items run, and the node completes. Each
+entry of `results` is then an object, in the order of the items:
+
+- `{"status": "completed", "output": ...}` with the result of the item
+- `{"status": "failed", "error": {"code": ..., "message": ...}}`, and `childRunId` if the item is a child run
+
+`failed` is the number of entries with an error. If the node has [retries](../../how-to/retries-and-time-limits.md), an
+item of a `typeId` body with a retryable failure runs again with the next attempt of the map, without the items that
+have ended, and counts as failed after the last attempt. Child runs are not started again: retries of their own nodes
+apply. Messages of errors are shortened to 1,000 characters. The time limit of the map, a cancellation, and results that
+are too large together still end the map itself. An entry counts as several values towards that limit, so a map that
+collects errors has room for about 80,000 results, or 50,000 errors. If the outcome of an effect is unknown after a
+crash, a person is asked, as without `onError`.
 """,
     example_config={
         "body": {

@@ -7,14 +7,21 @@ from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.data.run_data import derive_artifact_id
 from weftwork.adapters.nodes.people import interrupt_request
 from weftwork.adapters.nodes.schemas import Schema, instant_node
-from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
+from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import ABSENT
-from weftwork.protocol.people.approvals import ACTIONS, AUTH_REQUIRED, GRANTING_ACTIONS, MAX_NAME, QUORUM_NOT_REACHED
+from weftwork.protocol.people.approvals import (
+    ACTIONS,
+    AUTH_REQUIRED,
+    GRANTING_ACTIONS,
+    MAX_NAME,
+    QUORUM_NOT_REACHED,
+    blocks_approval,
+)
 from weftwork.protocol.people.interrupt_validation import MAX_QUESTIONS, MAX_TIMEOUT_MS
 from weftwork.protocol.run.interrupts import TIMEOUT_REASON, Resolution
 
@@ -394,7 +401,9 @@ The members of `data` and the valid answers depend on the `kind`:
   `{{"answers": …}}`.
 
 The run is suspended until the interrupt is answered. After a timeout the node returns `defaultValue`, which can be
-null; without a `defaultValue` it fails with `interrupt_timeout`. If an `external-event` has a `correlation` neither in
+null; without a `defaultValue` it fails with `interrupt_timeout`. A `low-confidence` decision about
+[untrusted content](../../concepts.md#trust) takes no `defaultValue`: the node fails with
+`untrusted_content_blocks_approval`. If an `external-event` has a `correlation` neither in
 the input nor in the config, the node fails with `node_input_missing`.
 
 {interrupt_request.KEY_NOTES}
@@ -424,7 +433,11 @@ def _interrupt(call: NodeCall) -> NodeOutcome:
         return rejected
     if not resolution.timed_out:
         return Completed({"output": resolution.value})
-    return Completed({"output": config["defaultValue"]}) if "defaultValue" in config else interrupt_request.TIMED_OUT
+    if "defaultValue" not in config:
+        return interrupt_request.TIMED_OUT
+    if blocks_approval(kind, call.scope.untrusted):
+        return TIMEOUT_BLOCKED
+    return Completed({"output": config["defaultValue"]})
 
 
 GATE_NODES: Final[tuple[NodeType, ...]] = (_approval, _clarification, _interrupt)

@@ -5,9 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.nodes.schemas import Schema, integer, name_string, typed
-from weftwork.ports.node_outcome import INTERRUPT_KEY_REUSED, Failed, Suspended
+from weftwork.ports.node_outcome import GRANTED_FOR_OTHER_CONTENT, INTERRUPT_KEY_REUSED, Failed, Suspended
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.people.approvals import is_granted_for_other_content
 from weftwork.protocol.people.interrupt_validation import MAX_KEY_LENGTH, MAX_REMINDERS, MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, is_answer_to
 
@@ -34,7 +35,9 @@ RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
 KEY_NOTES: Final = """
 The key of the interrupt is `key`, or the id of the node. In later rounds of a loop, `:1`, `:2` and so on is appended to
 the id of the node. If an interrupt with the same key was already answered in this run, the node uses the recorded
-answer and requests no interrupt. A node with a `key` inside a loop therefore asks only in the first round.
+answer and requests no interrupt. A node with a `key` inside a loop therefore asks only in the first round. An approval
+about [untrusted content](../../concepts.md#trust) is not reused for other content: the node then fails with
+`untrusted_content_blocks_approval`.
 """.strip()
 
 
@@ -50,7 +53,7 @@ def interrupt_key(call: NodeCall) -> str:
 def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
     """The resolution of the node's interrupt, or Suspended if the interrupt must be requested first.
 
-    Failed if the key belongs to another interrupt.
+    Failed if the key belongs to another interrupt, or if the answer must not grant the untrusted content of the node.
     """
     config = call.config
     reminders = tuple(config.get("remindAfterMs", ()))
@@ -58,7 +61,11 @@ def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resol
     resolution = call.answers.get(interrupt.key)
     if resolution is None:
         return Suspended(interrupt)
-    return resolution if is_answer_to(resolution, call.node_id, interrupt) else INTERRUPT_KEY_REUSED
+    if not is_answer_to(resolution, call.node_id, interrupt):
+        return INTERRUPT_KEY_REUSED
+    if is_granted_for_other_content(resolution, interrupt, call.scope.untrusted):
+        return GRANTED_FOR_OTHER_CONTENT
+    return resolution
 
 
 def timeout_ms(config: dict[str, Any]) -> int | None:

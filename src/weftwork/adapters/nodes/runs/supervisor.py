@@ -11,7 +11,15 @@ from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import evaluate, truncate_utf8
 from weftwork.adapters.nodes.people.interrupt_request import default_interrupt_key
 from weftwork.adapters.nodes.schemas import Schema, waiting_node
-from weftwork.ports.node_outcome import Completed, EmitEvent, Failed, NodeOutcome, StepFailed, Suspended
+from weftwork.ports.node_outcome import (
+    UNTRUSTED_ANSWER,
+    Completed,
+    EmitEvent,
+    Failed,
+    NodeOutcome,
+    StepFailed,
+    Suspended,
+)
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.interrupts import Interrupt
@@ -83,8 +91,10 @@ async def confirm_low_confidence(
     if interrupt.key not in call.answers:
         return Suspended(interrupt, (EmitEvent.of(_escalation(call, decision), cause),))
     resolution = await context.ask(interrupt)
-    # appr-05: this clarification is an approval in effect, so an untrusted answer must not confirm it.
-    return None if resolution.value["answers"]["proceed"] == PROCEED and not resolution.untrusted else DECISION_REFUSED
+    if resolution.untrusted:
+        # appr-05: this clarification is an approval in effect, so an untrusted answer must not confirm it.
+        return UNTRUSTED_ANSWER
+    return None if resolution.value["answers"]["proceed"] == PROCEED else DECISION_REFUSED
 
 
 def _escalation(call: NodeCall, decision: dict[str, Any]) -> ConfidenceEscalated:

@@ -17,6 +17,7 @@ import msgspec
 from weftwork.adapters.python.calls.call_state import CallState, Finish, PlainCaller, current_step
 from weftwork.adapters.python.calls.fetch import FetchResponse
 from weftwork.adapters.python.calls.interrupts import (
+    NO_DEFAULT,
     InterruptRequest,
     answer_value,
     build_interrupt,
@@ -35,10 +36,11 @@ from weftwork.adapters.python.errors import (
 )
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, is_storable, storable_text, to_loggable
-from weftwork.ports.node_outcome import AppendLog, EmitEvent, InterruptPending, StepFailed
+from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, AppendLog, EmitEvent, InterruptPending, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
+from weftwork.protocol.people.approvals import blocks_approval
 from weftwork.protocol.run.events import RESERVED_FAMILIES, is_author_event_type
 from weftwork.protocol.run.header import version_error
 from weftwork.protocol.workflow.node_types import Effect
@@ -184,6 +186,11 @@ class Invocation:
         self.state.is_over = True
         return pending
 
+    @property
+    def untrusted(self) -> bool:
+        """Whether the node has received untrusted content."""
+        return bool(self.call.untrusted) or self.host.untrusted
+
     async def request_interrupt(self, request: InterruptRequest) -> Any:
         """The answer that the author gets. Raises InterruptPending, InterruptTimeout or NodeError."""
         self.state.check_not_stopping()
@@ -203,6 +210,9 @@ class Invocation:
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None
+        uses_default = resolution.timed_out and request.default is not NO_DEFAULT
+        if uses_default and blocks_approval(interrupt.kind, self.untrusted):
+            raise node_error(TIMEOUT_BLOCKED)
         return answer_value(request, resolution)
 
     async def fetch(self, request: OutboundRequest) -> FetchResponse:
