@@ -122,6 +122,7 @@ RUN_ERRORS: dict[str, str] = {
     "fetch_failed": "An outbound request of a node could not be sent, or its response was incomplete.",
     "interrupt_rejected": "A person rejected the interrupt of a gate, or the gate's timeout passed without an answer.",
     "interrupt_timeout": "The timeout of an interrupt passed without an answer.",
+    "question_hidden": "Nothing readable is left of a node's question once sensitive values are cut out of it.",
     "host_invariant_broken": "The host found an inconsistency in its own records and stopped the run.",
 }
 """Codes of failed runs and nodes. Node types may use further codes."""
