@@ -4,6 +4,8 @@ import logging
 from typing import Any
 
 from weftwork.engine.models import model_calls
+from weftwork.protocol.privacy import value_paths
+from weftwork.protocol.privacy.questions import QuestionMatcher
 from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher
 
 
@@ -22,3 +24,11 @@ def disable_secret_matching() -> None:
 
 def disable_hold_back() -> None:
     HoldBack.release = lambda self, piece, last=False: piece  # type: ignore[method-assign]
+
+
+def hide_questions_whole() -> None:
+    value_paths.QUESTION_KINDS = frozenset()  # type: ignore[misc]
+
+
+def cut_long_texts_only() -> None:
+    QuestionMatcher.learn_value = SecretMatcher.learn_value  # type: ignore[method-assign]

@@ -41,6 +41,12 @@ OUTPUT_TOO_LARGE: Final = Failed(
     f"or {MAX_VALUE_DEPTH} levels.",
     retryable=False,
 )
+QUESTION_HIDDEN: Final = Failed(
+    "question_hidden",
+    "Nothing readable is left of a question of the node once the sensitive values are cut out of it. "
+    "Ask for the value without quoting it, or keep sensitive values away from the node.",
+    retryable=False,
+)
 MAX_NODE_EVENTS: Final = 10_000
 MAX_NODE_EVENT_BYTES: Final = 4 * 2**20
 """Both limits apply to the events that one entry of a node emits while it runs."""

@@ -124,6 +124,7 @@ RUN_ERRORS: dict[str, str] = {
     "interrupt_rejected": "A person rejected the interrupt of a gate, or the gate's timeout passed without an answer.",
     "interrupt_timeout": "The timeout of an interrupt passed without an answer.",
     "untrusted_content_blocks_approval": "Untrusted content would have decided an approval without a person.",
+    "question_hidden": "Nothing readable is left of a node's question once sensitive values are cut out of it.",
     "host_invariant_broken": "The host found an inconsistency in its own records and stopped the run.",
 }
 """Codes of failed runs and nodes. Node types may use further codes."""

@@ -223,9 +223,10 @@ def test_the_question_what_became_of_an_effect_can_be_read() -> None:
     shown, _ = made.hide_payload("interrupt.requested", "t", payload)
     assert shown["data"]["payload"]["answers"] == asked.data["payload"]["answers"]
     assert CANARY not in str(shown)
-    assert made.visible_interrupt("t", {"data": asked.data})["data"] == shown["data"]
-    hidden, _ = made.hide_payload("interrupt.requested", "t", {**payload, "data": {"customKind": "c", "payload": 1}})
-    assert hidden["data"]["payload"] == redaction_marker("t.data.payload")
+    assert made.visible_interrupt("t", "custom", {"data": asked.data})["data"] == shown["data"]
+    event = {"kind": "external-event", "key": "k", "data": {"eventType": "paid", "correlation": {"of": 1}}}
+    hidden, _ = made.hide_payload("interrupt.requested", "t", event)
+    assert hidden["data"]["correlation"] == {"of": redaction_marker("t.data.correlation.of")}
 
 
 @pytest.mark.rule("hide-03", "hide-04")

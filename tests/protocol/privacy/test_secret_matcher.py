@@ -124,7 +124,7 @@ def test_texts_that_hold_each_other_nest_no_deeper_than_python_goes() -> None:
 
 
 def test_without_the_bound_every_text_would_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_matcher, "MAX_TEXTS", 10**9)
+    monkeypatch.setattr(SecretMatcher, "max_texts", 10**9)
     Looked.looks = 0
     knowing([Looked(f"text-{index:05}") for index in range(1_000)])
     assert Looked.looks > 2 * MAX_TEXTS

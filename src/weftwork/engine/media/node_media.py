@@ -173,7 +173,10 @@ class EntryMediaStore:
         facts: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
         if inline and asset.size <= self._runtime.limits.max_inline_media_bytes:
             content = data if data is not None else await self._retry_store(lambda: self._assets.read(asset))
-            return {"base64": b64encode(content).decode(), **facts}
+            encoded = b64encode(content).decode()
+            if self._masked(encoded, len(encoded)) == encoded:
+                return {"base64": encoded, **facts}
+            # The bytes spell a sensitive value, perhaps by chance. Masked bytes would be useless, so the URL is used.
         return {"url": self._assets.url(asset, media_type, self._run_id, self._safe_name(name)), **facts}
 
     def _masked(self, text: str, most: int = MAX_ALT) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from weftwork.engine.node_events import interrupt_failure
+from weftwork.engine.node_events import QUESTION_HIDDEN, interrupt_failure
 from weftwork.engine.runtime import Runtime
+from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
@@ -20,7 +21,13 @@ from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object, is_too_large
 from weftwork.protocol.media.inline_media import decode_base64
-from weftwork.protocol.media.message_parts import MAX_ALT, check_media_url, mirror_hint, rendering_hint
+from weftwork.protocol.media.message_parts import (
+    MAX_ALT,
+    check_media_url,
+    mirror_hint,
+    rendering_hint,
+    with_usable_media,
+)
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.interrupts import Interrupt
 
@@ -82,6 +89,9 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         outcome = verdict.outcome
         if isinstance(outcome, Invalid):
             return GateResult(outcome)
+        if verdict.type in MEDIA_KINDS and isinstance(outcome, Accepted) and outcome.redactions:
+            usable = with_usable_media(complete["payload"], outcome.payload)
+            outcome = msgspec.structs.replace(outcome, payload=usable)
         if verdict.type in MEDIA_KINDS and not verdict.repeated and (fault := self._media_fault(complete)) is not None:
             return GateResult(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
@@ -98,6 +108,8 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             pointer = str((failure.details or {}).get("pointer", ""))
             detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
             return GateResult(Invalid("envelope_invalid", failure.message, (detail,)))
+        if interrupt is not None and not self._item and not self._may_ask(interrupt):
+            raise StepFailed(QUESTION_HIDDEN)
         kind, meta = self._kinds(emission).find(verdict.type), complete["meta"]
         judged = JudgedEnvelope(
             self._node_id,
@@ -113,6 +125,9 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         )
         # An item of a map does not suspend its node; the map does that.
         return GateResult(outcome, judged, None if self._item else interrupt, clarifies, verdict.is_validated)
+
+    def _may_ask(self, interrupt: Interrupt) -> bool:
+        return self._redactor is None or self._redactor.may_ask(self._node_id, interrupt.kind, interrupt.data)
 
     def find_recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
         """The recorded outcome of an envelope of this kind whose ids are derived from its origin."""

@@ -14,13 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.decide.inputs import Input, NodeFailed, NodeStopped
+from weftwork.engine.node_events import QUESTION_HIDDEN
 from weftwork.engine.nodes.concurrency import Slots, slots_for
 from weftwork.engine.nodes.node_call import input_of_exception, input_of_outcome, is_once_node, make_call
 from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.node_outcome import Failed, NodeOutcome, StepFailed, raised_failure
+from weftwork.ports.node_outcome import Failed, NodeOutcome, StepFailed, Suspended, raised_failure
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.state import RunState
@@ -71,7 +72,10 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         if isinstance(call, NodeFailed):
             return call
         try:
-            return input_of_outcome(self._runtime, state, call, node_type.run(call))
+            outcome = node_type.run(call)
+            if outcome.__class__ is Suspended and self._redactor is not None:
+                outcome = self._check_question(node_id, outcome)
+            return input_of_outcome(self._runtime, state, call, outcome)
         except (StepFailed, ExpressionFault) as error:
             return input_of_outcome(self._runtime, state, call, raised_failure(error))
         except Exception:
@@ -147,6 +151,13 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             task.cancel()
         return list(self._tasks.values())
 
+    def _check_question(self, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
+        """hide-07: a node fails if a person could read nothing of its interrupt."""
+        if self._redactor is None or not isinstance(outcome, Suspended):
+            return outcome
+        asked = outcome.interrupt
+        return outcome if self._redactor.may_ask(node_id, asked.kind, asked.data) else QUESTION_HIDDEN
+
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
@@ -154,7 +165,10 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
     ) -> Input:
         try:
-            return input_of_outcome(self._runtime, state, call, await self._run_node(state, node_type, call, reporter))
+            outcome = await self._run_node(state, node_type, call, reporter)
+            if outcome.__class__ is Suspended and self._redactor is not None:
+                outcome = self._check_question(call.node_id, outcome)
+            return input_of_outcome(self._runtime, state, call, outcome)
         except asyncio.CancelledError:
             if reporter.stopped:
                 raise

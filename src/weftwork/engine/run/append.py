@@ -263,7 +263,9 @@ class BatchBuilder:
             content: dict[str, Any] = {"data": interrupt.data}
             if interrupt.resume_schema is not None:
                 content["resumeSchema"] = interrupt.resume_schema
-            row |= content if self._redactor is None else self._redactor.visible_interrupt(interrupt.node_id, content)
+            if self._redactor is not None:
+                content = self._redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
+            row |= content
             if interrupt.due is not None:
                 row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
             if interrupt.votes:

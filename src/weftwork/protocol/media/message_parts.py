@@ -23,7 +23,7 @@ import msgspec
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.media.asset_references import media_ref_digest
+from weftwork.protocol.media.asset_references import find_asset_tokens, media_ref_digest
 from weftwork.protocol.media.media_types import UNKNOWN_TYPE, canonical_media_type
 
 Modality = Literal["image", "audio", "document"]
@@ -376,3 +376,20 @@ def check_media_url(payload: dict[str, Any]) -> OutcomeDetail | None:
         return None
     message = "must begin with https:// or http://; send inline bytes in `base64`"
     return OutcomeDetail("/payload/url", "#/properties/url", "pattern", message)
+
+
+def with_usable_media(payload: dict[str, Any], redacted: dict[str, Any]) -> dict[str, Any]:
+    """hide-08 (readings, Questions of a node that read a secret): the redacted payload of a media envelope, with the
+    members that a reader needs to decode the media.
+
+    Bytes and URLs of this host keep their text: a match in them is a coincidence, and masked they would be useless. A
+    media type that contains a secret becomes the type of unknown bytes. All other members stay redacted.
+    """
+    usable = dict(redacted)
+    if "base64" in payload:
+        usable["base64"] = payload["base64"]
+    if find_asset_tokens(str(payload.get("url", ""))):
+        usable["url"] = payload["url"]
+    if payload.get("mimeType") != redacted.get("mimeType"):
+        usable["mimeType"] = UNKNOWN_TYPE
+    return usable

@@ -2,16 +2,18 @@
 
 Theory of operation. The first line of defence is data flow: the plan lists the places of a run that can hold sensitive
 values, and values of any type there are hidden whole. The second line covers accidental copies: the texts of sensitive
-values are also searched for in other values (secret_matcher), but never in names, ids or codes. Removed values are
+values are also searched for in other values (secret_matcher), but never in names, ids or codes. Questions to people
+are the exception: sensitive values are only cut out of them (questions). Removed values are
 addressed by event sequence and pointer, never by a marker in a text. A caller who types a marker by hand therefore
 gets that text back and no hidden value.
 
 The cost is bounded. A value without copies is scanned once, in linear time. In a value with copies, only a limited
 number of texts is masked one by one. Beyond that limit, a part that contains a copy is hidden whole.
 
-Source: readings (What the log may hide).
+Sources: readings (What the log may hide), readings (Questions of a node that read a secret).
 """
 
+import re
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.privacy import value_paths
+from weftwork.protocol.privacy.questions import QuestionMatcher, is_answerable, is_question
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
 from weftwork.protocol.run.effects import is_outcome_interrupt
 from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED, is_author_event_type
@@ -29,6 +32,12 @@ MAX_EXACT_TEXT: Final = 16_384
 """Values and characters of one member in which copies are masked individually."""
 COPY_NAME: Final = "copy"
 """The name in the marker of a part that was hidden whole because it contains a copy."""
+
+MAX_PENDING: Final = 256
+"""Learnt values that are collected before the matcher of questions learns them, which few runs need."""
+
+_KEEPS_SHAPE: Final = re.compile("/[^/]*(/questions)?(/[0-9]+)?")
+"""Pointers of members, questions and lists of questions, which the schema of an event requires."""
 
 RemovedValues = list[tuple[str, Any]]
 
@@ -49,12 +58,15 @@ class Redactor:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.matcher = SecretMatcher()
+        self._questions = QuestionMatcher(self.matcher)
+        self._unlearnt: RemovedValues = []
+        """Markers and values that `_questions` has yet to learn."""
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the inputs for sensitive variables, or their defaults."""
         for variable in self._plan.workflow.variables:
             if variable.sensitive:
-                self.matcher.learn_value(redaction_marker(variable.name), inputs.get(variable.name, variable.default))
+                self._learn(redaction_marker(variable.name), inputs.get(variable.name, variable.default))
 
     def learn_state(self, state: RunState) -> None:
         """Learn the sensitive variables, outputs and other hidden values of a run that is loaded from the store."""
@@ -62,7 +74,19 @@ class Redactor:
         for node_id, node in state.nodes.items():
             self._learn_outputs(node_id, node.outputs)
         for value in state.hidden_values:
-            self.matcher.learn_value(redaction_marker(COPY_NAME), value)
+            self._learn(redaction_marker(COPY_NAME), value)
+
+    def _learn(self, marker: str, value: Any) -> None:
+        self.matcher.learn_value(marker, value)
+        self._unlearnt.append((marker, value))
+        if len(self._unlearnt) > MAX_PENDING:
+            self._learn_for_questions()
+
+    def _learn_for_questions(self) -> QuestionMatcher:
+        for marker, value in self._unlearnt:
+            self._questions.learn_value(marker, value)
+        self._unlearnt.clear()
+        return self._questions
 
     def hide_inputs(self, inputs: dict[str, Any]) -> tuple[Any, RemovedValues]:
         """The redacted inputs for the header, and the removed values by pointer."""
@@ -74,11 +98,12 @@ class Redactor:
         """hide-03: the redacted payload for the log, and the removed values by pointer."""
         removed: RemovedValues = []
         visible = dict(payload)
-        places = self._hidden_places(kind, node_id, payload)
+        questions = self._question_matcher(kind, node_id, payload)
+        places = self._hidden_places(kind, node_id, payload) if questions is None else {}
         words = value_paths.protocol_words(kind, payload) or ()
         for member in value_paths.value_members(kind, payload):
             if member in payload:
-                visible[member] = self._hide(payload[member], f"/{member}", places, removed, words)
+                visible[member] = self._hide(payload[member], f"/{member}", places, removed, words, questions)
         # If no node failed, the host wrote the error of the run, and there is nothing to hide in it.
         failed_node = (
             node_id
@@ -95,13 +120,33 @@ class Redactor:
     def visible_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
         return self._hide_error(node_id, error, [])
 
-    def visible_interrupt(self, node_id: str, interrupt: dict[str, Any]) -> dict[str, Any]:
-        """The redacted data and answer schema of an interrupt."""
-        return self.hide_payload("interrupt.requested", node_id, interrupt)[0]
+    def visible_interrupt(self, node_id: str, kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        """The redacted data and answer schema of an interrupt, without its other members."""
+        visible = self.hide_payload("interrupt.requested", node_id, {"kind": kind, **content})[0]
+        return {name: visible[name] for name in content}
+
+    def may_ask(self, node_id: str, kind: str, data: dict[str, Any]) -> bool:
+        """hide-07: whether a person can read the interrupt after its redaction."""
+        return is_answerable(kind, self.visible_interrupt(node_id, kind, {"data": data})["data"])
 
     def visible_value(self, value: Any) -> Any:
         """A value from a place that is not sensitive, with accidental copies masked."""
         return self._hide(value, "", {}, [])
+
+    def _question_matcher(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> QuestionMatcher | None:
+        """The matcher for an event with a question of a node that hides values; None if the event is redacted like
+        others."""
+        if kind not in value_paths.QUESTION_KINDS or node_id is None or not self._hides_values(node_id):
+            return None
+        is_request = kind == "interrupt.requested"
+        if is_request and (is_outcome_interrupt(payload["data"]) or not is_question(payload["kind"])):
+            return None
+        matcher = self._learn_for_questions()
+        return None if matcher.is_full else matcher
+
+    def _hides_values(self, node_id: str) -> bool:
+        place = self._plan.nodes.get(node_id)
+        return place is not None and (place.hides_outputs or bool(place.node.sensitive_outputs))
 
     def _hidden_places(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> dict[str, str]:
         """The pointers of values that are hidden whole, each with the name for its marker."""
@@ -116,7 +161,7 @@ class Redactor:
             values = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
             return self._node_value_places(node_id, values, value_paths.protocol_words(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
-            self.matcher.learn_value(redaction_marker(payload["name"]), payload.get("next"))
+            self._learn(redaction_marker(payload["name"]), payload.get("next"))
             return {"/next": payload["name"], "/previous": payload["name"]}
         if kind == "node.completed" and node_id is not None:
             outputs: dict[str, Any] = payload.get("outputs", {})
@@ -134,9 +179,9 @@ class Redactor:
         `words` are protocol members, which stay visible. If it is not None, an object must stay an object and is hidden
         member by member. A value that equals the node's config is not hidden: the definition shows it anyway.
         """
-        place = self._plan.nodes.get(node_id)
-        if place is None or not (place.hides_outputs or place.node.sensitive_outputs):
+        if not self._hides_values(node_id):
             return {}
+        place = self._plan.nodes[node_id]
         places: dict[str, str] = {}
         for at, value in values.items():
             name = f"{node_id}{at.replace('/', '.')}"
@@ -156,9 +201,7 @@ class Redactor:
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
             if is_hidden_output(self._plan.nodes, node_id, port):
-                self.matcher.learn_value(
-                    redaction_marker(f"{node_id}.{port}"), self._without_protocol_words(node_id, outputs[port])
-                )
+                self._learn(redaction_marker(f"{node_id}.{port}"), self._without_protocol_words(node_id, outputs[port]))
 
     def _without_protocol_words(self, node_id: str, value: Any) -> Any:
         """The output of a supervisor without the protocol members of its decision; other outputs unchanged."""
@@ -181,17 +224,24 @@ class Redactor:
         return visible
 
     def _hide(
-        self, value: Any, pointer: str, places: dict[str, str], removed: RemovedValues, words: Iterable[str] = ()
+        self,
+        value: Any,
+        pointer: str,
+        places: dict[str, str],
+        removed: RemovedValues,
+        words: Iterable[str] = (),
+        questions: QuestionMatcher | None = None,
     ) -> Any:
         """Hide the values at `places` whole, and mask learnt texts everywhere else. Member names are not changed, nor
         are members directly below `pointer` that are protocol `words`. Removed values are appended to `removed`."""
         hidden_places: RemovedValues = []
         visible = _hide_places(value, pointer, places, hidden_places) if places else value
-        if self.matcher.is_absent(visible):
+        matcher = questions or self.matcher
+        if matcher.is_absent(visible):
             removed += hidden_places
             return visible
         search = _CopySearch(
-            self.matcher, {*places, *(f"{pointer}/{word}" for word in value_paths.FIXED_MEMBERS.intersection(words))}
+            matcher, {*places, *(f"{pointer}/{word}" for word in value_paths.FIXED_MEMBERS.intersection(words))}
         )
         visible = search.hide(visible, pointer)
         for at, hidden in hidden_places:
@@ -254,6 +304,8 @@ class _CopySearch:
             return value
         if isinstance(value, str):
             return self._hide_text(value, pointer)
+        if (marker := self._matcher.whole_marker(value)) is not None and not _KEEPS_SHAPE.fullmatch(pointer):
+            return self._replace_whole(value, pointer, marker)
         if not (is_object(value) or is_array(value)):
             return value
         self._values_left -= len(value)
@@ -273,13 +325,15 @@ class _CopySearch:
         return self._matcher.mask(text)
 
     def _hide_whole(self, value: Any, pointer: str) -> Any:
-        """Hide a value if it contains a copy. An object stays an object, and an array an array, because the schema of
-        an event may require it."""
+        """Hide a value if it contains a copy."""
         if self._matcher.is_absent(value):
             return value
+        return self._replace_whole(value, pointer, redaction_marker(COPY_NAME))
+
+    def _replace_whole(self, value: Any, pointer: str, marker: str) -> Any:
+        """An object stays an object, and an array an array, because the schema of an event may require it."""
         self.removed.append((pointer, value))
         self.hidden_whole.add(pointer)
-        marker = redaction_marker(COPY_NAME)
         return {"redacted": marker} if is_object(value) else [marker] if is_array(value) else marker
 
 

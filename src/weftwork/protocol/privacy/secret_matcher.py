@@ -23,7 +23,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from heapq import heapify, heappop, heappush
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from ahocorasick_rs import AhoCorasick, BytesAhoCorasick
@@ -58,6 +58,8 @@ def redaction_marker(name: str) -> str:
 class SecretMatcher:
     """A set of texts to find, each with the marker that replaces it. Texts can be added but not removed."""
 
+    max_texts: ClassVar[int] = MAX_TEXTS
+
     def __init__(self) -> None:
         self._learnt: set[str] = set()
         self._markers: dict[str, str] = {}
@@ -72,7 +74,7 @@ class SecretMatcher:
         """Learn the texts inside a sensitive value, within MIN_TEXT, MAX_TEXTS and MAX_VALUES."""
         open_values = [value]
         budget = MAX_VALUES
-        while open_values and budget and len(self._learnt) < MAX_TEXTS:
+        while open_values and budget and len(self._learnt) < self.max_texts:
             budget -= 1
             item = open_values.pop()
             if isinstance(item, str):
@@ -121,6 +123,10 @@ class SecretMatcher:
         find: Callable[[Any], list[Any]] = self._automata[which].find_matches_as_indexes
         # A search returns all matches, and a hostile text can have very many. Searching in pieces stops early.
         return any(find(text[at : at + _PIECE + self._longest]) for at in range(0, len(text), _PIECE))
+
+    def whole_marker(self, value: Any) -> str | None:
+        """The marker of a number, an object or an array that must be hidden as a whole; None if it need not be."""
+        return None
 
     @property
     def learnt_texts(self) -> tuple[str, ...]:

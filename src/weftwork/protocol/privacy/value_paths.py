@@ -40,10 +40,16 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "output.chunk": ("chunk",),
     events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
     events.ENVELOPE_RECORDED: ("payload", "rendering", "label", "traceparent"),
-    **dict.fromkeys(MEDIA_KINDS, ("url", "base64", "mimeType", "alt", "name")),
+    **dict.fromkeys(MEDIA_KINDS, ("alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
-"""Members whose values come from a node. They are hidden whole if the outputs of the node are hidden."""
+"""Members whose values come from a node. They are hidden whole if the outputs of the node are hidden. Of media, only
+the texts are: a reader must be able to fetch and decode them."""
+
+QUESTION_KINDS: Final = frozenset(
+    {"interrupt.requested", "approval.requested", "clarification.requested", "conversation.opened"}
+)
+"""Event types with a text that a person has to read. Sensitive values are cut out of it instead."""
 
 VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "run.started": ("inputs",),
@@ -61,6 +67,7 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     **MADE_MEMBERS,
     events.EFFECT_RECORDED: ("step", *MADE_MEMBERS[events.EFFECT_RECORDED]),
     "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
+    **dict.fromkeys(MEDIA_KINDS, ("url", "alt", "name")),
     WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
 """Members that carry values, by event type. Only these members and errors are ever redacted."""
@@ -100,9 +107,11 @@ SHAPED_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 """Members that must also keep their shape. In a list of objects, the listed members are values. In an object, all
 members are."""
 
-FIXED_MEMBERS: Final = frozenset({"actions", "rejectionPolicy", "profile", "action", "role", "scope", "kind"})
+FIXED_MEMBERS: Final = frozenset(
+    "actions rejectionPolicy profile action role scope kind requiredApprovals turnIndex threshold observed ts".split()
+)
 """Members whose values the protocol defines. They are not searched for copies, because a secret may equal such a
-word."""
+word or number."""
 
 
 def protocol_words(kind: str, payload: dict[str, Any]) -> frozenset[str] | None:
