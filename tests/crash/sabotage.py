@@ -35,6 +35,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.blobs import Blob
 from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.ports.storage.event_log import RunCreated
+from weftwork.protocol.fold import facts
 from weftwork.protocol.run.batch import Batch, check_batch
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import InterruptState
@@ -91,8 +92,12 @@ def skip_claims() -> None:
 def restart_running_nodes() -> None:
     resume = live_run.LiveRun.resume
 
+    seen: set[RunKey] = set()
+
     def again(self: live_run.LiveRun, stored: Any) -> None:
-        for node_id in list(self.state.running):
+        # Once per run, so that a run that is loaded after each wait ends.
+        for node_id in list(self.state.running) if self.key not in seen else ():
+            seen.add(self.key)
             node = self.state.plan.nodes[node_id]
             del self.state.running[node_id]
             self.state.ready.append((node.index, node_id))
@@ -112,6 +117,8 @@ def restart_delays() -> None:
 
 
 def retry_without_delay() -> None:
+    # A run that waits for its retry is loaded at the start of a host, as every other one.
+    facts.LONG_WAIT_MS = 10**15  # type: ignore[misc]
     wait = activity.Timers._wait
 
     def at_once(self: activity.Timers, place: tuple[str, str, int], due: int, *rest: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Thousands of runs that wait for people are in the store and nowhere else, before a restart and after it."""
+"""Thousands of runs that wait for people or a time, or are paused, are in the store and nowhere else, before a restart
+and after it."""
 
 import asyncio
 import contextlib
@@ -10,16 +11,19 @@ from typing import Any
 
 import pytest
 
-from tests.harness.definitions import FULL
+from tests.harness.definitions import FULL, edge, node
 from tests.live import KEY, InProcessHost
 from tests.live.listening_host import until
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
 from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
+from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.app import Host
 from weftwork.engine.host.run_loader import MAX_PARKED
 from weftwork.engine.run.live_run import LiveRun
+from weftwork.ports.clock import Clock
 from weftwork.ports.storage.run_queries import InterruptQuery
+from weftwork.protocol.fold import facts
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.ids import partition
 from weftwork.protocol.run.header import RunKey
@@ -28,6 +32,7 @@ from weftwork.settings import Settings
 pytestmark = pytest.mark.slow
 
 MANY = 10_000 if FULL else 500
+MANY_TIMED = 2_000 if FULL else 200
 FEW = 2 * MAX_PARKED
 """After so many the host remembers as much of runs as it ever does."""
 AT_ONCE = 50
@@ -39,6 +44,16 @@ FLOWS = [
     flow("many-ask", [interrupt_node("gate")]),
     approval_workflow("many-due", timeoutMs=30 * DAY, remindAfterMs=[10 * DAY, 20 * DAY]),
 ]
+LONG_RETRY = {"maxRetries": 1, "retryDelayMs": DAY, "retryMaxDelayMs": DAY}
+FAR_AWAY = "2999-01-01T00:00:00Z"
+TIMED = [
+    flow("many-delay", [node("wait", "core.delay", config={"delayMs": DAY}), node("end")], [edge("wait", "end")]),
+    flow("many-until", [node("wait", "core.wait", config={"until": FAR_AWAY})]),
+    flow("many-retry", [node("wait", "core.fail", settings=LONG_RETRY)]),
+    flow("many-paused", [node("wait", "core.delay", config={"delayMs": DAY})]),
+    flow("many-parent", [node("wait", "core.subWorkflow", config={"workflowId": "many-delay"})]),
+]
+"""Every kind of wait for a time, and one whose runs are paused at once."""
 
 
 class Watched(InProcessHost):
@@ -72,14 +87,27 @@ class Watched(InProcessHost):
             for port, name, each in real:
                 setattr(port, name, each)
 
-    async def create(self, count: int) -> list[str]:
-        """So many runs of both kinds, which all wait."""
+    async def create(self, count: int, flows: list[dict[str, Any]] = FLOWS) -> list[str]:
+        """So many runs of all kinds, which all wait."""
         found: list[str] = []
         for start in range(0, count, AT_ONCE):
             some = range(start, min(start + AT_ONCE, count))
-            wanted = [self.call("POST", "/v1/runs", {"workflowId": FLOWS[at % 2]["id"]}) for at in some]
-            found += [answer.document["runId"] for answer in await asyncio.gather(*wanted)]
+            found += await asyncio.gather(*(self.create_one(flows[at % len(flows)]["id"]) for at in some))
         return found
+
+    async def create_one(self, workflow_id: str) -> str:
+        run_id = (await self.call("POST", "/v1/runs", {"workflowId": workflow_id})).document["runId"]
+        if workflow_id == "many-paused":
+            paused = await self.call("POST", f"/v1/runs/{run_id}:pause", {"drainPolicy": "immediate"})
+            assert paused.status == 202
+        return run_id
+
+    async def types(self, run_id: str) -> list[str]:
+        answer = await self.call("GET", f"/v1/runs/{run_id}/events", headers={"accept": "application/json"})
+        return [event["type"] for event in answer.document["events"]]
+
+    async def snapshot(self, run_id: str) -> dict[str, Any]:
+        return (await self.call("GET", f"/v1/runs/{run_id}")).document
 
     async def inbox(self) -> list[dict[str, Any]]:
         """All that it shows, page by page."""
@@ -93,13 +121,13 @@ class Watched(InProcessHost):
 
 
 @contextlib.asynccontextmanager
-async def opened(data: Path) -> AsyncIterator[tuple[Watched, int]]:
+async def opened(data: Path, clock: Clock | None = None) -> AsyncIterator[tuple[Watched, int]]:
     """A host on this folder, and how many runs it went on with."""
-    host = Host(Settings(data=str(data)))
+    host = Host(Settings(data=str(data)), clock)
     went_on = await host.open()
     try:
         host.keyring.accept_for_process(KEY, "acme", None)
-        for document in FLOWS:
+        for document in (*FLOWS, *TIMED):
             await host.register_fixture(document)
         yield Watched(host), went_on
     finally:
@@ -182,6 +210,93 @@ def waiting(data: Path, count: int) -> None:
             assert len(await host.inbox()) == count - 2
 
     asyncio.run(second(asyncio.run(first())))
+
+
+class LaterClock(SystemClock):
+    """The system's clock, some time later."""
+
+    ahead = DAY + 60_000
+
+    def now(self) -> int:
+        return super().now() + self.ahead
+
+
+def timed(data: Path, count: int) -> None:
+    """So many runs come to wait for a time; the host ends, the next one finds them, and the one after a day wakes those
+    whose time has come."""
+
+    async def first() -> list[str]:
+        async with opened(data) as (host, _):
+            runs = await host.create(FEW, TIMED)
+            before = Footprint()
+            runs += await host.create(count - FEW, TIMED)
+            # A parent and its child are two runs.
+            await before.check(host, 2 * (count - FEW))
+            return runs
+
+    async def second(runs: list[str]) -> None:
+        async with opened(data) as (host, went_on):
+            assert went_on == 0, f"{went_on} runs were loaded at start"
+            before = Footprint()
+            shown = [(await host.snapshot(run_id))["status"] for run_id in runs[: len(TIMED)]]
+            assert shown == ["running", "running", "running", "paused", "running"]
+            for run_id in runs[:4]:
+                cancelled = await host.call("POST", f"/v1/runs/{run_id}/cancel")
+                assert cancelled.document["status"] in ("cancelling", "cancelled")
+            assert (await host.call("POST", f"/v1/runs/{runs[8]}:resume")).status == 202
+            assert (await host.call("POST", f"/v1/runs/{runs[5]}:pause", {"drainPolicy": "immediate"})).status == 202
+            await before.check(host, count)
+            for run_id, last in zip(runs[:4], ["node.cancelled"] * 3 + ["run.paused"], strict=True):
+                assert (await host.types(run_id))[-2:] == [last, "run.cancelled"]
+            assert (await host.types(runs[8]))[-3:] == ["run.paused", "run.resumed", "node.started"]
+            assert (await host.snapshot(runs[5]))["status"] == "paused"
+
+    async def third(runs: list[str]) -> None:
+        async with opened(data, LaterClock()) as (host, went_on):
+            assert went_on == 0, f"{went_on} runs were loaded at start"
+            query = "/v1/runs?status=completed,failed&limit=200"
+            # A parent counts twice, with its child. One delay was paused, and one paused run resumed.
+            kinds = [len(range(start, len(runs), len(TIMED))) for start in range(len(TIMED))]
+            expected = (kinds[0] - 2) + (kinds[2] - 1) + 2 * kinds[4]
+
+            async def ended() -> int:
+                found, cursor = 0, ""
+                while True:
+                    page = (await host.call("GET", f"{query}{cursor}")).document
+                    found += len(page["runs"])
+                    if "nextCursor" not in page:
+                        return found
+                    cursor = f"&cursor={page['nextCursor']}"
+
+            for _ in range(600):
+                if await ended() == expected and not host.executor.live_count:
+                    break
+                await asyncio.sleep(0.1)
+            assert await ended() == expected, "not all whose time had come have ended"
+            started = ["run.started", "node.started"]
+            assert await host.types(runs[10]) == [*started, "node.completed", "node.started", *ENDED]
+            assert await host.types(runs[12]) == [*started, "node.retried", "node.started", "node.failed", "run.failed"]
+            assert await host.types(runs[11]) == started
+            assert (await host.snapshot(runs[5]))["status"] == "paused"
+
+    runs = asyncio.run(first())
+    asyncio.run(second(runs))
+    asyncio.run(third(runs))
+
+
+ENDED = ["node.completed", "run.completed"]
+
+
+@pytest.mark.rule("park-01", "park-02", "park-03")
+def test_many_that_wait_for_a_time_are_in_nobodys_memory(tmp_path: Path) -> None:
+    timed(tmp_path / "data", MANY_TIMED)
+
+
+def test_a_host_that_keeps_those_in_memory_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "LONG_WAIT_MS", 2 * 365 * 1000 * DAY)
+    monkeypatch.setattr("tests.live.test_many_waiting.PATIENCE_SECONDS", 1.0)
+    with pytest.raises(AssertionError, match="runs are in memory"):
+        timed(tmp_path / "data", 150)
 
 
 @pytest.mark.rule("park-01", "park-02")

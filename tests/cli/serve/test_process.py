@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from tests.harness.cases import each_case
+from tests.harness.definitions import node
 from tests.live import KEY, Answer, Host, Stream, delays, start_host, until, weftwork, write_workflows
 from tests.live.host import TIMEOUT_SECONDS, command
 from tests.live.later_host import HOUR_MS, later_command
+from tests.live.workflows import chain
 from weftwork.app import Host as App
 from weftwork.cli.serve import startup
 from weftwork.cli.serve.startup import JsonLogFormatter
@@ -47,7 +49,7 @@ def test_a_signal_ends_streams_cleanly_and_the_process_with_zero(tmp_path: Path,
             assert idle.recv(1) == b""
         _check_log(host)
     with start_host(tmp_path) as host:
-        assert "1 unfinished, resumed" in host.output
+        assert "unfinished" not in host.output, "a run that waits for a time is not loaded at start"
         assert host.snapshot(run_id)["status"] == "running"
         assert host.call("POST", f"/v1/runs/{run_id}/cancel").status == 200
         assert host.log(run_id)[-1]["type"] == "run.cancelled"
@@ -110,21 +112,26 @@ def test_the_end_has_a_deadline_and_loses_nothing(tmp_path: Path, store: str, mo
         assert said.count(late) == (1 if store == "hang" else 0)
     monkeypatch.undo()
     with start_host(tmp_path) as host:
-        assert "1 unfinished, resumed" in host.output
+        assert "unfinished" not in host.output, "a run that waits for a time is not loaded at start"
         assert host.snapshot(run_id)["status"] == "running"
 
 
 @pytest.mark.rule("fold-01")
 def test_a_killed_host_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workflows = write_workflows(tmp_path / "workflows", delays("steps", 0, HOUR_MS, 0))
+    items = {"items": {"type": "static", "value": [1]}}
+    body = {"body": {"typeId": "core.delay", "config": {"delayMs": 500}}}
+    mapped = chain("mapped", [node("map", "core.flow.map", config=body, inputs=items)])
+    workflows = write_workflows(tmp_path / "workflows", delays("steps", 0, HOUR_MS, 0), mapped)
     with start_host(tmp_path, "--workflows", workflows, "--conformance") as host:
         steps = [host.create("steps", tags=[str(at)]) for at in range(5)]
         limited = host.create("conformance-run-duration-breach", configurable={"runTimeoutMs": 300})
         until(lambda: all(host.snapshot(run)["currentNodeId"] == "n1" for run in steps) or None, "the second node")
+        busy = host.create("mapped")
         host.kill()
     monkeypatch.setattr("tests.live.host.command", lambda *args: later_command(1, command(*args)))
     with start_host(tmp_path, "--workflows", workflows) as host:
-        assert "6 unfinished, resumed" in host.output
+        assert "1 unfinished, resumed" in host.output, "those in a long delay are loaded when it is over"
+        assert host.log(busy)[-1]["type"] == "run.completed"
         for run_id in steps:
             # The delay is over at the restart; one that began anew would last for another hour.
             log = host.log(run_id)

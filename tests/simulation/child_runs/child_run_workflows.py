@@ -167,7 +167,11 @@ def _plain_node(dice: random.Random, name: str, kind: str) -> dict[str, Any]:
         case "add":
             return node(name, "core.setVariable", config={"name": "n"}, inputs=ADD)
         case "fail":
-            return node(name, "test.fail", settings={"maxRetries": dice.choice([0, 1]), "retryDelayMs": 10})
+            return node(
+                name,
+                "test.fail",
+                settings={"maxRetries": dice.choice([0, 1]), "retryDelayMs": dice.choice([10, 5_000])},
+            )
         case _:
             return node(name)
 
@@ -181,7 +185,7 @@ def _child_starting_node(dice: random.Random, name: str, below: list[str], exact
     """A node that starts runs of workflows below."""
     settings: dict[str, Any] = {}
     if not exact and dice.random() < 0.2:
-        settings |= {"maxRetries": 1, "retryDelayMs": dice.choice([1, 50])}
+        settings |= {"maxRetries": 1, "retryDelayMs": dice.choice([1, 50, 5_000])}
     if not exact and dice.random() < 0.2:
         settings["timeoutMs"] = dice.choice([1, 200, 60_000])
     kind = dice.choice(CHILD_STARTING_TYPES)

@@ -115,7 +115,8 @@ def random_node(dice: random.Random, name: str, times: bool) -> dict[str, Any]:
         return node(name, "core.delay", config={"ms": dice.choice([1, 50, HOUR])})
     asks = [_random_timeouts(dice) if times else {} for _ in range(dice.randint(1, 3))]
     config = {"asks": asks, "step": dice.choice(["once", "idempotent"]), "busy": dice.choice([0, 0, 1])}
-    settings = {"maxRetries": 90, "retryDelayMs": 1}
+    # A run is parked before a retry that is more than a second away.
+    settings = {"maxRetries": 90, "retryDelayMs": dice.choice([1, 1, 1, 5_000])}
     type_id = f"test.{dice.choice(['pure', 'idempotent', 'once'])}"
     return node(name, type_id, config=config, settings=settings, inputs={"hidden": hidden} if secret else {})
 

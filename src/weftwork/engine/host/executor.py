@@ -1,7 +1,8 @@
 """The executor: holds the live runs of a host, and starts, resumes, parks and ends them.
 
-A run is live while it has something to do. A run that only waits for people or children is parked: it is unloaded from
-memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same run share one live run.
+A run is live while it has something to do. A run that only waits, for people, children or a time, or is paused is
+parked: it is unloaded from memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same
+run share one live run.
 
 When the store fails during a create, the run may be stored nevertheless, and a retry with the same idempotency key
 would report it as created. Such creates are looked up until the store answers (`UnconfirmedCreates`), and the run is
@@ -59,7 +60,9 @@ class Executor:
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
-        self._alarm = Alarm(runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__)
+        self._alarm = Alarm(
+            runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__, self._is_crowded
+        )
         self._loads = run_loader.LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
         self._recent_runs = run_loader.RecentRuns()
@@ -218,12 +221,14 @@ class Executor:
 
     async def _recover_run(self, run: RunKey) -> bool:
         # There may be more unfinished children than `max_live_runs`; the others wait for a slot.
-        crowded = self._live.counts.total >= self._runtime.limits.max_live_runs
-        if crowded and not self._admission.admit(run):
+        if self._is_crowded() and not self._admission.admit(run):
             return True
         if not (woken := await run_loader.recover_run(self._wake, run)):
             self._admission.free(run)
         return woken
+
+    def _is_crowded(self) -> bool:
+        return self._live.counts.total >= self._runtime.limits.max_live_runs
 
     async def _wake_and_settle(self, run: RunKey) -> bool:
         """Load a run, and wait up to a second for the work that is due."""

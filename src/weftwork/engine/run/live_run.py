@@ -70,9 +70,8 @@ class RunCallbacks(msgspec.Struct, frozen=True):
     on_failed: "Callable[[LiveRun], None]"
     """Called after a bug of the host. The run is halted, and its state may be ahead of the log."""
     on_parked: "Callable[[LiveRun], None]"
-    """Called when the run can be unloaded: either it waits only for people and children, and the store has it as
-    parked, or another executor was found to execute it. The run is halted; `LiveRun.parked` is true in the first
-    case."""
+    """Called when the run can be unloaded: either it only waits or is paused, and the store has it as parked, or
+    another executor was found to execute it. The run is halted; `LiveRun.parked` is true in the first case."""
     has_pending_request: Callable[[RunKey], bool]
     """Called before parking and when a run is resumed: returns whether a request for the run is about to arrive."""
     on_family_committed: "Callable[[LiveRun, Batch, Sequence[NewChild]], None]"
@@ -248,8 +247,9 @@ class LiveRun:
                 self.park_if_idle()
 
     def park_if_idle(self) -> None:
-        """Unload the run if it only waits for people or children, nothing of it is due, and no request is about to
-        arrive."""
+        """Unload the run if it is parked (park-01), nothing of it is due, and no request is about to arrive.
+
+        The tasks of nodes in a long wait end here. They are launched again when the run is loaded, as after a crash."""
         busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
         unloadable = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
         busy = busy or self._activity.is_calling_any(self.state.awaiting_children)

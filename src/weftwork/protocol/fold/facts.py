@@ -8,9 +8,10 @@ import msgspec
 
 from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
-from weftwork.protocol.fold.data_flow import is_given_untrusted
+from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
+from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run import events
 from weftwork.protocol.run.child_runs import ChildState
@@ -19,6 +20,7 @@ from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
 from weftwork.protocol.run.map_items import ItemError
+from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
 
 
 def _model_answered(state: RunState, fact: Fact) -> None:
@@ -78,8 +80,8 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     node.first_started_at = node.first_started_at or fact.timestamp
     node.entry_sequence = fact.sequence
     state.running[node_id] = node
-    if state.retrying:
-        state.retrying.pop(node_id, None)
+    if state.retrying and state.retrying.pop(node_id, None) is not None:
+        node.long_wait_end = 0
     state.executions += 1
     planned = state.plan.nodes[node_id]
     declared = planned.node
@@ -90,8 +92,21 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         _record_agent(state, "agent", declared.agent)
     if (declared.external_content or state.untrusted is not None) and is_given_untrusted(state, node_id):
         node.untrusted = True
+    if declared.declaration.wait_end is not None:
+        node.long_wait_end = _long_wait_end(state, node_id)
     _remove(state.ready, planned.index, node_id)
     state.changed_rows.add(("node", node_id))
+
+
+def _long_wait_end(state: RunState, node_id: str) -> int:
+    """park-03 (host): when the wait of a node that has just started ends; 0 if it is not long, or the node fails."""
+    node = state.plan.nodes[node_id].node
+    end_of, started_at = node.declaration.wait_end, state.nodes[node_id].started_at
+    inputs = resolve_inputs(state, node_id)
+    if end_of is None or not is_object(inputs) or check_inline(node.declaration.inputs, inputs, "/inputs"):
+        return 0
+    end = end_of(inputs, node.config, started_at)
+    return end if end is not None and end - started_at > LONG_WAIT_MS else 0
 
 
 def _record_agent(state: RunState, role: str, agent: dict[str, Any]) -> None:
@@ -228,7 +243,9 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node.failures += 1
     node.model_answers = {}
     drop_payloads(state, node)
-    node.retry_at = fact.timestamp + fact.payload.get("delayMs", 0)
+    delay = fact.payload.get("delayMs", 0)
+    node.retry_at = fact.timestamp + delay
+    node.long_wait_end = node.retry_at if delay > LONG_WAIT_MS else 0
     node.error = fact.payload.get("lastError")
     if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
         # A retryable failure of a node with an effect means that the effect did not happen.

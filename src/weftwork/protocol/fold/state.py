@@ -1,6 +1,7 @@
 """The state of a run as the fold computes it: the run, its nodes, and its untrusted values.
 
-`is_parked` tells whether a run only waits for people or child runs, and `next_wake_at` when it must be woken up.
+`is_parked` tells whether a run only waits, for people, child runs or a time, or is paused. `next_wake_at` tells when it
+must be woken up.
 """
 
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import EffectRef, EffectState
-from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status
+from weftwork.protocol.run.header import PARKABLE_STATUSES, RunHeader, Status
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution
 from weftwork.protocol.run.projection import RowKind
 from weftwork.protocol.workflow.definition import Edge
@@ -45,6 +46,9 @@ class NodeState(msgspec.Struct):
     resumed_at: int = 0
     """When the node was last resumed with an answer. Time spent waiting does not count towards its time limit."""
     retry_at: int = 0
+    long_wait_end: int = 0
+    """When the long wait of the node ends: that of a running node which only waits, or that before a retry. 0 if it is
+    in no long wait."""
     outputs: dict[str, Any] = {}
     error: dict[str, Any] | None = None
     epoch: int = 0
@@ -248,12 +252,28 @@ class RunState(msgspec.Struct, eq=False):
 
 
 def is_parked(state: RunState) -> bool:
-    """park-01 (host): whether the run has no work until an answer, the end of a child, a cancel request or a timer."""
-    idle = state.status in WAITING_STATUSES or (state.status == "running" and bool(state.awaiting_children))
-    if not idle or state.stop is not None or state.pausing is not None:
+    """park-01 (host): whether the run has no work until an answer, the end of a child, a request or a timer.
+
+    A paused run has no work. Running nodes and retries count as idle during a long wait (park-03).
+    """
+    status = state.status
+    if status not in PARKABLE_STATUSES or state.stop is not None:
         return False
-    busy = state.running or state.retrying or state.ready or state.resumable or state.to_skip or state.to_fail
-    return not busy and not state.pending_calls
+    if status == "paused":
+        return True
+    running, retrying = state.running, state.retrying
+    for node_id in running:
+        if not running[node_id].long_wait_end:
+            return False
+    if state.pausing is not None:
+        # Nothing starts any more, and the run pauses as soon as its nodes have ended.
+        return bool(running) and not state.pending_calls
+    for node_id in retrying:
+        if not retrying[node_id].long_wait_end:
+            return False
+    if state.ready or state.resumable or state.to_skip or state.to_fail or state.pending_calls:
+        return False
+    return status != "running" or bool(running or retrying or state.awaiting_children)
 
 
 def may_unload(state: RunState, limit: int | None, now: int) -> bool:
@@ -262,12 +282,25 @@ def may_unload(state: RunState, limit: int | None, now: int) -> bool:
 
 
 def next_wake_at(state: RunState, limit: int | None) -> int | None:
-    """park-02 (host): the earliest timeout or reminder of an open interrupt, timeout of a node that waits for children,
-    or end of the run's time limit `limit`. None if there is no timer."""
+    """park-02 (host): when a parked run must be woken; None if it has no timer.
+
+    It is the earliest of these: the end of a long wait, the timeout of a node in a long wait or with children, the
+    timeout or reminder of an open interrupt, and the end of the run's time limit `limit`.
+
+    In a paused run only the last two count. While a run is about to pause, no node is retried, and nodes that wait for
+    children do not time out.
+    """
     times = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
     for interrupt in state.open_interrupts.values():
         times += [when for when in (interrupt.due, interrupt.next_reminder) if when is not None]
-    for node_id, node in state.awaiting_children.items():
+    if state.status == "paused":
+        return min(times, default=None)
+    times += [node.long_wait_end for node in state.running.values()]
+    limited = dict(state.running)
+    if state.pausing is None:
+        times += [node.long_wait_end for node in state.retrying.values()]
+        limited |= state.awaiting_children
+    for node_id, node in limited.items():
         if (timeout_ms := state.plan.nodes[node_id].node.timeout_ms) > 0:
             times.append(node.time_limit_start + timeout_ms)
     return min(times, default=None)

@@ -10,7 +10,7 @@ import msgspec
 
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL_STATUSES, WAITING_STATUSES, RunHeader, RunKey, Status
+from weftwork.protocol.run.header import PARKABLE_STATUSES, TERMINAL_STATUSES, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow
 
 MAX_SEQUENCE: Final = 2**26 - 1
@@ -133,10 +133,7 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
         raise HostFault(f"the log exceeds the highest sequence, {MAX_SEQUENCE}")
     if (projection.status in TERMINAL_STATUSES) is (projection.completed_at is None):
         raise HostFault(f"completed_at {projection.completed_at} is inconsistent with the status {projection.status}")
-    if (projection.parked or projection.wake_at is not None) and projection.status not in (
-        *WAITING_STATUSES,
-        "running",
-    ):
+    if (projection.parked or projection.wake_at is not None) and projection.status not in PARKABLE_STATUSES:
         raise HostFault(f"a run with the status {projection.status} cannot be parked")
     for create in batch.child_creates:
         parent = create.header.parent

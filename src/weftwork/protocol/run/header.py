@@ -35,6 +35,9 @@ DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
 
 WAITING_STATUSES: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
+PARKABLE_STATUSES: Final[frozenset[str]] = frozenset({"running", "paused", *WAITING_STATUSES})
+"""The statuses in which a run may have nothing to do, so that it need not be in memory."""
+
 ENGINE_VERSION: Final = 1
 EVENT_LOG_SCHEMA_VERSION: Final = 2
 EVENT_SCHEMA_VERSION: Final = 1

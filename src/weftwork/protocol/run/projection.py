@@ -36,10 +36,10 @@ class Projection(msgspec.Struct, frozen=True):
     outputs: bytes | None = None
     """The outputs of a completed run; omitted in lists."""
     parked: bool = False
-    """Whether the run only waits for answers, so that no host needs it in memory until an answer arrives or
-    `wake_at`."""
+    """Whether the run only waits or is paused, so that no host needs it in memory until a request, a message of a child
+    run, or `wake_at`."""
     wake_at: int | None = None
-    """When a parked run must be woken: for a reminder, the timeout of an interrupt, or the run's time limit."""
+    """When a parked run must be woken: for the end of a delay, a retry, a reminder, a timeout, or its time limit."""
 
 
 class InterruptListing(msgspec.Struct, frozen=True):

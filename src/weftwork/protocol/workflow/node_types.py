@@ -60,6 +60,8 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     external_content: the outputs come from an external source and are untrusted.
     role: a `supervisor` decides the next step and a `dispatch` node performs it; a supervisor that ends its loop skips
     the dispatch node.
+    wait_end: for a node that does nothing but wait: when its wait ends, from its inputs, its config and its start. None
+    if the node does not wait but fails.
     check_config: further checks of a config that matches its schema. Pointers of violations are relative to the config.
     notes: Markdown for the reference page, in addition to the schemas.
     example_config, example_inputs: an example of a node of this type in a definition.
@@ -97,6 +99,7 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     equal_outputs: tuple[str, ...] = ()
     untainted_outputs: tuple[str, ...] = ()
     role: Literal["", "supervisor", "dispatch"] = ""
+    wait_end: "Callable[[dict[str, Any], dict[str, Any], int], int | None] | None" = None
     check_config: "Callable[[dict[str, Any]], list[Violation]] | None" = None
     notes: str = ""
     example_config: dict[str, Any] | None = None

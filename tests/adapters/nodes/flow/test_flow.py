@@ -15,11 +15,11 @@ from tests.adapters.nodes.fake_context import (
 )
 from tests.harness.cases import each_case
 from tests.harness.engine_harness import run_ready_tasks
-from weftwork.adapters.nodes.flow.control import MAX_INSTANT_MS, parse_instant
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.nodes import Arrival
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow.timed_waits import MAX_INSTANT_MS, parse_instant
 from weftwork.testing.deterministic import START
 
 MARKS = ["core.start", "core.end", "core.parallel", "core.trigger.webhook"]

@@ -1,7 +1,5 @@
 """Node types for control flow: no-op, failure, delay, markers, merge, branches and loops."""
 
-import re
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from weftwork.adapters.nodes import schemas
@@ -11,10 +9,9 @@ from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteCha
 from weftwork.ports.nodes import Arrival, NodeCall, NodeContext, NodeType
 from weftwork.protocol.json.canonical import encode_canonical
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.workflow.timed_waits import MAX_DELAY_MS, MAX_INSTANT_MS, ZONED_PATTERN, delay_end, wait_end
 
 MAX_TIMES: Final = 1_000_000
-MAX_INSTANT_MS: Final = 253_402_300_799_999
-"""9999-12-31T23:59:59.999Z."""
 _MESSAGE_TIMESTAMP: Final = "2026-01-01T00:00:00.000Z"
 """Fixed, because an instant node has no clock, and so that equal runs write equal messages."""
 
@@ -32,7 +29,6 @@ def duplicate_messages() -> tuple[WriteChannel, ...]:
     )
 
 
-MAX_DELAY_MS: Final = 365 * 86_400_000
 DEFAULT_FAIL_CODE: Final = "conformance_test_failure"
 DEFAULT_FAIL_MESSAGE: Final = "Intentional conformance failure"
 
@@ -105,16 +101,17 @@ The node uses the first of these that is present: the input `delayMs`, then the 
 `durationMs`. Without any of them it fails with `node_input_missing`. The delay counts from the start of the node and
 continues while the host is down: after a restart the node waits only for the rest. The node returns no outputs. To wait
 until a point in time, use [core.wait](core.wait.md).
+
+A run that only waits for delays of more than a second is not kept in memory and does not count as a live run.
 """,
     example_config={"delayMs": 1000},
+    wait_end=delay_end,
 )
 async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    """node-03 (OpenWOP fixtures): the delay is inputs.delayMs, else config.delayMs, config.ms or config.durationMs."""
-    candidates = [call.inputs.get("delayMs"), *map(call.config.get, ("delayMs", "ms", "durationMs"))]
-    length = next((value for value in candidates if value is not None), None)
-    if length is None:
+    end = delay_end(call.inputs, call.config, context.started_at)
+    if end is None:
         return Failed("node_input_missing", "The node has no delay: set the input delayMs or the config delayMs.")
-    await context.sleep_until(context.started_at + int(length))
+    await context.sleep_until(end)
     return Completed({})
 
 
@@ -308,12 +305,6 @@ def _pass_through(call: NodeCall, fallback: Any) -> Any:
     return call.inputs.get("input", fallback)
 
 
-_PATTERN: Final = (
-    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]"
-    r"(:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-)
-_INSTANT_TEXT: Final = re.compile(_PATTERN)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS: Final = schemas.integer(0, MAX_INSTANT_MS, "Milliseconds since 1970-01-01T00:00:00Z.")
 
 
@@ -328,7 +319,7 @@ _MILLISECONDS: Final = schemas.integer(0, MAX_INSTANT_MS, "Milliseconds since 19
     ),
     outputs=schemas.fixed_ports(until=schemas.typed("string", "The time in UTC.")),
     config=schemas.closed_object(
-        until=schemas.typed("string", "The time in ISO 8601, with `Z` or an offset.", pattern=_PATTERN)
+        until=schemas.typed("string", "The time in ISO 8601, with `Z` or an offset.", pattern=ZONED_PATTERN)
     ),
     notes="""
 The time is the input `until`, else the config member `until`, else the input `input`; without any of them the node
@@ -336,13 +327,17 @@ fails with `node_input_missing`. If the value is not a valid time, the node fail
 a time without an offset, before 1970, or on a day that the month does not have. If the time is in the past, the node
 completes at once. The wait continues across a restart of the host. To wait for a duration, use
 [core.delay](core.delay.md).
+
+A run that only waits for times more than a second away is not kept in memory and does not count as a live run.
 """,
     example_config={"until": "2027-01-01T09:00:00+01:00"},
+    wait_end=wait_end,
 )
 async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    until = input_value(call, "until")
-    when = parse_instant(until)
+    when = wait_end(call.inputs, call.config, context.started_at)
     if when is None:
+        # Raises if there is no value at all.
+        input_value(call, "until")
         return Failed(
             "wait_until_invalid",
             "The value of until is neither an ISO 8601 date and time with an offset nor milliseconds since 1970.",
@@ -350,20 +345,6 @@ async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
         )
     await context.sleep_until(when)
     return Completed({"until": iso(when)})
-
-
-def parse_instant(value: Any) -> int | None:
-    """Milliseconds since the epoch, or None if the value is not a valid time. Smaller units are cut off."""
-    if isinstance(value, str) and _INSTANT_TEXT.search(value) is not None:
-        try:
-            when = (datetime.fromisoformat(value) - _EPOCH) // timedelta(milliseconds=1)
-        except ValueError:
-            return None
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        when = int(value)
-    else:
-        return None
-    return when if 0 <= when <= MAX_INSTANT_MS else None
 
 
 def _marker(
