@@ -97,6 +97,7 @@ class UnusedContext:
 
     now = 0
     limits = Limits()
+    prompt_directive = ""
     untrusted = False
     has_retries_left = False
 
