@@ -76,6 +76,7 @@ WORKFLOWS = (
     workflow(
         "tells", node("tells", "core.ai.chatCompletion", config={"prompt": "x"}, outputSensitivity={"message": True})
     ),
+    workflow("value", node("value", "core.ai.structuredOutput", config={"prompt": "x", "outputSchema": {}})),
     workflow(
         "outside",
         node("wait", "core.interrupt", config={"kind": "external-event", "data": MAIL}),
@@ -192,6 +193,21 @@ def test_a_question_of_the_model_is_asked_once_and_its_answer_goes_back(host: Ho
     assert requested["causationId"] == asked["causationId"] == cause
     assert len(of(events, "clarification.resolved")) == 1
     assert len(of(events, "provider.usage")) == len(of(events, "weftwork.model.answered")) == 2
+
+
+@pytest.mark.rule("ai-07", "env-29")
+def test_envelopes_instead_of_a_value_are_asked_corrected_and_logged(host: Host) -> None:
+    error = sent("error", code="no_data", message="Nothing there.")
+    same = [{**each, "correlationId": "1"} for each in (ASKS, error["envelope"])]
+    run_id = started(host, "value", {"content": json.dumps(same)}, {"mode": "envelope", "envelope": ASKS}, error)
+    waits(host, run_id)
+    answer(host, run_id, "value", {"answers": {"a": "yes", "b": "no"}})
+    events = ended(host, run_id, "completed")
+    assert "/correlationId" in of(events, "envelope.retry.attempted")[0]["payload"]["previousError"]
+    kinds = [each["payload"]["type"] for each in of(events, "weftwork.envelope.recorded")]
+    assert kinds == ["clarification.request", "error"]
+    outputs = of(events, "node.completed")[0]["payload"]["outputs"]
+    assert (outputs["data"], outputs["error"]["code"]) == (None, "no_data")
 
 
 @pytest.mark.rule("ai-06")
