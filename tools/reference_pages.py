@@ -54,6 +54,8 @@ SETTINGS_TEXT = {
     "envelope_kinds": "Files `KIND.schema.json`, or folders with such files, that define "
     "[envelope kinds](../how-to/add-an-envelope-kind.md). Advertised.",
     "prompts": "Folders whose `*.json` files are [prompt templates](prompts.md).",
+    "universal_kinds_in_prompts": "Tell models in every system prompt about the "
+    "[universal kinds](model-answers.md#universal-kinds-in-prompts).",
     "model_script": "JSON or TOML file with the responses of the "
     "[scripted provider](../how-to/run-without-a-model.md#script-the-answers).",
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",

@@ -46,6 +46,7 @@ from weftwork.ports.models import ModelProvider
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
@@ -132,6 +133,7 @@ class Host:
             assets=self.assets,
             outbound=self.outbound,
             kinds=self.kinds,
+            prompt_directive=UNIVERSAL_DIRECTIVE if settings.universal_kinds_in_prompts else "",
         )
         self.catalog = WorkflowCatalog(self._store.definitions, declarations_by_type(self.types), self.kinds)
         self._executor = Executor(runtime, self.catalog)

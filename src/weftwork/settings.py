@@ -36,6 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     envelope_kinds: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    universal_kinds_in_prompts: bool = True
     model_script: str = ""
     api_key: tuple[str, ...] = ()
     conformance: bool = False

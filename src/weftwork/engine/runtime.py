@@ -22,6 +22,7 @@ from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
 from weftwork.ports.storage.idempotency import IdempotencyRecords
 from weftwork.ports.storage.run_queries import RunQueries
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
@@ -58,6 +59,8 @@ class Runtime(msgspec.Struct, frozen=True):
     """The client for all requests to other hosts; here it fetches media for models."""
     kinds: KindSet = BUILTIN_KINDS
     """The envelope kinds of the host; discovery advertises those that are displayed."""
+    prompt_directive: str = UNIVERSAL_DIRECTIVE
+    """Instructions of the host in every system prompt; may be empty."""
 
     async def wait_for_store(self) -> None:
         """Wait before the next attempt at a store that is unavailable."""

@@ -70,7 +70,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     response_schema: dict[str, Any] | None = None
-    """JSON Schema of the answer, for providers that support structured output."""
+    """JSON Schema of the answer, for providers that support structured output. It is a hint: the model may send an
+    envelope of a universal kind instead."""
     payload_schema: dict[str, Any] | None = None
     """JSON Schema of the payload of the expected envelope. It is a hint: the model may send another envelope."""
     node_id: str = ""

@@ -208,6 +208,11 @@ class NodeContext(Protocol):
     def limits(self) -> Limits: ...
 
     @property
+    def prompt_directive(self) -> str:
+        """Instructions of the host for the system prompt of every model call; empty if there are none."""
+        ...
+
+    @property
     def untrusted(self) -> bool:
         """Whether this entry has read untrusted content. If so, its outputs and events are untrusted as well."""
         ...

@@ -95,6 +95,7 @@ class UnusedContext:
 
     now = 0
     limits = Limits()
+    prompt_directive = ""
     untrusted = False
 
     def mark_untrusted(self) -> None:

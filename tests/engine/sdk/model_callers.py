@@ -25,7 +25,7 @@ SEAM = "/v1/host/sample/test/mock-ai/program"
 
 @weftwork.node("acme.text")
 async def text(ctx: weftwork.Context) -> Any:
-    return await ctx.call_ai("Well?")
+    return await ctx.call_ai("Well?", system="You are brief.")
 
 
 @weftwork.node("acme.value")
@@ -43,13 +43,14 @@ async def envelope(ctx: weftwork.Context) -> Any:
     return await ctx.generate_envelope(TICKET, "Well?")
 
 
+WRITER = "prompt:conformance.prompt.writer-system@1.0.0"
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
     "prompt": ("core.ai.callPrompt", {"prompt": "Well?"}),
     "chat": ("core.ai.chatCompletion", {"prompt": "Well?"}),
     "loose": ("core.ai.structuredOutput", {"prompt": "Well?", "outputSchema": {"type": "object"}}),
     "strict": ("core.ai.structuredOutput", {"prompt": "Well?", "outputSchema": STRICT}),
     "typed": ("core.ai.generateEnvelope", {"userMessage": "Well?", "envelopeType": TICKET}),
-    "mock": ("local.sample.demo.mock-ai", {"prompt": "Well?"}),
+    "mock": ("local.sample.demo.mock-ai", {"prompt": "Well?", "systemPromptRef": WRITER}),
     "py-text": ("acme.text", {}),
     "py-value": ("acme.value", {}),
     "py-plain": ("acme.plain-value", {}),

@@ -24,12 +24,19 @@ from tests.engine.sdk.model_callers import (
 )
 from tests.harness.cases import each_case, fails_without
 from weftwork.engine.sdk import generation, model_turn
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.text.extraction import extract_value
 from weftwork.testing import FakeModel, crash_everywhere
 
 QUESTION = sent("clarification.request", {"questions": [{"id": "who", "question": "Who?"}]})
 WANTS = sent("schema.request", {"envelopeType": TICKET})
 KNOWS = sent("schema.response", {"envelopeType": TICKET, "ack": True})
+AUTHORED = {
+    "mock": "You write short texts for a newsletter. Use only the facts in the request, and write in the requested "
+    "tone.\n\n",
+    "py-text": "You are brief.\n\n",
+}
+"""The system prompts that callers set."""
 PROBLEM = {"code": "no_data", "message": "There is nothing to see."}
 ERROR = sent("error", PROBLEM)
 WANTS_TOO = sent("schema.request", {"envelopeType": TICKET}, correlationId="1")
@@ -149,6 +156,37 @@ async def test_questions_and_requests_for_schemas_are_counted(host: CallerHost, 
     assert of(events, "cap.breached") == [{"kind": "clarification", "limit": 3, "observed": 4, "nodeId": name}]
     events = await host.run(name, f"[{', '.join([ERROR] * 6)}]")
     assert [each["kind"] for each in of(events, "cap.breached")] == ["envelopes"]
+
+
+def without_the_directive(request: Any, directive: str) -> Any:
+    return request
+
+
+@pytest.mark.rule("rel-16")
+@fails_without(generation, "_with_system", without_the_directive)
+@each_case("name", *CALLERS, *(f"map-{name}" for name in CALLERS))
+async def test_every_system_prompt_names_the_universal_kinds(host: CallerHost, name: str) -> None:
+    events = await host.run(name, TWO_KINDS, WANTS, VALUE)
+    assert len(host.requests) == 3
+    for request in host.requests:
+        before, directive, after = request.system.partition(UNIVERSAL_DIRECTIVE)
+        assert directive
+        assert UNIVERSAL_DIRECTIVE not in after
+        # The text of the author precedes it, and the form of the answer follows.
+        assert before == AUTHORED.get(name.removeprefix("map-"), "")
+        assert ("JSON Schema" in after) == (name.removeprefix("map-") not in TEXTS)
+    # The event shows the text that was made of a template, which this text of the host is not.
+    for composed in of(events, "prompt.composed"):
+        assert f"{composed['systemPrompt']}\n\n" == AUTHORED["mock"]
+
+
+@pytest.mark.rule("rel-16")
+async def test_a_setting_leaves_the_universal_kinds_out_of_prompts() -> None:
+    async with open_callers(universal_kinds_in_prompts=False) as silent:
+        for name in CALLERS:
+            await silent.run(name, VALUE)
+            assert "clarification.request" not in silent.requests[0].system, name
+        assert recorded(await silent.run("strict", ERROR)) == ["error"]
 
 
 def pieces(envelope: str, count: int = 3, **partial: Any) -> list[dict[str, Any]]:

@@ -204,7 +204,7 @@ class EntryModelCalls:
         """The answer in the form in which it is recorded: media in its text are replaced by assets, and the assets that
         the model was shown are named, so that they are kept as long as the log."""
         parts = [part for message in request.messages for part in message.media]
-        shown = tuple(dict.fromkeys(part.media_ref for part in parts if part.media_ref is not None))
+        shown = tuple(dict.fromkeys(part.media_ref for part in parts if part.media_ref is not None)) if parts else ()
         text = await self._media.externalise(answer.text, answer.stop != "length")
         return msgspec.structs.replace(answer, text=text, media=tuple(media), shown=shown)
 

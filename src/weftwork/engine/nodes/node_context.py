@@ -268,6 +268,10 @@ class EntryContext:
         return self._runtime.limits
 
     @property
+    def prompt_directive(self) -> str:
+        return self._runtime.prompt_directive
+
+    @property
     def _model_calls(self) -> EntryModelCalls:
         """Created on first use, because few nodes call models."""
         if self._model_calls_or_none is None:
@@ -290,7 +294,8 @@ class EntryContext:
             # media-49 (RFC 0091, trust): marked before the call, also if no model is called in the end.
             self.mark_untrusted()
         answer = await self._model_calls.generate(request, along)
-        await self._model_calls.emit_generated_media(answer)
+        if answer.media:
+            await self._model_calls.emit_generated_media(answer)
         return answer
 
     def envelope_kind(self, name: str) -> KindDefinition | None:

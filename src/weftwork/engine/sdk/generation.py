@@ -98,8 +98,8 @@ async def generate_text(
     if prompt_events and call.node_id not in call.composed_prompts:
         for event in prompt_events:
             context.emit_event(event)
-    conversation = next_request = request
-    accepted: list[Accepted] = []
+    request = conversation = next_request = _with_system(request, context.prompt_directive)
+    accepted: tuple[Accepted, ...] = ()
     rounds, calls, attempt = 0, 0, 1
     for _ in range(MAX_TURNS):
         turn = ModelTurn(context, call, call.contract, rounds)
@@ -108,7 +108,7 @@ async def generate_text(
         if answer.stop == "content-filter":
             return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
         if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
-            return GeneratedText(answer, tuple(accepted))
+            return GeneratedText(answer, accepted)
         if conflicts := _check_text(turn, answer):
             if attempt >= _attempts(context, rounds):
                 return attempts_exhausted(call.node_id, context.limits, calls + attempt, conflicts)
@@ -119,10 +119,11 @@ async def generate_text(
         if failed is not None:
             return failed
         # An error that the model reported before it knew the answers to its questions no longer counts.
-        accepted += [each for each in turn.accepted if not (turn.clarified and each.type == ERROR_KIND)]
+        accepted += tuple(each for each in turn.accepted if not (turn.clarified and each.type == ERROR_KIND))
+        rounds += attempt - 1
         rounds = turn.rounds if turn.clarified or turn.rounds > rounds else rounds + 1
         if not turn.fragments or rounds > context.limits.schema_rounds:
-            return GeneratedText(answer, tuple(accepted))
+            return GeneratedText(answer, accepted)
         conversation = next_request = _next_request(conversation, answer, turn.fragments)
         # As in `_generate`, a call that the model answered with a question is not one of the attempts.
         calls, attempt = calls + attempt - turn.clarified, 1
@@ -178,7 +179,7 @@ async def generate_value(
 
     with_schema = msgspec.structs.replace(request, response_schema=schema)
     goal = _Goal(kind, EnvelopeContract(frozenset({STRUCTURED_KIND})), answer_spec, (kind,))
-    generated = await _generate(context, call, _with_directive(with_schema, output_directive(schema)), goal)
+    generated = await _generate(context, call, _with_directive(context, with_schema, output_directive(schema)), goal)
     if isinstance(generated, Failed):
         return generated
     accepted, answer = generated.accepted, generated.answer
@@ -217,7 +218,8 @@ async def generate_envelope(
     accepts = (contract.accepts or frozenset[str]()) | {kind.name}
     goal = _Goal(kind, msgspec.structs.replace(contract, accepts=accepts), answer_spec)
     reasons = "reasoning" in kind.schema.get("properties", {})
-    with_directive = _with_directive(request, envelope_directive(kind.name, kind.version, kind.schema, reasons))
+    directive = envelope_directive(kind.name, kind.version, kind.schema, reasons)
+    with_directive = _with_directive(context, request, directive)
     return await _generate(context, call, msgspec.structs.replace(with_directive, payload_schema=kind.schema), goal)
 
 
@@ -316,9 +318,17 @@ def _attempts(context: NodeContext, rounds: int) -> int:
     return attempts_allowed(max(limits.schema_rounds - rounds, 0), limits.max_retry_attempts)
 
 
-def _with_directive(request: ModelRequest, directive: str) -> ModelRequest:
+def _with_directive(context: NodeContext, request: ModelRequest, directive: str) -> ModelRequest:
     """env-27 (RFC 0021): an answer that has to be an envelope is not streamed before the gate has judged it."""
-    return msgspec.structs.replace(request, system=f"{request.system}\n\n{directive}".strip(), stream=False)
+    whole = f"{context.prompt_directive}\n\n{directive}".lstrip()
+    return _with_system(msgspec.structs.replace(request, stream=False), whole)
+
+
+def _with_system(request: ModelRequest, directive: str) -> ModelRequest:
+    """The request with this text at the end of its system prompt."""
+    if not directive:
+        return request
+    return msgspec.structs.replace(request, system=f"{request.system}\n\n{directive}" if request.system else directive)
 
 
 def _next_request(request: ModelRequest, answer: ModelAnswer, fragments: list[str]) -> ModelRequest:

@@ -10,7 +10,14 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import (
+    CLARIFICATION_KIND,
+    DISPLAY_KINDS,
+    ERROR_KIND,
+    SCHEMA_REQUEST_KIND,
+    SCHEMA_RESPONSE_KIND,
+    UNIVERSAL_KINDS,
+)
 from weftwork.protocol.json.pointers import split_pointer
 from weftwork.protocol.json.schema import Violation, document
 from weftwork.protocol.json.values import is_array, is_object
@@ -28,6 +35,24 @@ _MAX_WALKED: Final = 10_000
 _MAX_INDEX: Final = 5
 _MAX_MESSAGE: Final = 300
 _UNNAMED: Final = "(a member that the schema does not name)"
+
+UNIVERSAL_USES: Final = {
+    CLARIFICATION_KIND: ('{"questions": [{"id": "q1", "question": "…"}]}', "only a person can tell you what you need"),
+    SCHEMA_REQUEST_KIND: ('{"envelopeType": "…"}', "you need the JSON Schema of an envelope kind"),
+    SCHEMA_RESPONSE_KIND: ('{"envelopeType": "…", "ack": true}', "you confirm a schema that you requested"),
+    ERROR_KIND: ('{"code": "snake_case", "message": "…"}', "you cannot do the task"),
+}
+"""For each universal kind, an example of its payload, and when to use it."""
+assert tuple(UNIVERSAL_USES) == UNIVERSAL_KINDS
+UNIVERSAL_DIRECTIVE: Final = "\n".join(
+    [
+        'In these cases, send a JSON envelope {"type": KIND, "payload": PAYLOAD} instead of the requested answer:',
+        *(f"- {kind}, {example}: {use}" for kind, (example, use) in UNIVERSAL_USES.items()),
+    ]
+)
+"""rel-16 (RFC 0021, universal kinds): names the universal kinds, when to use each one, and its shape. It is in the
+system prompt of every node, so it is short; it never changes, so that providers can cache it."""
+
 _JSON_ONLY: Final = "Answer with exactly one JSON value: no text around it, no code fence."
 _REASONING: Final = (
     "If it helps, put your reasoning into the member `reasoning`, before the other members. People may read it, and it "

@@ -12,6 +12,7 @@ import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.harness.cases import each_case, fails_without, present
 from weftwork.ports.models import Message
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.testing import Crash, FakeModel, ManualClock, run_node, run_workflow
 from weftwork.testing.result import NodeResult
 
@@ -62,7 +63,10 @@ def test_an_answer_tells_all_about_itself() -> None:
     assert (answer.finish_reason, answer.model) == ("stop", "m-2")
     assert answer.usage.total_tokens == answer.usage.input_tokens + answer.usage.output_tokens > 0
     (request,) = model.requests
-    assert (request.messages, request.system) == ((Message("user", "Greet Ada."),), "You greet people.")
+    assert (request.messages, request.system) == (
+        (Message("user", "Greet Ada."),),
+        f"You greet people.\n\n{UNIVERSAL_DIRECTIVE}",
+    )
     _, _, got = asked("Greet Ada.", answers=[{"content": "Good mor", "stopReason": "max_tokens"}])
     assert got[0].finish_reason == "length"
 

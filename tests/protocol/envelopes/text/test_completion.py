@@ -321,6 +321,18 @@ def test_a_directive_asks_for_one_envelope_and_for_reasoning_where_there_is_room
     assert instructions.PROMPT_DIRECTIVE == "advisory"
 
 
+@pytest.mark.rule("rel-16")
+def test_the_directive_names_each_universal_kind_with_a_payload_that_is_valid() -> None:
+    text = instructions.UNIVERSAL_DIRECTIVE
+    _, *lines = text.splitlines()
+    assert [line.removeprefix("- ").partition(",")[0] for line in lines] == list(UNIVERSAL_KINDS)
+    for kind, line in zip(UNIVERSAL_KINDS, lines, strict=True):
+        payload, _, use = line.removeprefix(f"- {kind}, ").rpartition(": ")
+        assert BUILTIN_KINDS.find(kind).validator.is_valid(json.loads(payload)), kind  # type: ignore[union-attr]
+        assert use
+    assert len(text) < 500
+
+
 @pytest.mark.rule("rel-07")
 def test_places_in_kinds_of_the_protocol_are_named_whatever_is_wanted() -> None:
     wrong = [Violation("/payload/envelopeType", "enum", "must be a kind that this host accepts")]
