@@ -4,7 +4,7 @@ An instant node is a pure function of its `NodeCall`. A waiting node also gets a
 everything that takes time or must be recorded.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -134,6 +134,8 @@ class NodeCall(msgspec.Struct, frozen=True):
     """Whether the node runs as part of another node, which uses its outputs and rejects effects."""
     hides: bool = False
     """Whether the node may receive sensitive values, so that its outputs are hidden."""
+    composed_prompts: Container[str] = ()
+    """Contains `node_id` if the prompts of this attempt are recorded already."""
 
 
 class NodeContext(Protocol):

@@ -77,7 +77,7 @@ def mock_ai_nodes(templates: PromptTemplates) -> tuple[NodeType, ...]:
         equal_outputs=("output", "text"),
         notes="""
 Only a host with `--conformance` has this type. For each template it emits one `agent.promptResolved` with the source of
-the reference and one `prompt.composed` with the composed text, in one commit with the model's answer. The model
+the reference and one `prompt.composed` with the composed text, before the model's answer and its chunks. The model
 receives the system prompt, the schema hint, the examples and the user prompt, in this order.
 
 If the config has both a reference and an inline text, the reference is used, and a `log.appended` with the code

@@ -65,6 +65,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         prompt_refs=node.prompt_refs,
         hides=place.hides_outputs,
         untrusted=untrusted,
+        composed_prompts=node_state.composed_prompts,
     )
 
 
@@ -162,4 +163,5 @@ def make_part_call(
         untrusted=frozenset(inputs) if untrusted else frozenset(),
         part=True,
         hides=whole.hides,
+        composed_prompts=whole.composed_prompts,
     )

@@ -90,18 +90,21 @@ class GeneratedEnvelope(msgspec.Struct, frozen=True):
 
 
 async def generate_text(
-    context: NodeContext, call: NodeCall, request: ModelRequest, first_events: tuple[EmitEvent | AppendLog, ...] = ()
+    context: NodeContext, call: NodeCall, request: ModelRequest, prompt_events: tuple[EmitEvent | AppendLog, ...] = ()
 ) -> GeneratedText | Failed:
     """ai-07: generate a text. Envelopes in it go through the gate; a clarification is asked as an interrupt, and the
-    model continues with the answer. `first_events` are recorded together with the first answer."""
+    model continues with the answer. `prompt_events` describe the request and precede the first answer; they are
+    recorded once per attempt of the node (prompt-09)."""
+    if prompt_events and call.node_id not in call.composed_prompts:
+        for event in prompt_events:
+            context.emit_event(event)
     request = conversation = next_request = _with_system(request, context.prompt_directive)
     accepted: tuple[Accepted, ...] = ()
-    rounds, calls, attempt, events = 0, 0, 1, first_events
+    rounds, calls, attempt = 0, 0, 1
     for _ in range(MAX_TURNS):
         turn = ModelTurn(context, call, call.contract, rounds)
-        along = partial(_events_of_text, turn, request, events, attempt)
+        along = partial(_events_of_text, turn, request, attempt)
         answer = await context.generate(next_request, along)
-        events = ()
         if answer.stop == "content-filter":
             return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
         if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
@@ -290,7 +293,6 @@ def _correction(name: str, schema: dict[str, Any], mismatch: MismatchedAnswer) -
 def _events_of_text(
     turn: ModelTurn,
     request: ModelRequest,
-    events: tuple[EmitEvent | AppendLog, ...],
     attempt: int,
     answer: ModelAnswer,
 ) -> tuple[EmitEvent | AppendLog, ...]:
@@ -299,15 +301,15 @@ def _events_of_text(
     if answer.stop == "content-filter":
         prompts = [request.system, *(message.text for message in request.messages)]
         refusal = refusal_event(node_id, answer.provider, answer.model, answer.refusal, answer.safety_category, prompts)
-        return (*events, EmitEvent.of(refusal))
+        return (EmitEvent.of(refusal),)
     if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
-        return events
+        return ()
     if attempt >= _attempts(turn.context, turn.rounds):
-        return events
+        return ()
     if conflicts := _check_text(turn, answer):
         error = violation_summary(conflicts)
-        return (*events, EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "schema-violation", error)))
-    return events
+        return (EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "schema-violation", error)),)
+    return ()
 
 
 def _attempts(context: NodeContext, rounds: int) -> int:

@@ -35,6 +35,7 @@ _MAX_WALKED: Final = 10_000
 _MAX_INDEX: Final = 5
 _MAX_MESSAGE: Final = 300
 _UNNAMED: Final = "(a member that the schema does not name)"
+
 UNIVERSAL_USES: Final = {
     CLARIFICATION_KIND: ('{"questions": [{"id": "q1", "question": "…"}]}', "only a person can tell you what you need"),
     SCHEMA_REQUEST_KIND: ('{"envelopeType": "…"}', "you need the JSON Schema of an envelope kind"),

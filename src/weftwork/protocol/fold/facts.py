@@ -13,7 +13,7 @@ from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.run import events
+from weftwork.protocol.run import events, model_payloads
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
 from weftwork.protocol.run.events import UNTRUSTED, Fact
@@ -29,6 +29,13 @@ def _model_answered(state: RunState, fact: Fact) -> None:
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.model_answers[fact.payload["call"]] = fact.payload
+
+
+def _prompt_composed(state: RunState, fact: Fact) -> None:
+    """prompt-09 (RFC 0027 E): the prompts of an attempt are recorded once, also if the host dies before the answer."""
+    node = state.nodes.get(fact.node_id or "")
+    if node is not None:
+        node.composed_prompts.add(fact.payload["nodeId"])
 
 
 def _output_chunk(state: RunState, fact: Fact) -> None:
@@ -242,6 +249,7 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "retrying"
     node.failures += 1
     node.model_answers = {}
+    node.composed_prompts = set()
     drop_payloads(state, node)
     delay = fact.payload.get("delayMs", 0)
     node.retry_at = fact.timestamp + delay
@@ -297,6 +305,7 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
         node.effects = {}
     if node.model_answers:
         node.model_answers = {}
+        node.composed_prompts = set()
     settle_node(state, node_id)
 
 
@@ -433,6 +442,7 @@ def _conversation_changed(state: RunState, fact: Fact) -> None:
 
 OTHER_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     events.MODEL_ANSWERED: _model_answered,
+    model_payloads.PromptComposed.event_type: _prompt_composed,
     "output.chunk": _output_chunk,
     events.ENVELOPE_RECORDED: _envelope_recorded,
     events.WORKFLOW_CHAIN: _worker_dispatched,

@@ -65,6 +65,8 @@ class NodeState(msgspec.Struct):
     """Correlation ids of the node's envelopes whose payloads are still kept."""
     model_answers: dict[str, dict[str, Any]] = {}
     """Recorded model answers by the name of the call."""
+    composed_prompts: set[str] = set()
+    """The ids under which prompts of this attempt are recorded: the node, or items of a map."""
     visits: int = 0
     """Number of loop rounds that reset this node, over the whole run."""
     interrupts: int = 0

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, plan_of, variable, workflow
-from tests.live import InProcessHost, open_in_process
+from tests.live import InProcessHost, open_in_process, start_host, until, write_workflows
 from weftwork.conformance.nodes import mock_ai
 from weftwork.engine.sdk.generation import generate_text
 from weftwork.protocol.expressions.syntax_tree import References
@@ -83,7 +83,7 @@ async def test_defaults_of_the_workflow_and_texts_of_the_run(prompts: str) -> No
         assert composed["payload"]["composed"] == "Read hello"
         assert resolved["sequence"] < composed["sequence"]
         (answered,) = [each for each in events if each["type"] == "provider.usage"]
-        assert answered["sequence"] < resolved["sequence"]
+        assert composed["sequence"] < answered["sequence"]
         overrides = {"promptOverrides": {"acme.port": "Skip {{letter}}"}}
         _, events = await started(inside, document, configurable=overrides)
         (composed,) = told(events, "prompt.composed")
@@ -171,6 +171,71 @@ async def test_a_node_that_is_entered_again_says_nothing_twice(prompts: str, typ
     await check()
     if type_id == MOCK_AI:
         await fails_without(mock_ai, "generate_text", told_at_once)(check)()
+
+
+LETTER = {"letter": {"type": "static", "value": "hello"}}
+ANSWERS = ("output.chunk", "weftwork.model.answered", "provider.usage")
+
+
+def check_order(events: list[dict[str, Any]], node_id: str, attempts: int = 1) -> None:
+    """Before each answer of a node there is one pair of prompt events, also before the chunks of the answer."""
+    kinds = [each["type"] for each in events if each.get("nodeId") == node_id]
+    told = [kind for kind in kinds if kind in ("agent.promptResolved", "prompt.composed")]
+    assert told == ["agent.promptResolved", "prompt.composed"] * attempts, kinds
+    first = [kinds.index(kind) for kind in ANSWERS if kind in kinds]
+    assert first, kinds
+    assert kinds.index("prompt.composed") < min(first), kinds
+
+
+@pytest.mark.rule("prompt-09")
+@pytest.mark.parametrize("type_id", [MOCK_AI, "core.ai.callPrompt"])
+async def test_prompts_precede_the_answer_and_its_chunks_in_every_attempt(prompts: str, type_id: str) -> None:
+    config, retries = {"userPromptRef": "prompt:acme.port"}, {"maxRetries": 1, "retryDelayMs": 1}
+    body = {"typeId": type_id, "config": config, "inputs": LETTER}
+    each = {**workflow([node("each", "core.flow.map", config={"items": [1], "body": body})]), "id": "each"}
+    single = workflow([node("ask", type_id, config=config, inputs=LETTER, settings=retries)])
+    async with open_in_process(conformance=True, test_seams=True, prompts=(prompts,)) as inside:
+        inside.programs.program("live:acme", "ask", [{"content": "One two three."}])
+        _, events = await started(inside, single)
+        check_order(events, "ask")
+        broken = {"content": "One two", "fault": {"code": "provider_unavailable", "retryable": True}}
+        inside.programs.program("live:acme", "ask", [broken, {"content": "Done."}])
+        _, events = await started(inside, single)
+        assert len(told(events, "node.retried")) == 1
+        check_order(events, "ask", attempts=2)
+        _, events = await started(inside, each)
+        check_order(events, "each")
+
+
+@pytest.mark.rule("prompt-09")
+@pytest.mark.parametrize("type_id", [MOCK_AI, "core.ai.callPrompt"])
+def test_prompts_are_told_once_before_all_chunks_when_the_host_dies_in_an_answer(
+    tmp_path: Path, prompts: str, type_id: str
+) -> None:
+    single = workflow([node("ask", type_id, config={"userPromptRef": "prompt:acme.port"}, inputs=LETTER)])
+    place = tmp_path / "host"
+    place.mkdir()
+    script = place / "script.json"
+    script.write_text(json.dumps({"default": {"content": "word " * 200, "delayMsPerToken": 200}}))
+    folder = write_workflows(place / "flows", single)
+    args = ("--conformance", "--prompts", prompts, "--workflows", folder, "--model-script", script)
+
+    def is_streaming() -> bool:
+        page = first.call("GET", f"/v1/runs/{run_id}/events/poll?timeout=1").document["events"]
+        return any(event["type"] == "output.chunk" for event in page)
+
+    with start_host(place, *args) as first:
+        run_id = first.create(single["id"])
+        until(is_streaming, "the first chunk")
+        first.kill()
+    script.write_text(json.dumps({"default": {"content": "A few words."}}))
+    with start_host(place, *args) as second:
+        events = second.log(run_id)
+    assert events[-1]["type"] == "run.completed", events[-1]
+    chunks = "".join(each["payload"]["chunk"] for each in told(events, "output.chunk"))
+    assert chunks.startswith("word"), "the first host has sent chunks"
+    assert chunks.endswith("A few words."), "the second host has called the model again"
+    check_order(events, "ask")
 
 
 @pytest.mark.rule("prompt-05")

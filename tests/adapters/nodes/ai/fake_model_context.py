@@ -39,6 +39,9 @@ class FakeModelContext(FakeContext):
         self.recorded_events += along(answer)
         return answer
 
+    def emit_event(self, effect: AppendLog | EmitEvent) -> None:
+        self.recorded_events.append(effect)
+
     def envelope_kind(self, name: str) -> KindDefinition | None:
         return self.kinds.find(name)
 
