@@ -331,6 +331,7 @@ class Host:
                 workflows=self._workflows,
                 bundles=self._bundles,
                 outbound=self.outbound,
+                templates=self._templates,
             )
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 

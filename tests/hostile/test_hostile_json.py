@@ -16,6 +16,7 @@ from tests.live import Answer, Host, delays, in_thread, open_listening, until
 from tests.live.tokens import token_of
 from weftwork.adapters.http import message
 from weftwork.protocol.json import schema
+from weftwork.protocol.models.prompt_composition import MAX_EVENT_PROMPT
 from weftwork.protocol.people.interrupt_tokens import is_person_name
 from weftwork.protocol.review.annotations import MAX_TEXT
 from weftwork.protocol.wire.v1.routes import ROUTES
@@ -48,6 +49,9 @@ TEMPLATES: dict[str, bytes] = {
     "acceptEnvelope": b'{"envelope":%b}',
     "toggleCapability": b'{"name":%b,"value":null}',
     "wrapPrompt": b'{"payload":%b}',
+    "resolvePrompts": b'{"more":%b}',
+    "composePrompts": b'{"template":{"templateId":"evil","version":"1.0.0","kind":"user","text":"{{x}}"},'
+    b'"variables":{"x":%b}}',
     "emitEnvelopeReliability": b'{"runId":"evil","type":"envelope.refusal",'
     b'"payload":{"nodeId":"n","provider":"p","model":"m","refusalText":%b}}',
     "putMedia": b'{"contentType":"text/plain","contentBase64":%b}',
@@ -206,7 +210,10 @@ def given_back(host: Host, operation: str, answer: Answer) -> Any:
     return host.call("GET", answer.headers["location"]).document["nodes"][0]["inputs"]["x"]["value"]
 
 
-GATE = ("acceptEnvelope", "toggleCapability", "wrapPrompt", "emitEnvelopeReliability")
+GATE = (
+    *("acceptEnvelope", "toggleCapability", "wrapPrompt", "emitEnvelopeReliability"),
+    *("resolvePrompts", "composePrompts"),
+)
 
 
 def seen_at_the_gate(operation: str, answer: Answer, value: Any) -> None:
@@ -221,6 +228,13 @@ def seen_at_the_gate(operation: str, answer: Answer, value: Any) -> None:
     elif operation == "wrapPrompt":
         prompt = answer.document["prompt"]
         assert same(prompt if isinstance(value, str) else json.loads(prompt), value)
+    elif operation == "resolvePrompts":
+        assert (answer.status, answer.document) == (200, {"prompts": []})
+    elif operation == "composePrompts" and value is None:
+        assert answer.document["variableBindings"] == {}
+    elif operation == "composePrompts":
+        bound = answer.document.get("variableBindings")
+        assert same(bound["x"], value) if bound is not None else len(answer.body) < MAX_EVENT_PROMPT
     elif value is None or isinstance(value, str):
         assert answer.document["event"]["payload"]["refusalText"] == value
     else:

@@ -35,6 +35,8 @@ BEYOND_SCHEMA: dict[str, str] = {
     "resolveInterruptByToken": "As resolveInterruptByRun.",
     "acceptEnvelope": "Any value is judged, within the bounds of what JSON may be here (json-01).",
     "wrapPrompt": "As acceptEnvelope.",
+    "resolvePrompts": "The template of a reference must be there.",
+    "composePrompts": "As resolvePrompts, and its variables must have values of their types.",
     "emitEnvelopeReliability": "The payload must be one of its type.",
     "getAsset": "A range must be one of the asset.",
     "getSampleAsset": "As getAsset.",

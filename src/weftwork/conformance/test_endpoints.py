@@ -19,6 +19,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.envelopes.kinds import KindSet
+from weftwork.protocol.models.prompt_templates import PromptTemplates
 
 
 def endpoint_handlers(
@@ -35,6 +36,7 @@ def endpoint_handlers(
     workflows: Workflows,
     bundles: Bundles,
     outbound: GuardedClient,
+    templates: PromptTemplates,
 ) -> dict[str, Handler]:
     """The handlers of all `test_only` routes, by operation. The arguments are components of the host; registration
     treats the capabilities that toggleCapability switches off as missing from now on.
@@ -51,6 +53,7 @@ def endpoint_handlers(
     return {
         "acceptEnvelope": gate.accept,
         "callAi": partial(host_services.call_ai, model_input),
+        "composePrompts": partial(host_services.compose_prompts, templates),
         "emitEnvelopeReliability": partial(envelopes.emit_reliability_event, test_log),
         "exportDebugBundle": observation.export,
         "getMockAiBudget": partial(host_services.mock_ai_budget, player),
@@ -59,6 +62,7 @@ def endpoint_handlers(
         "putMedia": partial(host_services.put_media, assets),
         "registerSampleWorkflow": partial(host_services.register_sample, workflows),
         "resetSeams": observation.reset,
+        "resolvePrompts": partial(host_services.resolve_prompts, templates),
         "safeFetch": partial(host_services.safe_fetch, outbound),
         "scrapeSpans": observation.spans,
         "setVariables": partial(host_services.set_variables, control),

@@ -23,7 +23,7 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.protocol.json import schema
-from weftwork.protocol.models.prompt_composition import Binding
+from weftwork.protocol.models.prompt_composition import MAX_EVENT_PROMPT, Binding
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, PromptVariable
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.run.interrupts import Resolution
@@ -335,7 +335,7 @@ def test_a_port_from_outside_stands_between_marks() -> None:
 
 
 def test_a_long_prompt_is_told_by_its_hash() -> None:
-    for length, whole in ((prompt_templates.MAX_EVENT_PROMPT, True), (prompt_templates.MAX_EVENT_PROMPT + 1, False)):
+    for length, whole in ((MAX_EVENT_PROMPT, True), (MAX_EVENT_PROMPT + 1, False)):
         _, context = asked(node_call({"userPromptRef": "prompt:long"}, {"a": "x" * length}))
         (_, payload) = events(context)[1]
         assert ("composed" in payload, "variableBindings" in payload, "userPrompt" in payload) == (whole, whole, whole)

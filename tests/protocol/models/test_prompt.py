@@ -227,7 +227,10 @@ def test_templates_of_the_package() -> None:
         found = present(templates.find(prompt_templates.PromptRef(f"conformance.prompt.{name}", "1.0.0")))
         assert (found.kind, found.variables) == (kind, ())
         assert found.ref.text == f"prompt:conformance.prompt.{name}@1.0.0"
-    assert len(templates) == 5
+    for name, variable in (("secret-redaction", ("apiKey", "secret")), ("trust-marker", ("userPayload", "input"))):
+        found = present(templates.find(prompt_templates.PromptRef(f"conformance.prompt.{name}", "1.0.0")))
+        assert [(each.name, each.source) for each in found.variables] == [variable]
+    assert len(templates) == 7
     assert len(load_templates(Settings())) == 0
 
 

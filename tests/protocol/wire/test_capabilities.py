@@ -223,6 +223,8 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "acceptEnvelope": "runs:create",
         "toggleCapability": "runs:create",
         "wrapPrompt": "runs:create",
+        "resolvePrompts": "runs:create",
+        "composePrompts": "runs:create",
         "emitEnvelopeReliability": "runs:create",
         "setVariables": "runs:create",
         "uploadAsset": "runs:create",

@@ -39,6 +39,7 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.privacy.trust import DEFAULT_SOURCE, render_for_model
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 
 MAX_ENTRIES: Final = 10_000
 MAX_PAYLOAD_BYTES: Final = 16 * 2**20
@@ -48,8 +49,7 @@ MAX_PARTIAL_ENVELOPES: Final = 32
 T = TypeVar("T")
 MAX_OVERLAY_NAMES: Final = 256
 """Names in the overlay of one partition. The oldest are evicted first."""
-RECOVERY_EVENT: Final = "envelope.recovery.applied"
-_RECOVERY_MEMBERS: Final = frozenset({"nodeId", "path", "byteOffset"})
+_RECOVERY_MEMBERS: Final = frozenset(EnvelopeRecoveryApplied.__struct_encode_fields__)
 _CREDENTIAL: Final = "credentialRef"
 _CANARY: Final = "secret-canary-"
 _PLANTED_OUTCOME: Final = Gated("planted", "", "", ())
@@ -283,7 +283,7 @@ async def emit_reliability_event(log: TestLog, request: Request) -> Response:
     kind, payload = body["type"], body["payload"]
     if _has_credential(payload):
         return nested_error_response("envelope_reliability_credential_leak", "The payload contains a credential.")
-    if kind == RECOVERY_EVENT and not payload.keys() <= _RECOVERY_MEMBERS:
+    if kind == EnvelopeRecoveryApplied.event_type and not payload.keys() <= _RECOVERY_MEMBERS:
         return nested_error_response(
             "envelope_recovery_content_leak", "The payload may only have nodeId, path and byteOffset."
         )

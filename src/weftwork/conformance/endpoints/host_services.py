@@ -1,5 +1,5 @@
-"""Test endpoints that use services of the host: call a model, program the mock provider, store media, send an outbound
-request, register a workflow, set variables of a run.
+"""Test endpoints that use services of the host: call a model, program the mock provider, resolve and compose prompts,
+store media, send an outbound request, register a workflow, set variables of a run.
 
 Each uses the same checks and clients as nodes and other routes, in the caller's partition.
 """
@@ -23,6 +23,13 @@ from weftwork.ports.models import ModelRequest, ModelTextPart, ProviderFault
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.media.message_parts import MODALITIES
+from weftwork.protocol.models.prompt_request import (
+    compose_for_request,
+    parse_prompt_request,
+    prompt_document,
+    resolve_for_request,
+)
+from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.assets import SAMPLE_ASSET_PREFIX
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
@@ -69,6 +76,20 @@ async def mock_ai_budget(programs: ScriptedPrograms, request: Request) -> Respon
     if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
         raise invalid(f"nodeId must have 1 to {MAX_NODE_ID} characters.", parameter="nodeId")
     return json_response(200, {"maxTokens": programs.last_budget(request.caller.partition, node_id)})
+
+
+async def resolve_prompts(templates: PromptTemplates, request: Request) -> Response:
+    body = await request.json()
+    schema.require("prompt-resolve", body)
+    payloads = resolve_for_request(parse_prompt_request(body), templates)
+    return json_response(200, prompt_document(payloads))
+
+
+async def compose_prompts(templates: PromptTemplates, request: Request) -> Response:
+    body = await request.json()
+    schema.require("prompt-compose", body)
+    payloads = compose_for_request(parse_prompt_request(body), templates)
+    return json_response(200, prompt_document(payloads))
 
 
 async def put_media(assets: TenantAssets, request: Request) -> Response:

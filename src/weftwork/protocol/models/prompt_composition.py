@@ -1,4 +1,5 @@
-"""Composes prompts: fills the variables of a template, once for the model and once, without secrets, for events.
+"""Composes prompts: fills the variables of a template, once for the model and once, without secrets, for events. Also
+the payloads of these events.
 
 Sources: RFC 0027 A, E and G.
 """
@@ -12,9 +13,15 @@ import msgspec
 
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import has_type, is_array, is_object
-from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable
+from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptVariable, ResolvedPrompt
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.privacy.trust import wrap_untrusted
+from weftwork.protocol.run.model_payloads import PromptComposed, PromptResolved
+
+MAX_EVENT_PROMPT: Final = 65_536
+"""Characters of a prompt in events. Of a longer prompt, events have only the hash."""
+_COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
+"""`kind` of prompt.composed by the kind of the template; every other template is part of the user message."""
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}\}|\{\{\s*([a-zA-Z_]\w{0,63})\s*\}\}", re.ASCII)
 _PATH_STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[([0-9]{1,9})\]", re.ASCII)
@@ -80,6 +87,30 @@ def compose(
         bindings=visible,
         hashes={name: prompt_hash(_value_text(value)) for name, value in visible.items()},
         untrusted=any(each.untrusted for each in bindings.values()),
+    )
+
+
+def prompt_resolved(node_id: str, slot: ResolvedPrompt, agent_id: str | None = None) -> PromptResolved:
+    """The payload of agent.promptResolved."""
+    named = msgspec.UNSET if agent_id is None else agent_id
+    return PromptResolved(node_id, slot.kind, list(slot.chain), slot.ref.text, named)
+
+
+def prompt_composed(node_id: str, slot: ResolvedPrompt, composed: ComposedPrompt) -> PromptComposed:
+    """The payload of prompt.composed, without hidden values."""
+    text = composed.visible_text
+    is_shown = len(text) <= MAX_EVENT_PROMPT
+    return PromptComposed(
+        node_id,
+        [slot.ref.text],
+        _COMPOSITION.get(slot.kind, "user-only"),
+        composed.hash,
+        composed.hashes,
+        "untrusted" if composed.untrusted else "trusted",
+        text if is_shown else msgspec.UNSET,
+        composed.bindings if is_shown else msgspec.UNSET,
+        text if is_shown and slot.kind == "system" else msgspec.UNSET,
+        text if is_shown and slot.kind == "user" else msgspec.UNSET,
     )
 
 

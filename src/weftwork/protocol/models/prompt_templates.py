@@ -287,6 +287,16 @@ def _resolution_chain(
     yield {"layer": "host-defaults", "applied": False, "reason": NO_CANDIDATE}
 
 
+def unresolved_chain(has_overrides: bool) -> tuple[dict[str, Any], ...]:
+    """The chain for a kind of prompt without any reference."""
+    layers = (*(("run-configurable",) if has_overrides else ()), "node", "agent-intrinsic", "workflow-defaults")
+    reasons = {"agent-intrinsic": NO_AGENTS}
+    return tuple(
+        {"layer": layer, "applied": False, "reason": reasons.get(layer, NO_CANDIDATE)}
+        for layer in (*layers, "host-defaults")
+    )
+
+
 def _applied_members(applied: bool, above: str) -> dict[str, Any]:
     return {"applied": True} if applied else {"applied": False, "reason": f"superseded by the layer {above}"}
 

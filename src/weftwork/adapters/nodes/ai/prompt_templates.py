@@ -4,13 +4,19 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
 
 from weftwork.adapters.nodes.schemas import Schema, typed
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.models.prompt_composition import Binding, ComposedPrompt, UnboundVariable, compose
+from weftwork.protocol.models.prompt_composition import (
+    Binding,
+    ComposedPrompt,
+    UnboundVariable,
+    compose,
+    prompt_composed,
+    prompt_resolved,
+)
 from weftwork.protocol.models.prompt_templates import (
     ADDITIONAL,
     FEW_SHOT,
@@ -24,15 +30,10 @@ from weftwork.protocol.models.prompt_templates import (
     ResolvedPrompt,
     resolve_prompts,
 )
-from weftwork.protocol.run.model_payloads import PromptComposed, PromptResolved
 
-MAX_EVENT_PROMPT: Final = 65_536
-"""Characters of a prompt in events. Of a longer prompt, events have only the hash."""
 SUPERSEDED: Final = "prompt_ref_supersedes_inline"
 _INLINE_MEMBERS: Final = {"systemPromptRef": ("systemPrompt",), "userPromptRef": ("prompt", "userPrompt")}
 """A reference, and the config members that it overrides."""
-_COMPOSITION: Final = {"system": "system-only", "schema-hint": "system-only"}
-"""`kind` of prompt.composed by the kind of the template; every other template is part of the user message."""
 
 PROMPT_REF_CONFIG: Final[dict[str, Schema]] = {
     "systemPromptRef": {**REF_SCHEMA, "description": "The template of the system prompt."},
@@ -94,7 +95,8 @@ def compose_prompts(call: NodeCall, untrusted: bool, templates: PromptTemplates)
         if isinstance(composed, Failed):
             return composed
         texts[slot.kind].append(composed.text)
-        events += [_resolved_event(call, slot), EmitEvent.of(_composed_payload(call, slot, composed))]
+        resolved = prompt_resolved(call.node_id, slot, (call.agent or {}).get("agentId"))
+        events += [EmitEvent.of(resolved), EmitEvent.of(prompt_composed(call.node_id, slot, composed))]
     system, hint, examples, user = (_join_texts(texts[kind]) for kind in PROMPT_ORDER)
     return TemplatePrompts(system, hint, examples, user, tuple(events))
 
@@ -132,29 +134,6 @@ def _bind_variable(call: NodeCall, variable: PromptVariable, untrusted: bool) ->
             return Binding({"runId": call.run_id, "nodeId": call.node_id}[name])
         case _:
             return None
-
-
-def _resolved_event(call: NodeCall, slot: ResolvedPrompt) -> EmitEvent:
-    agent = (call.agent or {}).get("agentId")
-    named = UNSET if agent is None else agent
-    return EmitEvent.of(PromptResolved(call.node_id, slot.kind, list(slot.chain), slot.ref.text, named))
-
-
-def _composed_payload(call: NodeCall, slot: ResolvedPrompt, composed: ComposedPrompt) -> PromptComposed:
-    text = composed.visible_text
-    is_shown = len(text) <= MAX_EVENT_PROMPT
-    return PromptComposed(
-        call.node_id,
-        [slot.ref.text],
-        _COMPOSITION.get(slot.kind, "user-only"),
-        composed.hash,
-        composed.hashes,
-        "untrusted" if composed.untrusted else "trusted",
-        text if is_shown else UNSET,
-        composed.bindings if is_shown else UNSET,
-        text if is_shown and slot.kind == "system" else UNSET,
-        text if is_shown and slot.kind == "user" else UNSET,
-    )
 
 
 def _superseded_warnings(config: dict[str, Any]) -> list[EmitEvent | AppendLog]:

@@ -58,6 +58,8 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "callAi": ("POST", "/v1/host/sample/ai/call"),
     "programMockAi": ("POST", "/v1/host/sample/test/mock-ai/program"),
     "getMockAiBudget": ("GET", "/v1/host/sample/test/mock-ai/last-dispatch-budget"),
+    "resolvePrompts": ("POST", "/v1/host/sample/prompt/resolve"),
+    "composePrompts": ("POST", "/v1/host/sample/prompt/compose"),
     "getSchema": ("GET", "/schemas/{schemaFile}"),
     "getEnvelopeSchema": ("GET", "/schemas/envelopes/{schemaFile}"),
     "acceptEnvelope": ("POST", "/v1/host/sample/envelope/accept"),

@@ -52,6 +52,18 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
         params=(NODE_PARAMETER,),
         test_only=True,
     ),
+    _seam(
+        *operation("resolvePrompts"),
+        "Select the prompt templates that a node with these references would use.",
+        request="prompt-resolve",
+        response="prompt-resolve-response",
+    ),
+    _seam(
+        *operation("composePrompts"),
+        "Compose prompts from templates and the values of their variables.",
+        request="prompt-compose",
+        response="prompt-compose-response",
+    ),
 )
 
 
