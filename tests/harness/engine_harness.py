@@ -72,7 +72,7 @@ class WrappedLog:
 
 MAX_LOOP_TURNS = 2_000
 CALLER = Principal.of("key_1", "acme", "live", frozenset(SCOPES))
-ANSWERER = Answerer("key_1")
+ANSWERER = Answerer("key_1", may_delegate=True)
 
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from typing import Final
 
 from weftwork.protocol.errors import ClientFault
 
+READ: Final = "runs:read"
 RESPOND: Final = "approvals:respond"
 DELEGATE: Final = "approvals:delegate"
 """Answers and links in the name of other people."""
@@ -18,16 +19,25 @@ DEBUG: Final = "runs:debug"
 """The answers of models as they arrived, before they were validated."""
 DEFAULT_TENANT: Final = "default"
 
-_USED_WITH: Final = {DELEGATE: RESPOND, OVERRIDE: RESPOND, DEBUG: "runs:read"}
-"""The scope of the operation that each of these scopes extends."""
+_ON_REQUEST: Final = frozenset({DELEGATE, OVERRIDE})
+_USED_WITH: Final = {DELEGATE: (READ, RESPOND), OVERRIDE: (READ, RESPOND), DEBUG: (READ,)}
+"""The scopes of the operations that each of these scopes extends. `weftwork answer` reads an interrupt first."""
+
+
+def new_key_scopes(scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """auth-08 (host): the scopes of a key that is created without a list of scopes, out of all `scopes`.
+
+    The holder of such a key answers as itself: acting for other people has to be granted explicitly.
+    """
+    return tuple([scope for scope in scopes if scope not in _ON_REQUEST])
 
 
 def create_key_command(partition: str, scope: str) -> str:
-    """auth-01: the command that creates a key with this scope, and with the scope that it extends."""
+    """auth-01: the command that creates a key with this scope, and with those that it extends."""
     mode, _, tenant = partition.partition(":")
     options = [f"--tenant {tenant}"] if tenant != DEFAULT_TENANT else []
     options += ["--test"] if mode == "test" else []
-    options += [f"--scope {each}" for each in (_USED_WITH.get(scope), scope) if each is not None]
+    options += [f"--scope {each}" for each in (*_USED_WITH.get(scope, ()), scope)]
     return " ".join(["weftwork keys create", *options])
 
 

@@ -89,7 +89,7 @@ def test_keys_made_on_a_stopped_store_work_when_the_host_starts(tmp_path: Path) 
 @each_case(
     "scope, partition, scopes",
     ("runs:create", "live:acme", ["runs:create"]),
-    ("approvals:delegate", "test:acme", ["approvals:respond", "approvals:delegate"]),
+    ("approvals:delegate", "test:acme", ["runs:read", "approvals:respond", "approvals:delegate"]),
     ("runs:debug", "live:default", ["runs:read", "runs:debug"]),
 )
 def test_the_command_in_a_refusal_creates_the_key(tmp_path: Path, scope: str, partition: str, scopes: Any) -> None:

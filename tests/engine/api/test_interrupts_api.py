@@ -98,12 +98,13 @@ async def test_an_answer_is_by_whoever_gave_it(monkeypatch: pytest.MonkeyPatch) 
     assert link["url"] == f"https://here.example/at/{link['token']}"
     await interrupts.resolve_by_token(link["token"], body)
     assert given[:2] == [
-        Answerer("key_1", may_delegate=True, may_override=True),
-        Answerer("key_9", frozenset({"ada"})),
+        Answerer("key_1", may_delegate=True, may_override=True, partition="live:acme"),
+        Answerer("key_9", frozenset({"ada"}), partition="live:acme"),
     ]
     by_token, by_link = given[2:]
-    assert by_token == Answerer(by_token.principal, bound_person=by_token.principal, has_key=False)
-    assert by_link == Answerer(by_link.principal, frozenset({"bob"}), bound_person="bob", has_key=False)
+    of_link = {"has_key": False, "partition": "live:acme"}
+    assert by_token == Answerer(by_token.principal, bound_person=by_token.principal, **of_link)
+    assert by_link == Answerer(by_link.principal, frozenset({"bob"}), bound_person="bob", **of_link)
     assert by_token.principal.startswith("link:")
     assert by_link.principal != by_token.principal
 

@@ -21,6 +21,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.signer import Signer
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.scopes import new_key_scopes
 from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.testing.deterministic import ManualClock, SequentialIds
 
@@ -180,7 +181,7 @@ async def test_the_office_creates_lists_and_revokes(desk: KeyringHarness) -> Non
     assert (made["tenant"], made["mode"], made["label"]) == ("acme", "live", "ci")
     assert made["expiresAt"] == "2026-01-01T00:00:01.000Z"
     everything = await asked(desk, "keys.create", tenant="other", mode="test")
-    assert everything["scopes"] == list(SCOPES)
+    assert everything["scopes"] == list(new_key_scopes(SCOPES))
     desk.clock.advance(1)
     revoked = await asked(desk, "keys.revoke", key_id=made["keyId"])
     assert revoked["revokedAt"] == "2026-01-01T00:00:00.001Z"

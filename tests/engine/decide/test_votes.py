@@ -161,7 +161,7 @@ async def test_a_majority_decides_when_no_vote_can_change_it_any_more(
 
 @pytest.mark.rule("appr-03")
 @fails_without(
-    "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by: said.get("voter", by.principal)
+    "weftwork.engine.decide.interrupts.resolve_actor", lambda data, said, by, votes: said.get("voter", by.principal)
 )
 async def test_only_named_approvers_count_and_nobody_speaks_for_them_unless_they_may() -> None:
     named = gate(requiredApprovals=2, approversList=["alice", "bob", "carol"])

@@ -16,9 +16,9 @@ from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_time
 from weftwork.cli.render.interrupt_text import MAX_VOTERS, due_text, quote_id, takes_votes, vote_progress
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.scopes import DELEGATE
 from weftwork.protocol.wire.v1.paths import path_for
 
-DELEGATE_SCOPE: Final = "approvals:delegate"
 _TOO_LATE_CODES: Final = ("interrupt_already_resolved", "interrupt_gone", "interrupt_expired", "interrupt_not_found")
 
 
@@ -63,14 +63,14 @@ def outcome_text(client: Client, target: AnswerTarget, value: Any, answer: dict[
 def _approvers_hint(target: AnswerTarget, refused: RequestRefused) -> str:
     """How to answer for one of the listed approvers. Empty if there is no list, or if the key lacks another scope."""
     approvers = as_list(as_object(target.interrupt.get("data")).get("approversList"))
-    if not approvers or refused.details.get("scopeRequired") not in (None, DELEGATE_SCOPE):
+    if not approvers or refused.details.get("scopeRequired") not in (None, DELEGATE):
         return ""
     listed = ", ".join(clean(each, 60) for each in approvers[:MAX_VOTERS]) + (
         " and others" if len(approvers) > MAX_VOTERS else ""
     )
     return (
         f"the approvers are {listed}. Use a key whose label is one of these names, or --as NAME with a key that has "
-        f"the scope {DELEGATE_SCOPE}, or create a link for an approver with --link --for NAME"
+        f"the scope {DELEGATE}, or create a link for an approver with --link --for NAME"
     )
 
 

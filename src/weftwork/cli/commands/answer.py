@@ -51,7 +51,9 @@ _NO_TERMINAL: Final = (
 )
 @click.option("--value", metavar="VALUE", help="The whole answer: JSON if it parses as JSON, otherwise text.")
 @click.option("--value-file", metavar="FILE", help="File with the whole answer; - reads standard input.")
-@click.option("--as", "voter", metavar="NAME", help="Name of the approver to vote as.  [default: the key's label]")
+@click.option(
+    "--as", "voter", metavar="NAME", help="Name of the person to answer as.  [default: the holder of the key]"
+)
 @click.option("--override", is_flag=True, help="Decide regardless of the approvers. Requires --reason.")
 @click.option("--reason", metavar="TEXT", help="Reason for the override.")
 @click.option("--yes", is_flag=True, help="Send an answer entered at the terminal without a confirmation prompt.")

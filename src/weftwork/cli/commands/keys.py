@@ -28,10 +28,10 @@ def keys() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    help="Scope to grant. Repeatable.  [default: all scopes, including approvals:delegate]",
+    help="Scope to grant. Repeatable.  [default: all scopes except approvals:delegate and approvals:override]",
 )
 @click.option("--test", is_flag=True, help="Create a test key, which has separate data and can use test features.")
-@click.option("--label", default="", help="Name of the key. Approvals record it as the name of the voter.")
+@click.option("--label", default="", help="Name of the key. A gate that lists its approvers knows the holder by it.")
 @click.option(
     "--expires-in",
     type=click.IntRange(1, 3650),
@@ -53,9 +53,14 @@ def create(
 
     The key is printed only once; the host stores a hash. Standard output has only the key.
 
+    A key answers approvals as its holder. To answer as other people, or to create links for them, add
+    --scope approvals:delegate. To decide in place of the approvers of a gate, add --scope approvals:override. --scope
+    replaces the default, so list every scope that the key needs.
+
     \b
-    A key for an approver:
+    A key for an approver, and a key for a program that asks people:
       weftwork keys create --label ada --scope runs:read --scope approvals:respond
+      weftwork keys create --scope runs:read --scope approvals:respond --scope approvals:delegate
     """
     arguments: dict[str, Any] = {"tenant": tenant, "mode": "test" if test else "live", "label": label}
     if scopes:

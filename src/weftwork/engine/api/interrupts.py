@@ -31,12 +31,10 @@ from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.scopes import DELEGATE, OVERRIDE, RESPOND
 from weftwork.protocol.timestamps import iso, parse_iso
 
 DAY_MS: Final = 86_400_000
-RESPOND_SCOPE: Final = "approvals:respond"
-DELEGATE_SCOPE: Final = "approvals:delegate"
-OVERRIDE_SCOPE: Final = "approvals:override"
 _INSPECT_MEMBERS: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
 
 Row = dict[str, Any]
@@ -158,8 +156,9 @@ class Interrupts(msgspec.Struct, eq=False):
         by = Answerer(
             principal.key_id,
             frozenset({principal.label} - {""}),
-            may_delegate=DELEGATE_SCOPE in principal.scopes,
-            may_override=OVERRIDE_SCOPE in principal.scopes,
+            may_delegate=DELEGATE in principal.scopes,
+            may_override=OVERRIDE in principal.scopes,
+            partition=principal.partition,
         )
         answer = partial(self._answer, principal.run(run_id), node_id, interrupt_id or "", document, by)
         operation = f"resolveInterrupt/{place}"
@@ -183,7 +182,7 @@ class Interrupts(msgspec.Struct, eq=False):
         if person is not None and not interrupt_tokens.is_person_name(person):
             raise invalid("`for` must be a name without control characters.", "/for")
         if person is not None and person not in (principal.key_id, principal.label):
-            require_scope(principal, DELEGATE_SCOPE)
+            require_scope(principal, DELEGATE)
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
         rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in rows if row["status"] == "open"), None)
@@ -246,7 +245,7 @@ class Interrupts(msgspec.Struct, eq=False):
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
         names = frozenset({token.person} if token.person is not None else ())
         # appr-03: one link has one vote, even if its answers give several names.
-        by = Answerer(bearer.key_id, names, bound_person=_voter(token), has_key=False)
+        by = Answerer(bearer.key_id, names, _voter(token), has_key=False, partition=bearer.partition)
         answer = partial(self._answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
@@ -281,7 +280,7 @@ class Interrupts(msgspec.Struct, eq=False):
 
     def _mint_token(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
         """tok-05 (readings, Interrupt tokens): a token with no more rights than the key of the reader has."""
-        intent: Intent = "resolve" if RESPOND_SCOPE in principal.scopes and not _needs_key(row) else "inspect"
+        intent: Intent = "resolve" if RESPOND in principal.scopes and not _needs_key(row) else "inspect"
         text = self._links.for_reader(principal.run(run_id), row, intent)
         return text, self._links.url(text), intent
 

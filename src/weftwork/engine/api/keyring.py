@@ -20,7 +20,7 @@ from weftwork.protocol.ids import TEST_KEY_PREFIX, Mode, is_tenant, mode_of_key,
 from weftwork.protocol.models.answers import mask_answers
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import Owner, RunKey
-from weftwork.protocol.scopes import DEBUG, missing_scope
+from weftwork.protocol.scopes import DEBUG, missing_scope, new_key_scopes
 
 T = TypeVar("T")
 LIVE_KEY_PREFIX = "hk_live_"
@@ -120,18 +120,25 @@ class Keyring:
         label: str = "",
         expires_at: int | None = None,
     ) -> tuple[str, ApiKeyRow]:
-        """Create a key; returns the key and its stored form. Durable on return. The key cannot be read again."""
+        """Create a key; returns the key and its stored form. Durable on return. The key cannot be read again.
+
+        auth-08: without `scopes`, the key has all but those that let it act for other people.
+        """
         prefix = TEST_KEY_PREFIX if mode == "test" else LIVE_KEY_PREFIX
         key = prefix + self._ids.token()
-        row = self._row(key, tenant, scopes, label, expires_at)
+        granted = new_key_scopes(self._scopes) if scopes is None else scopes
+        row = self._row(key, tenant, granted, label, expires_at)
         await self._keys.put(row)
         fault_point("key.stored")
         self._cache(row)
         return key, row
 
     def accept_for_process(self, key: str, tenant: str, scopes: Iterable[str] | None) -> ApiKeyRow:
-        """Accept a key until this process ends; nothing is stored. Raises ClientFault for a key that was revoked."""
-        row = self._row(key, tenant, scopes, STARTUP_LABEL, None)
+        """Accept a key until this process ends; nothing is stored. Raises ClientFault for a key that was revoked.
+
+        Without `scopes`, the key has all of them.
+        """
+        row = self._row(key, tenant, self._scopes if scopes is None else scopes, STARTUP_LABEL, None)
         entry = self._rows.get(row.digest)
         if entry is not None and entry[0].revoked_at is not None:
             raise ClientFault("key_revoked", "This key was revoked; use another.")
@@ -152,12 +159,10 @@ class Keyring:
     def all(self) -> list[ApiKeyRow]:
         return sorted((row for row, _ in self._rows.values()), key=lambda row: (row.created_at, row.key_id))
 
-    def _row(
-        self, key: str, tenant: str, scopes: Iterable[str] | None, label: str, expires_at: int | None
-    ) -> ApiKeyRow:
+    def _row(self, key: str, tenant: str, scopes: Iterable[str], label: str, expires_at: int | None) -> ApiKeyRow:
         if not is_tenant(tenant):
             raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", parameter="tenant")
-        granted = self._scopes if scopes is None else tuple(scopes)
+        granted = tuple(scopes)
         unknown = sorted(set(granted) - set(self._scopes))
         if unknown:
             text = f"Unknown scope {', '.join(unknown)}; the scopes are {', '.join(self._scopes)}."
@@ -169,7 +174,7 @@ class Keyring:
             digest=digest,
             tenant=tenant,
             mode=mode_of_key(key),
-            scopes=tuple(granted),
+            scopes=granted,
             label=label,
             created_at=self._clock.now(),
             expires_at=expires_at,

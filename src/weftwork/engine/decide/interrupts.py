@@ -128,7 +128,7 @@ def _open_under_same_key(state: RunState, interrupt: InterruptState) -> list[Int
 def _decide_approval(state: RunState, interrupt: InterruptState, value: Any, by: Answerer) -> tuple[Draft, ...]:
     """The events for an answer to an approval. Raises ClientFault."""
     answer = normalize_approval(interrupt.data, value)
-    actor = resolve_actor(interrupt.data, answer, by)
+    actor = resolve_actor(interrupt.data, answer, by, interrupt.votes)
     check_resume_value(interrupt, value, _is_hidden(state, interrupt))
     action: str = answer["action"]
     overridden = bool(answer.get("override"))

@@ -13,6 +13,7 @@ from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.events import Trust
 from weftwork.protocol.run.interrupts import Interrupt, Resolution, interrupt_payload
+from weftwork.protocol.scopes import DEFAULT_TENANT, DELEGATE, OVERRIDE, missing_scope
 
 ACTIONS: Final = ("accept", "reject", "refine", "edit-accept", "ask")
 RESOLVING_ACTIONS: Final = frozenset(ACTIONS) - {"ask"}
@@ -60,6 +61,8 @@ _ANSWER_SCHEMA: Final[dict[str, Any]] = {
         },
     },
 }
+_ACTOR_MEMBERS: Final = ("voter", "decidedBy")
+"""The members with which an answer names the person who gives it. The first one counts."""
 _REQUIRED_MEMBERS: Final = {"refine": "refineFeedback", "edit-accept": "editedArtifactData"}
 
 
@@ -73,11 +76,13 @@ class Answerer(msgspec.Struct, frozen=True):
     bound_person: str | None = None
     """The person for whom the link was created. If set, `voter` and `decidedBy` in the answer are ignored."""
     may_delegate: bool = False
-    """Whether the sender may answer for the approvers that a gate names (scope approvals:delegate)."""
+    """Whether the sender may answer as another person (scope approvals:delegate)."""
     may_override: bool = False
     """Whether the sender may override a gate (scope approvals:override)."""
     has_key: bool = True
     """Whether the request had an API key. Some gates do not accept answers by link."""
+    partition: str = f"live:{DEFAULT_TENANT}"
+    """The mode and the tenant of the sender, for the message of a refusal."""
     trust: Trust = "trusted"
     """`untrusted` if the answer comes from a model or a tool."""
 
@@ -115,24 +120,25 @@ def normalize_approval(data: dict[str, Any], value: Any) -> dict[str, Any]:
     return answer
 
 
-def resolve_actor(data: dict[str, Any], answer: dict[str, Any], by: Answerer) -> str:
+def resolve_actor(data: dict[str, Any], answer: dict[str, Any], by: Answerer, votes: Mapping[str, str]) -> str:
     """appr-03 (interrupt-profiles, quorum): the person to whom the answer is attributed. Raises ClientFault if the
     sender may not answer.
 
-    The answer itself may name the person. If a gate names its approvers, the sender must be one of them or have the
-    scope approvals:delegate. An answer by a link for one person is always attributed to that person.
+    That is the sender. An answer can name another person only if the sender has the scope approvals:delegate. If a gate
+    names its approvers, that person must be one of them. An answer by a link for one person is always attributed to
+    that person. A sender with several names has one vote: `votes` has the votes so far, by actor.
     """
     _check_profile(data, by)
     approvers: list[str] = data.get("approversList", [])
     own_names = {by.principal, *by.aliases}
-    claimed: str | None = None if by.bound_person is not None else answer.get("voter", answer.get("decidedBy"))
-    if claimed is not None and approvers and claimed not in own_names and not by.may_delegate:
-        details = {"scopeRequired": "approvals:delegate"}
-        text = (
-            "This gate names its approvers; to answer for another person, the key needs the scope approvals:delegate."
-        )
-        raise ClientFault("forbidden", text, details)
-    actor = by.bound_person or claimed or next((name for name in approvers if name in own_names), by.principal)
+    claimed = [] if by.bound_person is not None else [answer[name] for name in _ACTOR_MEMBERS if name in answer]
+    if not by.may_delegate and not own_names.issuperset(claimed):
+        text = "This key can answer only as itself. To answer as another person, it needs the scope approvals:delegate."
+        raise missing_scope(by.partition, DELEGATE, text)
+    own_name = next((name for name in approvers if name in own_names), by.principal)
+    actor = by.bound_person or next(iter(claimed), own_name)
+    if actor in own_names:
+        actor = next((name for name in votes if name in own_names), actor)
     if answer.get("override"):
         _check_override(data, answer, by)
     elif approvers and actor not in approvers:
@@ -198,7 +204,7 @@ def _check_override(data: dict[str, Any], answer: dict[str, Any], by: Answerer) 
         raise invalid("This gate cannot be overridden.", "/resumeValue/override")
     if not by.may_override:
         text = "To override a gate, the key needs the scope approvals:override."
-        raise ClientFault("forbidden", text, {"scopeRequired": "approvals:override"})
+        raise missing_scope(by.partition, OVERRIDE, text)
     if not answer.get("reason", "").strip():
         raise invalid("An override requires the member reason.", "/resumeValue/reason")
 

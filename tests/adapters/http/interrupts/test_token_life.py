@@ -168,7 +168,8 @@ async def many_names(host: Timed) -> str:
 
 
 def nameless(*given: Any, **named: Any) -> Answerer:
-    return Answerer(*given, **{**named, "bound_person": None})
+    """An answerer who may give any name."""
+    return Answerer(*given[:2], **{**named, "bound_person": None, "may_delegate": True})
 
 
 def trusting(self: InterruptLinks, text: str) -> InterruptToken:
@@ -183,7 +184,7 @@ def trusting(self: InterruptLinks, text: str) -> InterruptToken:
         (stale, 410, InterruptToken, "is_expired", lambda self, now: False, 200),
         (forged, 404, InterruptLinks, "open_token", trusting, 200),
         (raised, 403, interrupts.Interrupts, "check_token", lambda self, text, _: self._links.open_token(text), 200),
-        (poorly, "inspect", interrupts, "RESPOND_SCOPE", "runs:read", "resolve"),
+        (poorly, "inspect", interrupts, "RESPOND", "runs:read", "resolve"),
         (many_names, "waiting-approval", interrupts, "Answerer", nameless, "completed"),
         (cross_purpose, 404, signer.Signer, "_derive_key", lambda self, row, purpose: row.secret, 200),
     ],
