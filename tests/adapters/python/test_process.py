@@ -256,3 +256,28 @@ def test_modules_that_cannot_be_loaded_stop_the_start(tmp_path: Path, texts: lis
     places = ("nodes_0.py:2", "nodes_1.py:2") if len(texts) == 2 else ("--nodes nodes_0: ",)
     assert all(place in ended.stderr for place in places)
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.rule("run-15")
+def test_runs_of_a_package_that_was_removed_can_be_cancelled_and_deleted(place: Path) -> None:
+    with started(place) as host:
+        runs = [host.create("counter") for _ in range(3)]
+        until(lambda: times(place, "inside") == 3, "the steps")
+        host.kill()
+    (place / "acme_nodes.py").unlink()
+    with start_host(place) as host:
+        (skipped, *_) = [each for each in map(json.loads, host.errors.splitlines()) if "run skipped" in each["message"]]
+        assert skipped["hint"] == f"weftwork runs cancel {skipped['runId']}"
+        refused = host.call("POST", f"/v1/runs/{runs[0]}:pause")
+        assert refused.status == 503
+        assert "acme.counter" not in refused.document["message"]
+        assert "or cancel the run" in refused.document["message"]
+        assert host.call("POST", f"/v1/runs/{runs[0]}/cancel").status == 200
+        done = host.call("POST", "/v1/runs:bulk-cancel", {"runIds": [runs[1]]}).document["results"]
+        assert [each["ok"] for each in done] == [True]
+        env = {"WEFTWORK_URL": host.address, "WEFTWORK_KEY": KEY}
+        assert weftwork(place, "runs", "cancel", runs[2], env=env).returncode == 0
+        for run_id in runs:
+            assert [event["type"] for event in host.log(run_id)][-2:] == ["node.cancelled", "run.cancelled"]
+            assert host.call("DELETE", f"/v1/runs/{run_id}").status == 204
+            assert host.call("GET", f"/v1/runs/{run_id}").status == 404

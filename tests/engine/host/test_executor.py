@@ -214,7 +214,7 @@ async def only_run(bench: EngineHarness) -> RunKey:
     return key
 
 
-@fails_without(Executor, "_wake", lambda executor, key: executor._load(key), match="== 1")
+@fails_without(Executor, "_wake", lambda executor, key, to_cancel=False: executor._load(key), match="== 1")
 async def test_a_run_that_is_woken_twice_is_executed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a cancel and by a doubt."""
     bench = EngineHarness()

@@ -11,20 +11,26 @@ from tests.engine.decide.test_answers import asks
 from tests.engine.nodes.test_misbehaving_nodes import UncancellableNode
 from tests.engine.run.test_pause import SlowLog
 from tests.engine.run.test_waiting_runs import PICK, pass_time, times
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import (
     CALLER,
     EngineHarness,
     background_tasks,
     run_ready_tasks,
+    settle,
     until,
     waiting_node_type,
 )
+from weftwork.engine.api.retention import Retention
+from weftwork.engine.api.run_control import RunControl
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.nodes import node_runner
 from weftwork.engine.run import live_run
-from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, Suspended
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
@@ -258,3 +264,85 @@ async def test_a_limit_that_changed_meanwhile_counts_when_the_run_is_next_woken(
     await pass_time(bench, 2000)
     assert await bench.status(key) == ("waiting-input" if after == 0 else "failed")
     assert (await bench.stored_run(key)).projection.wake_at is None
+
+
+def lost_type(*ids: str, **settings: Any) -> dict[str, Any]:
+    """A workflow with nodes of a type that the next host does not have."""
+    return workflow([*(node(each, "test.lost", settings=settings) for each in ids), node("end")])
+
+
+async def without_type(document: dict[str, Any], outcome: NodeOutcome | None) -> tuple[EngineHarness, RunKey]:
+    """A run whose node has come to this outcome, or is under way, and a host that lacks the type."""
+
+    async def work(call: NodeCall, context: Any) -> NodeOutcome:
+        if outcome is None:
+            await asyncio.Event().wait()
+        return outcome or Completed({})
+
+    bench = EngineHarness(waiting_node_type("test.lost", work))
+    assert await (await bench.open()).catalog.register({**lost_type("lost"), "id": "child"}) == []
+    bench, key = await bench.with_settled_run(document)
+    await bench.crash()
+    after = bench.successor(types=())
+    await after.executor.recover()
+    await run_ready_tasks()
+    return after, key
+
+
+CALLS = workflow([node("call", "core.subWorkflow", config={"workflowId": "child"})], id="parent")
+BODY = {"body": {"typeId": "test.lost", "config": {}}}
+EACH = workflow([node("m", "core.flow.map", config=BODY, inputs={"items": {"type": "static", "value": [1, 2]}})])
+
+
+@pytest.mark.rule("run-15", "run-03")
+@fails_without(WorkflowCatalog, "cancel_plan", WorkflowCatalog.pinned_plan, errors=(ClientFault,))
+@each_case(
+    "document, outcome, last",
+    (lost_type("a"), None, "node.cancelled"),
+    (lost_type("a", "b"), None, "node.cancelled"),
+    (lost_type("a"), Suspended(Interrupt("custom", "q", PICK)), "node.cancelled"),
+    (lost_type("a", maxRetries=1, retryDelayMs=5_000), Failed("boom", "It fails."), "node.cancelled"),
+    (CALLS, None, "node.cancelled"),
+    (EACH, None, "node.cancelled"),
+)
+async def test_a_run_whose_node_type_is_gone_can_be_cancelled_and_deleted(
+    document: dict[str, Any], outcome: NodeOutcome | None, last: str
+) -> None:
+    bench, key = await without_type(document, outcome)
+    control = RunControl(bench.runtime, bench.executor)
+    before = await bench.event_types(key)
+    if document is not CALLS:
+        with pytest.raises(ClientFault, match="cancel the run"):
+            await control.pause_run(CALLER, key.run_id, {})
+        assert bench.executor.live_count == 0
+    (done,) = (await control.cancel_runs(CALLER, {"runIds": [key.run_id]})).results
+    assert done["ok"]
+    await settle()
+    log = await bench.event_types(key)
+    assert log[: len(before)] == before, "something else happened first"
+    assert log[-2:] == [last, "run.cancelled"]
+    open_nodes = [row for row in (await bench.stored_run(key)).rows if row.kind == "node" and b'"running"' in row.value]
+    assert (await bench.status(key), bench.executor.live_count, open_nodes) == ("cancelled", 0, [])
+    for started in await bench.payloads(key, "weftwork.child.started"):
+        assert await bench.status(CALLER.run(started["childRunId"])) == "cancelled"
+    deleted = Retention(bench.store.retention, bench.store.log, bench.store.records, bench.clock, bench.executor)
+    assert await deleted.delete_run(CALLER, key.run_id) is False
+    await bench.crash()
+
+
+@pytest.mark.rule("run-15")
+async def test_a_cancellation_that_a_crash_interrupted_is_completed_without_the_node_type() -> None:
+    bench, key = await without_type(lost_type("a"), None)
+    live = await bench.executor._wake(key, to_cancel=True)
+    assert live is not None
+    assert not live.executable
+    with pytest.MonkeyPatch.context() as patch:
+        # The process dies before it has stopped the nodes.
+        patch.setattr("weftwork.engine.run.activity.Activity.apply_commit", lambda self, state, work: None)
+        assert await bench.cancel(key) == "cancelling"
+        await settle()
+        await bench.crash()
+    bench = await bench.take_over()
+    await settle()
+    assert (await bench.event_types(key))[-2:] == ["node.cancelled", "run.cancelled"]
+    await bench.crash()

@@ -354,7 +354,7 @@ async def test_a_run_that_ends_while_it_is_being_woken_answers_with_its_end(monk
     key = await waiting(bench)
     other = bench.successor()
 
-    async def too_late(run: RunKey) -> None:
+    async def too_late(run: RunKey, to_cancel: bool) -> None:
         await bench.run_to_end(key, release="a")
 
     monkeypatch.setattr(other.executor, "_load", too_late)

@@ -213,6 +213,24 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
             raise HostFault(f"this host cannot run workflow {workflow_id}: {first.pointer} {first.message}")
         return plan
 
+    async def cancel_plan(self, workflow_id: str, digest: str) -> Plan:
+        """run-15 (host): a plan with which a run can be cancelled and not executed. Node types that this host does not
+        have, or that no longer accept their config, are replaced by placeholders. Raises HostFault if the rest of the
+        definition is invalid or missing."""
+        document: dict[str, Any] = msgspec.json.decode(await self._load_definition(workflow_id, digest))
+        _, violations = parse_workflow(document, self.types, pinned=True)
+        indexes = [each.pointer.split("/")[2] for each in violations if each.pointer.startswith("/nodes/")]
+        missing = {document["nodes"][int(index)]["typeId"] for index in indexes}
+        placeholders = {each: NodeDeclaration(each, "", config={"type": "object"}) for each in missing}
+        workflow, violations = parse_workflow(document, {**self.types, **placeholders}, pinned=True)
+        plan = None
+        if workflow is not None:
+            plan, violations = plan_workflow(workflow)
+        if plan is None:
+            first = violations[0]
+            raise HostFault(f"this host cannot read workflow {workflow_id}: {first.pointer} {first.message}")
+        return plan
+
     async def _registered_digest(self, tenant: str, workflow_id: str) -> str | None:
         """The digest of the tenant's current version of the workflow; None if the tenant has not registered it."""
         cache_key = tenant, workflow_id

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from weftwork.engine.decide.inputs import HostFailed, Input, Step
+from weftwork.engine.decide.inputs import CancelRequested, HostFailed, Input, Step
 from weftwork.engine.host import run_loader
 from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
@@ -178,11 +178,12 @@ class Executor:
         Raises ClientFault if the run refuses the request, and StoreUnavailable.
         """
         woken = False
+        to_cancel = isinstance(input_, CancelRequested)
         self._pending_requests[run] += 1
         try:
             while True:
                 live = self._live.get(run)
-                if live is None and (live := await self._wake(run)) is None:
+                if live is None and (live := await self._wake(run, to_cancel)) is None:
                     stored = await self._runtime.log.read_run(run)
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return stored
@@ -190,6 +191,8 @@ class Executor:
                         raise await run_loader.unloadable_error(self._catalog, stored)
                     woken = True
                 if live is not None:
+                    if not live.executable and not to_cancel:
+                        raise await run_loader.unloadable_error(self._catalog, live.committed_run())
                     try:
                         return await live.request(input_, record)
                     except RunNotLive:
@@ -200,7 +203,12 @@ class Executor:
                 # This was the last pending request, so the run may be unloaded.
                 del self._pending_requests[run]
                 if (live := self._live.get(run)) is not None:
-                    live.park_if_idle()
+                    if live.executable or live.state.stop is not None or live.state.is_terminal:
+                        live.park_if_idle()
+                    else:
+                        # Its cancellation was not stored, and nothing else can be done with it.
+                        self._live.discard(run)
+                        live.discard()
 
     def forget(self, run: RunKey) -> bool:
         """Drop an ended run from all caches and end its streams; False, without effect, if the run is live or being
@@ -246,23 +254,24 @@ class Executor:
         self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
 
-    async def _wake(self, run: RunKey) -> LiveRun | None:
+    async def _wake(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
         """The live run, loaded if it is not in memory. Concurrent calls share one load."""
         if (live := self._live.get(run)) is not None:
             return live
         loading = self._loads.get(run)
         if loading is None:
-            loading = self._loads.start(run, self._load(run))
+            loading = self._loads.start(run, self._load(run, to_cancel))
         return await asyncio.shield(loading)
 
-    async def _load(self, run: RunKey) -> LiveRun | None:
-        loaded = await self._loader.load(run)
+    async def _load(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
+        loaded = await self._loader.load(run, to_cancel)
         if loaded is None:
             return None
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
         live = self._live[run] = LiveRun(self._runtime, loaded.state, self._callbacks, loaded.redactor)
         live.log_bytes = loaded.log_bytes
+        live.executable = loaded.executable
         live.resume(loaded.stored)
         return live
 
@@ -299,7 +308,7 @@ class Executor:
         if self._live.get(live.key) is live:
             self._live.discard(live.key)
         fault_point("run.parked")
-        if live.parked:
+        if live.parked and live.executable:
             self._loader.park(run_loader.LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
         self._alarm.schedule(live.committed_run().projection.wake_at)
         self._admission.free(live.key)

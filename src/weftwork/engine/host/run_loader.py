@@ -53,6 +53,8 @@ class LoadedRun(msgspec.Struct, frozen=True):
     """Size of its log."""
     redactor: Redactor | None = None
     """The redactor of a cached run, with the values that it has learnt; None after a load from the log."""
+    executable: bool = True
+    """False if this host cannot execute the run, so that the run can only be cancelled."""
 
 
 class RunLoader(msgspec.Struct, eq=False):
@@ -84,27 +86,38 @@ class RunLoader(msgspec.Struct, eq=False):
             self._parked_bytes -= cached.log_bytes
         return cached
 
-    async def load(self, run: RunKey) -> LoadedRun | None:
+    async def load(self, run: RunKey, to_cancel: bool = False) -> LoadedRun | None:
         """The run, or None if it has ended, does not exist, or cannot be executed by this host. Raises
-        StoreUnavailable."""
+        StoreUnavailable.
+
+        run-15 (host): with `to_cancel`, and if the run is being cancelled, a run that lacks node types is loaded
+        nevertheless, as not executable.
+        """
         if (cached := self.take(run)) is not None:
             return cached
         stored = await self._runtime.log.read_run(run)
         if stored is None or stored.projection.status in TERMINAL_STATUSES:
             return None
         header = stored.header
+        executable = True
         try:
             if header.engine_version > ENGINE_VERSION:
                 raise HostFault(
                     f"the run was written by engine version {header.engine_version}, and this host has {ENGINE_VERSION}"
                 )
-            plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
+            try:
+                plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
+            except HostFault:
+                if not to_cancel and stored.projection.status != "cancelling":
+                    raise
+                plan, executable = await self._catalog.cancel_plan(header.workflow_id, header.definition), False
         except HostFault as fault:
-            log.error("run skipped: %s", fault, extra={"runId": run.run_id})
+            hint = f"weftwork runs cancel {run.run_id}"
+            log.error("run skipped: %s", fault, extra={"runId": run.run_id, "hint": hint})
             return None
         sizes: list[int] = []
         state = await load_state(self._runtime.log, header, plan, sizes.append)
-        return LoadedRun(state, stored, sum(sizes))
+        return LoadedRun(state, stored, sum(sizes), executable=executable)
 
 
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
@@ -186,6 +199,9 @@ async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Excep
     try:
         await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     except HostFault as fault:
-        message = f"This host cannot execute the run: {fault}. Restart the host with the node types that the run needs."
+        message = (
+            f"This host cannot execute the run: {fault}. Restart the host with the node types that the run needs, "
+            "or cancel the run."
+        )
         return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
     return HostFault(f"the run {stored.header.run_id} cannot be loaded")

@@ -111,6 +111,9 @@ class LiveRun:
         """Between `prepare` and `start`: the store may not have the run yet, so nothing else is committed."""
         self._store_away = False
         self.parked = False
+        self.executable = True
+        """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
+        cancelled. Set before `resume`."""
         self.log_bytes = 0
         self._has_unsaved_parking = False
         """The run is parked, and its stored projection does not say so yet."""
@@ -176,7 +179,8 @@ class LiveRun:
     def resume(self, stored: StoredRun) -> None:
         """Continue a run that was loaded from the store: call the nodes that are running according to its log."""
         claims = {each.claim for node in self.state.running.values() for each in node.effects.values()}
-        self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims))
+        parallel = self._bounds.parallel if self.executable else 0
+        self._bounds = msgspec.structs.replace(self._bounds, orphans=frozenset(claims), parallel=parallel)
         try:
             self._take_up(stored, cold=True)
         except Exception:
@@ -185,7 +189,8 @@ class LiveRun:
             # The projection may come from an older host that parked no runs, or from one with another time limit.
             differs = stored.projection.wake_at != next_wake_at(self.state, self._bounds.duration)
             self._has_unsaved_parking = is_parked(self.state) and (differs or not stored.projection.parked)
-            self._step_after(REQUEST_LOOP_TURNS if self._callbacks.has_pending_request(self.key) else 0)
+            if self.executable or self.state.stop is not None:
+                self._step_after(REQUEST_LOOP_TURNS if self._callbacks.has_pending_request(self.key) else 0)
 
     def _step_after(self, turns: int) -> None:
         """Take a step after `turns` iterations of the event loop. A request that arrives first is processed first, so
@@ -330,7 +335,9 @@ class LiveRun:
         `cold` means that the process that started them has died."""
         self._committed_view.replace(stored)
         self.state.changed_rows.clear()
-        if not self._activity.take_up(self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans):
+        if self.executable and not self._activity.take_up(
+            self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans
+        ):
             raise _MovedElsewhere
 
     async def _collect(self, threads: bool = True) -> PendingCommit:
