@@ -174,6 +174,29 @@ def check_options(
         raise click.UsageError(f"{link_options[0]} requires --link.")
 
 
+def check_all_options(
+    name: str | None, every: bool, options_of_all: Mapping[str, Any], others: Mapping[str, Any]
+) -> str:
+    """The name of the interrupt, empty with --all. Raises UsageError for options that cannot be combined with --all,
+    or that require it."""
+    if not every:
+        used = [option for option, value in options_of_all.items() if value]
+        if used:
+            raise click.UsageError(f"{used[0]} requires --all.")
+        if name is None:
+            raise click.UsageError(
+                "name the run, as RUN or RUN/NODE. `weftwork inbox` lists the runs; --all answers many interrupts."
+            )
+        return name
+    if name is not None:
+        raise click.UsageError(f"--all answers many interrupts; remove {clean(name, 60)}, or remove --all.")
+    if options_of_all["--code"] is None:
+        raise click.UsageError("--all requires --code effect-unknown: other interrupts are answered one by one.")
+    if any(others.values()):
+        raise click.UsageError("--all cannot be combined with options for approvals, --link or --follow.")
+    return ""
+
+
 def answer_from_options(
     interrupt: dict[str, Any],
     options: Mapping[str, Any],

@@ -2,14 +2,17 @@
 
 import json
 import sys
+from functools import partial
 from typing import Any, Final
 
 import click
 
+from weftwork.cli.answer.answer_all import CODES, MISSING_ANSWER, Selection, answer_all
 from weftwork.cli.answer.command_line import (
     APPROVAL_ONLY,
     answer_from_options,
     build_vote,
+    check_all_options,
     check_options,
     prompt_for_approval,
 )
@@ -18,7 +21,7 @@ from weftwork.cli.answer.prompt import TerminalPrompt
 from weftwork.cli.answer.submission import outcome_text, print_link, submit_answer
 from weftwork.cli.answer.target import AnswerTarget, find_target
 from weftwork.cli.client.http_client import Client
-from weftwork.cli.client.options import client_options, suggest_waiting_runs
+from weftwork.cli.client.options import client_options, suggest_waiting_runs, suggest_workflows
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import parse_duration
 from weftwork.cli.follow.follow_run import follow_run
@@ -34,7 +37,7 @@ _NO_TERMINAL: Final = (
 
 
 @click.command()
-@click.argument("name", metavar="RUN[/NODE]", shell_complete=suggest_waiting_runs)
+@click.argument("name", metavar="RUN[/NODE]", required=False, shell_complete=suggest_waiting_runs)
 @click.option("--approve", is_flag=True, help="Accept the approval or the low-confidence decision.")
 @click.option("--reject", is_flag=True, help="Reject the approval or the low-confidence decision.")
 @click.option("--action", metavar="ACTION", help="Action on the approval: accept, reject, refine, edit-accept or ask.")
@@ -56,7 +59,31 @@ _NO_TERMINAL: Final = (
 )
 @click.option("--override", is_flag=True, help="Decide regardless of the approvers. Requires --reason.")
 @click.option("--reason", metavar="TEXT", help="Reason for the override.")
-@click.option("--yes", is_flag=True, help="Send an answer entered at the terminal without a confirmation prompt.")
+@click.option(
+    "--yes", is_flag=True, help="Send an answer entered at the terminal, or with --all, without a confirmation prompt."
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Send one answer to all open interrupts of the --code, instead of one interrupt.",
+)
+@click.option(
+    "--code",
+    type=click.Choice(CODES),
+    help="With --all: which interrupts; effect-unknown asks for the outcome of an effect that a crash interrupted.",
+)
+@click.option(
+    "--workflow", metavar="ID", shell_complete=suggest_workflows, help="With --all: only runs of this workflow."
+)
+@click.option("--node", metavar="NODE", help="With --all: only interrupts of this node.")
+@click.option(
+    "--older-than",
+    callback=parse_duration,
+    metavar="TIME",
+    help="With --all: only interrupts requested at least this long ago: 90s, 30m, 24h, 3d.",
+)
+@click.option("--dry-run", is_flag=True, help="With --all: list the interrupts; send nothing.")
 @click.option("--follow", is_flag=True, help="Follow the run to its end, as `weftwork run --follow` does.")
 @click.option("--link", is_flag=True, help="Print a signed link with which another person can answer; do not answer.")
 @click.option(
@@ -73,7 +100,7 @@ _NO_TERMINAL: Final = (
 def answer(
     client: Client,
     as_json: bool,
-    name: str,
+    name: str | None,
     approve: bool,
     reject: bool,
     action: str | None,
@@ -86,6 +113,12 @@ def answer(
     for_whom: str | None,
     inspect: bool,
     expires: int | None,
+    every: bool,
+    code: str | None,
+    workflow: str | None,
+    node: str | None,
+    older_than: int | None,
+    dry_run: bool,
     **more: Any,
 ) -> None:
     """Answer an open interrupt of a run.
@@ -101,12 +134,15 @@ def answer(
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --reject --comment "too expensive"
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --set colour=blue --set count=3
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --link --for ada --expires 2d
+      weftwork answer --all --code effect-unknown --workflow order --set outcome=again --dry-run
 
     \b
     Exit codes, in addition to the common ones:
-        1  standard input ended early, or you declined to send the answer; nothing was sent
+        1  standard input ended early, or you declined to send the answer; nothing was sent. With --all also: some
+           interrupts were answered, and some were not
         2  no answer on the command line and no terminal, or several interrupts match
-        7  the host refused the answer: the value is invalid, or the interrupt is already resolved
+        7  the host refused the answer: the value is invalid, or the interrupt is already resolved. With --all: no
+           interrupt was answered
     With --follow, the exit codes of `weftwork run --follow`.
     """
     actions = [
@@ -119,6 +155,22 @@ def answer(
     vote: dict[str, Any] = {"action": actions[0] if actions else None, **more}
     whole = [each for each in (value, value_file) if each is not None]
     check_options(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
+    options_of_all = {
+        "--code": code,
+        "--workflow": workflow,
+        "--node": node,
+        "--older-than": older_than,
+        "--dry-run": dry_run,
+    }
+    name = check_all_options(name, every, options_of_all, {**vote, "link": link, "follow": follow})
+    if every:
+        make_value = partial(answer_from_options, options=vote, pairs=pairs, value=value, value_file=value_file)
+        has_value = bool(pairs or whole)
+        if not has_value and not dry_run:
+            raise click.UsageError(MISSING_ANSWER)
+        selection = Selection(workflow, node, older_than)
+        code_of_exit = answer_all(client, as_json, selection, make_value if has_value else None, dry_run, yes)
+        raise SystemExit(code_of_exit)
     if link:
         print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return

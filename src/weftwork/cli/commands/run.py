@@ -51,12 +51,7 @@ def _finite(_context: click.Context, _parameter: click.Parameter, seconds: float
 @click.option(
     "--configurable", multiple=True, metavar="NAME=VALUE", help="Run option, in the form of --input. Repeatable."
 )
-@click.option(
-    "--untrusted",
-    is_flag=True,
-    help="Treat all inputs as content from outside: prompts enclose it in markers, and it cannot decide an approval. "
-    "Sets the run option trustBoundary.",
-)
+@click.option("--untrusted", is_flag=True, help="Treat all inputs as untrusted content: sets the option trustBoundary.")
 @click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Tag of the run. Repeatable.")
 @click.option(
     "--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the run, in the form of --input. Repeatable."
