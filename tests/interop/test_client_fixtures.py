@@ -176,7 +176,7 @@ def test_media_emit(client: OpenwopClient, host: Host) -> None:
     events, snapshot = run(client, "conformance-media-emit")
     assert snapshot.status == "completed"
     shown = [event for event in events if event.type.startswith("media.")]
-    assert types(shown) == ["media.image", "media.audio", "media.file", "media.image"]
+    assert types(shown) == ["media.image", "media.audio", "media.file", "media.image", "media.audio"]
     assert all(event.payload["alt"] for event in shown)
     for event in shown[:3]:
         served = host.call("GET", urlsplit(event.payload["url"]).path, key=None)

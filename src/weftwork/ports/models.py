@@ -17,6 +17,11 @@ class ModelTextPart(msgspec.Struct, frozen=True):
     text: str
 
 
+class ModelMarkerPart(ModelTextPart, frozen=True):
+    """A text that the host puts before or behind media, to mark the media as untrusted. A provider sends it like any
+    other text."""
+
+
 class ModelMediaPart(msgspec.Struct, frozen=True):
     """An image, a sound or a document in a message. The host has checked it; a provider only translates it."""
 
@@ -37,10 +42,11 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text parts, joined with newlines; media is left out."""
+        """The text parts, joined with newlines; media and its markers are left out."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(part.text for part in self.content if isinstance(part, ModelTextPart))
+        texts = (part for part in self.content if isinstance(part, ModelTextPart))
+        return "\n".join(part.text for part in texts if not isinstance(part, ModelMarkerPart))
 
     @property
     def media(self) -> tuple[ModelMediaPart, ...]:

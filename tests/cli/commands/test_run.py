@@ -386,6 +386,25 @@ def test_a_file_of_another_type_is_told(media_host: Host) -> None:
     )
 
 
+@pytest.mark.rule("media-56")
+def test_a_model_is_not_sent_a_file_of_another_type(media_host: Host, here: Path) -> None:
+    (here / "scan.png").write_bytes(b"%PDF-1.4 ")
+    looks = node("look", "core.ai.callPrompt", config={"prompt": "What is it?"})
+    looks["inputs"] = {"media": {"type": "variable", "variableName": "photo"}}
+    document = flow("look", [looks], variables=[variable("photo", "object")])
+    (here / "look.json").write_text(json.dumps(document))
+    args = ("--follow", "--media")
+    done = run_command(media_host.address, "run", "look.json", *args, "photo=scan.png", key=KEY)
+    message = "The part is declared as image/png, but the asset is application/pdf. Declare its real type."
+    assert (done.exit_code != 0, message in done.stdout + done.stderr) == (True, True), done.stderr
+    assert "weftwork.model.answered" not in done.stdout
+    done = run_command(media_host.address, "run", "look.json", *args, "photo=shelf.png", key=KEY)
+    assert (done.exit_code, "weftwork.model.answered" in done.stdout) == (0, True)
+    part = json.dumps({"mimeType": "image/png", "url": "https://pictures.example.com/a.png?api_key=a"})
+    done = run_command(media_host.address, "run", "look.json", "--follow", "--input", f"photo={part}", key=KEY)
+    assert (done.exit_code != 0, "contains the parameter api_key." in done.stdout + done.stderr) == (True, True)
+
+
 def test_the_same_command_with_the_same_key_starts_one_run(foreign: ForeignHost) -> None:
     bodies: list[Any] = []
 

@@ -68,6 +68,8 @@ async def test_what_is_advertised_is_taken(part: Any, modality: str) -> None:
     ([{**IMAGE, "data": "A" * 4000}, {"type": "image"}], 400, "validation_error", "/messages/0/content/1/mimeType"),
     ([{**IMAGE, "data": "A" * 4000}], 413, "payload_too_large", "/messages/0/content/0/data"),
     (["x"], 400, "validation_error", "/messages/0/content/0"),
+    ([{**IMAGE, "data": "JVBERi0xLjQK"}], 400, "validation_error", "/messages/0/content/0"),
+    ([{**IMAGE, "url": "https://x.example/?token=a"}], 400, "validation_error", "/messages/0/content/0/url"),
     ([{**IMAGE, "mediaRef": NOBODYS}], 400, "validation_error", "/messages/0/content/0"),
     ([{**IMAGE, "url": "https://127.0.0.1/"}], 400, "validation_error", "/messages/0/content/0"),
 )
@@ -76,6 +78,16 @@ async def test_what_is_not_taken_is_told_why(parts: list[Any], status: int, code
         answer = await shown(inside, *parts)
         assert (answer.status, answer.document["error"]) == (status, code)
         assert answer.document["details"]["pointer"] == pointer
+
+
+@pytest.mark.rule("media-56")
+async def test_an_asset_of_another_type_is_refused() -> None:
+    async with open_in_process(test_seams=True) as inside:
+        part = {"mediaRef": await kept(inside, data=b"%PDF-1.4 "), **IMAGE}
+        document = (await shown(inside, part)).document
+        message = "The part is declared as image/png, but the asset is application/pdf. Declare its real type."
+        assert (document["error"], document["message"]) == ("validation_error", message)
+        assert (await shown(inside, {**part, "type": "document", "mimeType": "application/pdf"})).status == 200
 
 
 @each_case(

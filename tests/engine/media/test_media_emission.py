@@ -31,7 +31,7 @@ from weftwork.engine.media.node_media import EntryMediaStore
 from weftwork.engine.models import message_media
 from weftwork.engine.run import append
 from weftwork.ports.media import OutgoingMedia
-from weftwork.ports.models import AnswerEnd, GeneratedMedia, ModelMediaPart, ModelTextPart
+from weftwork.ports.models import AnswerEnd, GeneratedMedia, ModelMarkerPart, ModelMediaPart, ModelTextPart
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.assets import AssetQuery
@@ -233,7 +233,8 @@ def test_a_reference_alone_is_shown_as_what_the_asset_is(kind: str, given: Any) 
         assert shown(model) == [("image", "image/png", REF)]
         (message,) = model.requests[0].messages
         assert message.text in ("What is it?", "?")
-        assert [type(each) for each in message.content] == [ModelTextPart, ModelMediaPart]
+        types = [ModelTextPart, ModelMarkerPart, ModelMediaPart, ModelMarkerPart]
+        assert [type(each) for each in message.content] == types
         assert [(part.size, part.sha256) for part in message.media] == [(len(PICTURE), REF.partition(":")[2])]
 
 

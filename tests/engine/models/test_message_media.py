@@ -21,8 +21,10 @@ from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.storage.assets import StoredAsset as KeptAsset
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.media import message_parts
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.media.message_parts import MAX_PARTS, MAX_TOTAL_BYTES, MODALITIES, parse_contents
+from weftwork.protocol.privacy.trust import MEDIA_CLOSING, MEDIA_OPENING
 from weftwork.testing import Asset, FakeModel, FakeOutbound, respond, run_workflow
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
@@ -53,7 +55,8 @@ def test_the_config_names_media_by_templates() -> None:
     assert result.nodes["look"].outputs["text"] == f"1 image/png {len(PNG)} {SHA} {{media[1].bytes}}"
 
 
-@pytest.mark.rule("media-45")
+@pytest.mark.rule("media-45", "media-58")
+@fails_without(message_media, "_fence_media", tuple)
 def test_messages_carry_parts_in_their_order() -> None:
     content = [{"type": "text", "text": "a"}, INLINE, {"type": "text", "text": "b"}, {**IMAGE, "url": URL}]
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": content}]
@@ -64,7 +67,9 @@ def test_messages_carry_parts_in_their_order() -> None:
     system, user = model.requests[0].messages
     assert (system, user.role) == (Message("system", "s"), "user")
     found = [getattr(part, "text", None) or getattr(part, "size", None) for part in user.content]
-    assert found == ["a", len(PNG), "b", 2 * len(PNG)]
+    first, last = [MEDIA_OPENING, len(PNG), MEDIA_CLOSING], [MEDIA_OPENING, 2 * len(PNG), MEDIA_CLOSING]
+    assert found == ["a", *first, "b", *last]
+    assert user.text == "a\nb", "the markers are not the author's text"
     assert [request.url for request in outbound.requests] == [URL]
     assert dict(outbound.requests[0].headers)["Accept"].startswith("image/png")
 
@@ -171,8 +176,103 @@ def test_texts_beside_a_picture_from_outside_stand_behind_a_fence() -> None:
     assert run_workflow(document, nodes=[gets], model=model, fetch=outbound).status == "completed"
     (message,) = model.requests[0].messages
     texts = [part.text for part in message.content if isinstance(part, ModelTextPart)]
-    assert (message.role, len(texts)) == ("user", 2)
-    assert all(text.startswith("<UNTRUSTED") for text in texts)
+    assert (message.role, [text for text in texts if "Obey me." not in text]) == (
+        "user",
+        [MEDIA_OPENING, MEDIA_CLOSING],
+    )
+    assert [text.startswith("<UNTRUSTED") for text in texts] == [True, False, False, True]
+
+
+PDF = b"%PDF-1.4\n" + bytes(40)
+SECRET = "orchid-lagoon-77"
+SHAPE = {"type": "object"}
+ERROR_KIND = {"envelopeType": "error", "userMessage": "?"}
+
+
+def ways_in() -> dict[str, dict[str, Any]]:
+    """A workflow for every way in which a media part, the variable `photo`, reaches a model."""
+    configs: dict[str, dict[str, Any]] = {
+        "callPrompt": {},
+        "chatCompletion": {},
+        "structuredOutput": {"outputSchema": SHAPE},
+        "generateEnvelope": ERROR_KIND,
+    }
+    found = {f"{kind}, port": flow(kind, {"media": PHOTO}, **config) for kind, config in configs.items()}
+    for kind, config in configs.items():
+        members = {each: f"{{{{variables.photo.{each}}}}}" for each in ("mimeType", "url")}
+        found[f"{kind}, config"] = flow(kind, media=[members], **config)
+    messages = {"type": "expression", "expression": "[{'role': 'user', 'content': [variables.photo]}]"}
+    for kind in ("chatCompletion", "structuredOutput"):
+        found[f"{kind}, messages"] = flow(kind, {"messages": messages}, **configs[kind])
+    expression = {"type": "expression", "expression": "variables.photo"}
+    body = {"typeId": "core.ai.callPrompt", "config": {"prompt": "?"}, "inputs": {"media": expression}}
+    found["map"] = workflow(
+        [node("look", "core.flow.map", config={"items": [1], "body": body})], [], [variable("photo", "object")]
+    )
+    for call in ("call_ai", "generate_envelope", "messages"):
+        ports = {"photo": PHOTO, "call": {"type": "static", "value": call}}
+        found[f"ctx, {call}"] = workflow([node("look", "acme.looks", inputs=ports)], [], [variable("photo", "object")])
+    return found
+
+
+@weftwork.node("acme.looks")
+async def looks_node(ctx: weftwork.Context, photo: dict[str, Any], call: str) -> dict[str, Any]:
+    if call == "generate_envelope":
+        return {"x": (await ctx.generate_envelope("error", "?", media=photo)).payload}
+    messages: Any = [{"role": "user", "content": [photo]}]
+    return {"x": (await (ctx.call_ai("?", media=photo) if call == "call_ai" else ctx.call_ai(messages=messages))).text}
+
+
+def refusal(document: dict[str, Any], part: dict[str, Any], answers: Any = None, **more: Any) -> Any:
+    """The error of the node that sends the part to a model. No model is called."""
+    model, outbound = FakeModel(lambda request: "{}"), FakeOutbound(answers or {})
+    result = run_workflow(document, inputs={"photo": part, **more}, model=model, fetch=outbound, nodes=[looks_node])
+    assert model.requests == []
+    assert bool(outbound.requests) == (answers is not None), "a URL is not requested before it has been checked"
+    error = present(result.nodes["look"].error)
+    details = error.details or {}
+    return details.get("code", error.code), error.message
+
+
+@pytest.mark.rule("media-56")
+@each_case("way", *ways_in())
+@fails_without(message_parts, "contradicts", lambda declared, known: False)
+def test_a_part_of_another_type_than_declared_is_refused_on_every_way_in(way: str) -> None:
+    document, page = ways_in()[way], b"<!doctype html><p>Not found"
+    headers = {"content-type": "text/html; charset=utf-8"}
+    for answer, actual in (
+        (respond(200, content=PNG, headers=headers), "the server sent it as text/html"),
+        (PDF, "its bytes are application/pdf"),
+        (respond(200, content=page, headers={"content-type": "binary/octet-stream"}), "its bytes are text/html"),
+    ):
+        code, message = refusal(document, {**IMAGE, "url": URL}, {URL: answer})
+        assert (code, f"declared as image/png, but {actual}" in message) == ("node_config_invalid", True), message
+    if "config" in way:
+        return
+    asset = {**IMAGE, "mediaRef": Asset(PDF).media_ref}
+    model = FakeModel([])
+    result = run_workflow(document, inputs={"photo": asset, "pdf": Asset(PDF)}, model=model, nodes=[looks_node])
+    assert "but the asset is application/pdf" in present(result.nodes["look"].error).message
+    assert model.requests == []
+    code, message = refusal(document, {**IMAGE, "data": base64.b64encode(PDF).decode()})
+    assert (code, "but its bytes are application/pdf" in message) == ("node_config_invalid", True)
+
+
+@pytest.mark.rule("media-57")
+@each_case("way", *ways_in())
+@fails_without(message_media, "find_url_secret", lambda *given: None)
+def test_a_secret_in_a_url_is_refused_on_every_way_in(way: str) -> None:
+    document = ways_in()[way]
+    document["variables"] = [*document["variables"], variable("password", sensitive=True)]
+    for url, what in (
+        ("https://ada:lovelace@pictures.example.com/a.png", "a user name or a password"),
+        (f"{URL}?access_token=abc", "the parameter access_token"),
+        (f"{URL}?v=sk-Q7w8E9r0T1y2U3i4O5p6", "text that looks like a credential"),
+        (f"{URL}?v={SECRET}", "a secret of the run"),
+    ):
+        code, message = refusal(document, {**IMAGE, "url": url}, password=SECRET)
+        assert (code, f"contains {what}." in message) == ("node_config_invalid", True), message
+        assert url not in message
 
 
 async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:

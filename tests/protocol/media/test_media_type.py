@@ -197,3 +197,53 @@ def test_one_frame_alone_is_not_sound() -> None:
     assert media_types.sniff_media_type(FRAME[:-1]) == media_types.UNKNOWN_TYPE
     assert media_types.sniff_media_type(FRAME + b"\xff\xfb") == media_types.UNKNOWN_TYPE
     assert media_types.sniff_media_type(FRAME + FRAME[:4]) == "audio/mpeg"
+
+
+@pytest.mark.rule("media-56")
+@each_case(
+    "said, known",
+    ("image/png", "application/pdf"),
+    ("image/png", "image/jpeg"),
+    ("image/png", "text/plain"),
+    ("image/svg+xml", "text/html"),
+    ("image/svg+xml", "text/plain"),
+    ("audio/wav", "image/webp"),
+    ("audio/ogg", "video/ogg"),
+    ("application/pdf", "text/html; charset=utf-8"),
+    ("application/pdf", "application/zip"),
+    ("application/json", "application/zip"),
+    ("text/plain", "image/png"),
+    (DOCX, "application/pdf"),
+)
+def test_a_declared_type_can_contradict_what_is_known(said: str, known: str) -> None:
+    assert media_types.contradicts(said, known)
+
+
+@pytest.mark.rule("media-56")
+@each_case(
+    "said, known",
+    ("image/jpg", "image/jpeg"),
+    ("IMAGE/PNG; a=b", "image/png"),
+    ("image/apng", "image/png"),
+    ("audio/x-m4a", "video/mp4"),
+    ("audio/x-aac", "audio/aac"),
+    ("image/png", ""),
+    ("image/png", "binary/octet-stream"),
+    ("application/octet-stream", "image/png"),
+    ("text/markdown", "text/html"),
+    ("text/csv", "text/plain; charset=utf-8"),
+    ("text/plain", "image/svg+xml"),
+    ("application/rss+xml", "text/xml"),
+    ("image/svg+xml", "image/svg+xml"),
+    (DOCX, "application/zip"),
+    ("application/vnd.ms-excel.sheet.macroenabled.12", "application/zip"),
+)
+def test_types_that_can_be_true_together_do_not(said: str, known: str) -> None:
+    assert not media_types.contradicts(said, known)
+
+
+@pytest.mark.rule("media-56")
+def test_a_file_of_a_known_type_contradicts_no_name_of_its_type() -> None:
+    for name, heads in HEADS_BY_TYPE.items():
+        for head in heads:
+            assert not media_types.contradicts(name, media_types.sniff_media_type(head)), name

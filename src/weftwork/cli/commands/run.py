@@ -17,6 +17,7 @@ from weftwork.cli.console.text import clean, json_line, say, say_lines
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.render.interrupt_text import quote_id
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.media.media_types import UNKNOWN_TYPE
 from weftwork.protocol.privacy.trust import TRUST_OPTION
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.spelling import did_you_mean
@@ -135,6 +136,9 @@ def run(
     for name, file in files.items():
         sent = upload_asset(client, file)
         asset = {"mimeType": file.media_type, "name": file.name, **sent}
+        if asset["mimeType"] == UNKNOWN_TYPE:
+            # The declared type lets a node that sends the file to a model refuse it if the bytes are of another type.
+            asset["mimeType"] = file.media_type
         input_values[name] = {member: asset[member] for member in ("mediaRef", "mimeType", "name")}
     answer = _start(client, {"workflowId": workflow_id, **{k: v for k, v in body.items() if v}}, idempotency_key)
     run_id: str = answer["runId"]

@@ -19,7 +19,7 @@ from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.sdk.model_request import make_message
 from weftwork.ports import outbound
-from weftwork.ports.models import ModelRequest, ModelTextPart, ProviderFault
+from weftwork.ports.models import ModelMarkerPart, ModelRequest, ModelTextPart, ProviderFault
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.media.message_parts import MODALITIES
@@ -55,7 +55,7 @@ async def call_ai(model_input: ModelInput, request: Request) -> Response:
 
 
 def _has_text(content: tuple[object, ...]) -> bool:
-    return any(isinstance(part, ModelTextPart) for part in content)
+    return any(isinstance(part, ModelTextPart) and not isinstance(part, ModelMarkerPart) for part in content)
 
 
 async def program_mock_ai(programs: ScriptedPrograms, request: Request) -> Response:

@@ -15,13 +15,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from weftwork.engine.media.assets import Assets, BytesMissing, retry_store
-from weftwork.ports.models import Message, ModelMediaPart, ModelRequest, ModelTextPart, UnresolvedMessage
+from weftwork.ports.models import (
+    Message,
+    ModelMarkerPart,
+    ModelMediaPart,
+    ModelRequest,
+    ModelTextPart,
+    UnresolvedMessage,
+)
 from weftwork.ports.node_outcome import Failed, StepFailed
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.ports.storage.assets import StoredAsset
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.asset_references import media_ref
+from weftwork.protocol.media.media_types import SNIFF_BYTES, sniff_media_type
+from weftwork.protocol.media.media_urls import find_url_secret
 from weftwork.protocol.media.message_parts import (
     MAX_TOTAL_BYTES,
     AssetInput,
@@ -30,9 +39,13 @@ from weftwork.protocol.media.message_parts import (
     Modality,
     PartError,
     TextInput,
+    check_declared_type,
     parse_contents,
     resolve_asset_part,
 )
+from weftwork.protocol.privacy.secret_matcher import SecretMatcher
+from weftwork.protocol.privacy.trust import MEDIA_CLOSING, MEDIA_OPENING
+from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
 
 T = TypeVar("T")
 
@@ -52,6 +65,8 @@ class MessageMedia(msgspec.Struct, eq=False):
     _partition: str
     _max_part_bytes: int
     _wait_for_store: Callable[[], Awaitable[None]] | None = None
+    _secrets: SecretMatcher | None = None
+    """Knows the secrets of the run."""
 
     async def resolve(self, request: ModelRequest, offered: frozenset[Modality]) -> ModelRequest:
         """media-45 (RFC 0091, order of checks): the request with all parts resolved for a model that accepts `offered`.
@@ -79,7 +94,7 @@ class MessageMedia(msgspec.Struct, eq=False):
                     if room < 0:
                         raise _request_too_large(media_input)
                     resolved.append(media_part)
-                message.resolved[:] = [Message(message.role, tuple(resolved))]
+                message.resolved[:] = [Message(message.role, _fence_media(resolved))]
         messages = [each.resolved[0] if isinstance(each, UnresolvedMessage) else each for each in request.messages]
         return msgspec.structs.replace(request, messages=tuple(messages))
 
@@ -90,8 +105,18 @@ class MessageMedia(msgspec.Struct, eq=False):
         parts = (part for _, listed in contents for part in listed if is_object(part))
         texts = (part.get(name) for part in parts for name in ("data", "dataBase64"))
         if sum(len(text) for text in texts if isinstance(text, str)) > THREAD_PARSE_CHARS:
-            return await asyncio.to_thread(parse_contents, contents, offered, self._max_part_bytes)
-        return parse_contents(contents, offered, self._max_part_bytes)
+            return await asyncio.to_thread(
+                parse_contents, contents, offered, self._max_part_bytes, self._find_url_secret
+            )
+        return parse_contents(contents, offered, self._max_part_bytes, self._find_url_secret)
+
+    def _find_url_secret(self, url: str) -> str | None:
+        secrets = self._secrets
+        return find_url_secret(
+            url,
+            lambda text: secrets is not None and secrets.mask(text) != text,
+            lambda text: mask_credentials_in_text(text) != text,
+        )
 
     async def _identify_assets(
         self, parsed: list[tuple[InputPart, ...]], offered: frozenset[Modality]
@@ -159,6 +184,7 @@ class MessageMedia(msgspec.Struct, eq=False):
         return await self._lazy_part(part, assets, asset)
 
     async def _lazy_part(self, part: MediaInput, assets: Assets, asset: StoredAsset) -> ModelMediaPart:
+        _require_type(part, asset.media_type, "the asset is")
         if asset.size > self._max_part_bytes:
             message = f"A part may have at most {self._max_part_bytes} bytes (`max_bytes_per_part`)."
             raise _part_error("media_too_large", message, part, limit=self._max_part_bytes)
@@ -192,10 +218,25 @@ class MessageMedia(msgspec.Struct, eq=False):
         if not 200 <= status < 300 or not response.content:
             message = f"The URL of a part returned status {status} or no content."
             raise _part_error("fetch_failed", message, part, retryable=status in _RETRYABLE_STATUSES, status=status)
+        sent_type = next((value for name, value in response.headers if name.lower() == "content-type"), "")
+        _require_type(part, sent_type, "the server sent it as")
+        _require_type(part, sniff_media_type(response.content[:SNIFF_BYTES]), "its bytes are")
         return response.content
 
     async def _retry_store(self, work: Callable[[], Awaitable[T]]) -> T:
         return await retry_store(work, self._wait_for_store)
+
+
+def _fence_media(parts: list[ModelTextPart | ModelMediaPart]) -> tuple[ModelTextPart | ModelMediaPart, ...]:
+    """media-58 (RFC 0091, trust): the parts, with markers around each run of media."""
+    fenced: list[ModelTextPart | ModelMediaPart] = []
+    is_within = False
+    for part in parts:
+        if isinstance(part, ModelMediaPart) != is_within:
+            fenced.append(ModelMarkerPart(MEDIA_CLOSING if is_within else MEDIA_OPENING))
+            is_within = not is_within
+        fenced.append(part)
+    return (*fenced, ModelMarkerPart(MEDIA_CLOSING)) if is_within else tuple(fenced)
 
 
 def part_failure(error: PartError) -> Failed:
@@ -207,6 +248,13 @@ def _part_error(
     code: str, message: str, part: MediaInput | AssetInput, retryable: bool = False, **details: Any
 ) -> StepFailed:
     return StepFailed(Failed(code, message, {"pointer": part.pointer, **details}, retryable=retryable))
+
+
+def _require_type(part: MediaInput, known: str, how_known: str) -> None:
+    """media-56 (RFC 0091, mimeType): raises StepFailed if the declared type contradicts the known one."""
+    error = check_declared_type(part.media_type, known, how_known, part.pointer)
+    if error is not None:
+        raise StepFailed(part_failure(error))
 
 
 def _request_too_large(part: MediaInput) -> StepFailed:

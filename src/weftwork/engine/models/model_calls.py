@@ -198,6 +198,7 @@ class EntryModelCalls:
             self._state.header.partition,
             runtime.limits.max_bytes_per_part,
             runtime.wait_for_store,
+            None if self._redactor is None else self._redactor.matcher,
         )
 
     async def _recordable(self, answer: ModelAnswer, media: list[dict[str, Any]], request: ModelRequest) -> ModelAnswer:

@@ -44,9 +44,12 @@ _ALIASES: Final = {
     "application/x-zip-compressed": "application/zip",
     "audio/m4a": "audio/mp4",
     "audio/mp3": "audio/mpeg",
+    "audio/aacp": "audio/aac",
     "audio/opus": "audio/ogg",
     "audio/vnd.wave": "audio/wav",
     "audio/wave": "audio/wav",
+    "audio/x-aac": "audio/aac",
+    "audio/x-aiff": "audio/aiff",
     "audio/x-flac": "audio/flac",
     "audio/x-m4a": "audio/mp4",
     "audio/x-mp3": "audio/mpeg",
@@ -55,6 +58,8 @@ _ALIASES: Final = {
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
     "image/svg": SVG_TYPE,
+    "image/x-bmp": "image/bmp",
+    "image/x-ms-bmp": "image/bmp",
     "image/x-png": "image/png",
     "text/json": JSON_TYPE,
     "text/x-markdown": "text/markdown",
@@ -63,6 +68,7 @@ _ALIASES: Final = {
     "video/x-m4v": "video/mp4",
 }
 _NARROWER: Final = {
+    "image/png": frozenset({"image/apng"}),
     "video/mp4": frozenset({"audio/mp4"}),
     "video/webm": frozenset({"audio/webm"}),
     "application/zip": frozenset({"application/epub+zip"}),
@@ -111,6 +117,27 @@ def resolve_media_type(declared: str, detected: str) -> str:
     return UNKNOWN_TYPE
 
 
+def contradicts(declared: str, known: str) -> bool:
+    """media-56 (RFC 0091, mimeType): whether a declared media type cannot be true of content whose type is known from
+    its bytes or from the server that sent it.
+
+    A type that says nothing contradicts nothing. All texts agree with one another, because many formats are text, and
+    so does a format that is a ZIP archive or XML with these two. An alias is the same type.
+    """
+    name, known = canonical_media_type(declared), canonical_media_type(known)
+    if name == known or name in _UNSPECIFIC or known in _UNSPECIFIC or resolve_media_type(name, known) != UNKNOWN_TYPE:
+        return False
+    if _is_text(known) and name != SVG_TYPE:
+        return not _is_text(name)
+    is_container = known in ("application/zip", "application/gzip", XML_TYPE)
+    is_unknown_format = name.startswith("application/") and not _is_text(name) and name not in _MAGIC_TYPES
+    return not (is_container and is_unknown_format)
+
+
+def _is_text(media_type: str) -> bool:
+    return is_textual(media_type) or media_type in ACTIVE_TYPES or media_type.endswith("+xml")
+
+
 def is_textual(media_type: str) -> bool:
     """Whether content of this type is text."""
     return _TEXTUAL.fullmatch(media_type) is not None
@@ -141,6 +168,12 @@ _MAGIC: Final = (
     (b"PK\x07\x08", "application/zip"),
     (b"\x1f\x8b\x08", "application/gzip"),
 )
+_MAGIC_TYPES: Final = frozenset(media_type for _, media_type in _MAGIC)
+_UNSPECIFIC: Final = frozenset(
+    f"{UNKNOWN_TYPE} application/binary application/download application/force-download application/unknown "
+    "application/x-download binary/octet-stream".split()
+)
+"""Types that servers send for files of any type."""
 _RIFF: Final = {b"WAVE": "audio/wav", b"WEBP": "image/webp"}
 _BRANDS: Final = (
     (re.compile(rb"avi[fs]"), "image/avif"),

@@ -1,9 +1,10 @@
 """Media parts of messages to a model, and their checks before anything is fetched.
 
 Theory of operation. The checks run in stages, and each stage checks every part before the next stage starts: first
-whether the model accepts parts of this modality, then their shape, then their size. The reported error therefore does
-not depend on the order of the parts, and a part of an unsupported modality is never reported as malformed. Each stage
-stops at the first part that fails. No error quotes the submitted content.
+whether the model accepts parts of this modality, then their shape, then their size, then their sources: the type of
+inline bytes, and secrets in URLs. The reported error therefore does not depend on the order of the parts, and a part of
+an unsupported modality is never reported as malformed. Each stage stops at the first part that fails. No error quotes
+the submitted content, except media types.
 
 Media that accompanies a prompt is a reference from an upload, an input or another node. Only there, a mediaRef without
 a type is enough (`normalize_part`), because the asset has a type. Checks that need this type run when the asset has
@@ -15,7 +16,7 @@ Media that a model sends has a rendering hint, which must agree with the payload
 
 import re
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -24,7 +25,13 @@ from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.envelopes.outcome import OutcomeDetail
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import find_asset_tokens, media_ref_digest
-from weftwork.protocol.media.media_types import UNKNOWN_TYPE, canonical_media_type
+from weftwork.protocol.media.media_types import (
+    SNIFF_BYTES,
+    UNKNOWN_TYPE,
+    canonical_media_type,
+    contradicts,
+    sniff_media_type,
+)
 
 Modality = Literal["image", "audio", "document"]
 PartSource = Literal["url", "mediaRef", "data"]
@@ -54,6 +61,7 @@ PART_SOURCES: Final[dict[str, PartSource]] = {
 """media-41: members that hold the source of a part. `dataBase64` is the conformance suite's name for `data`."""
 
 _PLURALS: Final[dict[Modality, str]] = {"image": "images", "audio": "audio", "document": "documents"}
+_SNIFF_CHARS: Final = SNIFF_BYTES // 3 * 4
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
@@ -105,6 +113,8 @@ class PartError(msgspec.Struct, frozen=True):
 
 
 InputPart = TextInput | MediaInput | AssetInput
+UrlCheck = Callable[[str], str | None]
+"""Names the secret that a URL contains; None if it contains none."""
 
 
 def parse_content(
@@ -116,13 +126,16 @@ def parse_content(
 
 
 def parse_contents(
-    contents: Sequence[tuple[str, Any]], offered: frozenset[Modality], most_bytes: int
+    contents: Sequence[tuple[str, Any]],
+    offered: frozenset[Modality],
+    most_bytes: int,
+    find_secret: UrlCheck | None = None,
 ) -> list[tuple[InputPart, ...]] | PartError:
     """media-40 (RFC 0091, order of checks): check and parse the contents of all messages of a request, each given with
     its pointer.
 
-    Modalities are checked before shapes, and shapes before sizes. A string is one text part. `offered` holds the
-    modalities that the model accepts, `most_bytes` is the limit per part.
+    Modalities are checked before shapes, shapes before sizes, and sizes before sources. A string is one text part.
+    `offered` holds the modalities that the model accepts, `most_bytes` is the limit per part.
     """
     parts = [
         (f"{at}/{index}", part) for at, content in contents if is_array(content) for index, part in enumerate(content)
@@ -131,6 +144,7 @@ def parse_contents(
         _check_modalities(parts, offered)
         or _check_shapes(contents, parts, most_bytes)
         or _check_sizes(parts, most_bytes)
+        or next(filter(None, (_check_source(at, part, find_secret) for at, part in parts)), None)
     )
     if error is not None:
         return error
@@ -199,9 +213,8 @@ def resolve_asset_part(asset: AssetInput, media_type: str, offered: frozenset[Mo
     if modality is None or modality not in offered:
         return unsupported_modality(modality, asset.pointer)
     if part_media_type(modality, media_type) is None:
-        return PartError(
-            "validation_error", "The media type of the asset does not match the type of the part.", asset.pointer
-        )
+        message = f"The part has the type {modality}, but the asset is {media_type}. Declare its real type."
+        return PartError("validation_error", message, asset.pointer, {"declared": modality, "actual": media_type})
     return MediaInput(modality, media_type, "mediaRef", asset.media_ref, asset.pointer)
 
 
@@ -308,6 +321,32 @@ def _check_sizes(parts: list[tuple[str, Any]], most_bytes: int) -> PartError | N
             message = f"The media of a request may have at most {MAX_TOTAL_BYTES} bytes."
             return PartError("payload_too_large", message, f"{at}/{name}", {"limit": MAX_TOTAL_BYTES})
     return None
+
+
+def _check_source(at: str, part: Any, find_secret: UrlCheck | None) -> PartError | None:
+    """media-56, media-57: the bytes of a part agree with its type, and its URL contains no secret."""
+    if isinstance(part, AssetInput) or part["type"] == "text":
+        return None
+    name = next(name for name in PART_SOURCES if name in part)
+    value = part[name]
+    if PART_SOURCES[name] == "data":
+        head = value[:SNIFF_BYTES] if isinstance(value, bytes) else b64decode(value[:_SNIFF_CHARS])
+        return check_declared_type(part["mimeType"], sniff_media_type(head), "its bytes are", at)
+    secret = find_secret(value) if PART_SOURCES[name] == "url" and find_secret is not None else None
+    if secret is None:
+        return None
+    message = f"The URL of a part contains {secret}. Upload the file as an asset and use its mediaRef instead."
+    return PartError("validation_error", message, f"{at}/{name}")
+
+
+def check_declared_type(declared: str, known: str, how_known: str, pointer: str) -> PartError | None:
+    """media-56: the error for a part whose declared type contradicts the type that the host knows; None if it does not.
+    `how_known` introduces the known type in the message."""
+    if not contradicts(declared, known):
+        return None
+    types = {"declared": canonical_media_type(declared), "actual": canonical_media_type(known)}
+    message = f"The part is declared as {types['declared']}, but {how_known} {types['actual']}. Declare its real type."
+    return PartError("validation_error", message, pointer, types)
 
 
 def _build_part(at: str, part: Any) -> InputPart:

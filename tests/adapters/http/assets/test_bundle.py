@@ -382,8 +382,8 @@ def test_every_medium_of_a_bundle_opens_by_its_url(seamed: live.Host) -> None:
     answer = seamed.call("GET", f"/v1/runs/{run_id}/debug-bundle")
     exported = seamed.call("POST", EXPORT, {"runId": run_id})
     assert media(answer.document) == media(exported.document) == media(exported.document["bundle"])
-    assert len(media(answer.document)) == len(logged) == 4
-    assert [name for each in logged for name in ("base64", "url") if name in each].count("base64") == 1
+    assert len(media(answer.document)) == len(logged) == 5
+    assert [name for each in logged for name in ("base64", "url") if name in each].count("base64") == 2
     for shown, before in zip(media(answer.document), logged, strict=True):
         assert {**before, "base64": None, "url": None} == {**shown, "base64": None, "url": None}
         served = assets.fetch(seamed, shown["url"])

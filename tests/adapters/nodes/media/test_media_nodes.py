@@ -226,8 +226,9 @@ def test_the_workflow_of_checks_shows_one_of_each() -> None:
         ("audio", 8192),
         ("file", 2048),
         ("image", 128),
+        ("audio", 256),
     ]
-    assert ["base64" in each.payload for each in found.media] == [False, False, False, True]
+    assert ["base64" in each.payload for each in found.media] == [False, False, False, True, True]
     assert all(("url" in each.payload) != ("base64" in each.payload) for each in found.media)
     assert "log.appended" not in found.kinds
 
