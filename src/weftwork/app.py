@@ -1,7 +1,7 @@
 """The composition root: builds a host from its settings. The only module that imports every adapter."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -32,7 +32,7 @@ from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
@@ -340,17 +340,22 @@ class Host:
         self.draining = True
         self._feeds.close()
 
-    async def close(self) -> None:
-        """Stop executing runs, which the next start resumes from their logs, and close the store."""
+    async def close(self, on_waiting: Callable[[Sequence[OpenEffect]], None] | None = None) -> list[ClosedEffect]:
+        """Stop executing runs, which the next start resumes from their logs, and close the store.
+
+        If effects are in progress, `on_waiting` is called with them before the host waits for them. Returns what
+        became of them.
+        """
         self.drain()
         await self._sweeper.stop()
         self._retention.close()
         if self._admin is not None:
             await self._admin.stop()
-        await self._executor.close()
+        effects = await self._executor.close(on_waiting)
         await self.outbound.close()
         self._library.stop()
         fault_point("drain.close")
         await self.blobs.close()
         await self._store.close()
         self._lock.release()
+        return effects

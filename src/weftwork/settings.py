@@ -76,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     media_reach: Literal["same-origin", "same-site", "cross-origin"] = "same-site"
     blobs: str = ""
     interrupt_link_days: int = 7
+    shutdown_grace_seconds: float = Limits().shutdown_grace_seconds
 
     @property
     def data_folder(self) -> Path:
@@ -129,6 +130,7 @@ _RANGES = {
     "keepalive_seconds": (0.05, 14.0),
     "retention_days": (0, 36_500),
     "interrupt_link_days": (1, 3_650),
+    "shutdown_grace_seconds": (0.0, 3600.0),
 }
 
 

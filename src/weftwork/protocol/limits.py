@@ -52,6 +52,9 @@ class Limits(msgspec.Struct, frozen=True):
     """0: no limit. Assets of test keys and of live keys are counted separately."""
     upload_days: int = 7
     """Days after which an upload that no run refers to is deleted."""
+    shutdown_grace_seconds: float = 30.0
+    """How long a closing host waits for effects in progress that must not happen twice. Without any it does not
+    wait."""
 
 
 def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:

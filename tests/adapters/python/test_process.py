@@ -12,6 +12,7 @@ import pytest
 from tests.adapters.python.fake_node_host import single_node_workflow
 from tests.harness.cases import each_case
 from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
+from tests.live.steering import event_types
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +80,17 @@ async def counter(ctx: weftwork.Context) -> int:
     return ctx.attempt
 
 
+@weftwork.node("acme.pays")
+async def pays(ctx: weftwork.Context) -> str:
+    async def pay() -> str:
+        count("payments")
+        while not (HERE / "paid").exists():
+            await asyncio.sleep(0.01)
+        return "receipt"
+
+    return await ctx.step("pay", pay)
+
+
 @weftwork.node("acme.broken")
 def broken(ctx: weftwork.PlainContext) -> None:
     raise KeyError("inner text")
@@ -93,7 +105,7 @@ def place(tmp_path: Path) -> Path:
         single_node_workflow("score", "acme.score", {"value": 4}, config={"factor": 3}),
         single_node_workflow("plain", "acme.plain", {"value": 4}),
         single_node_workflow("limited", "acme.stuck", settings={"timeoutMs": 300}),
-        *(single_node_workflow(name, f"acme.{name}") for name in ("stuck", "sleepy", "counter", "broken")),
+        *(single_node_workflow(name, f"acme.{name}") for name in ("stuck", "sleepy", "counter", "pays", "broken")),
     )
     return tmp_path
 
@@ -281,3 +293,70 @@ def test_runs_of_a_package_that_was_removed_can_be_cancelled_and_deleted(place: 
             assert [event["type"] for event in host.log(run_id)][-2:] == ["node.cancelled", "run.cancelled"]
             assert host.call("DELETE", f"/v1/runs/{run_id}").status == 204
             assert host.call("GET", f"/v1/runs/{run_id}").status == 404
+
+
+def paying(place: Path, host: Host) -> str:
+    """A run whose step is in progress."""
+    run_id = host.create("pays")
+    until(lambda: times(place, "payments"), "the payment to begin")
+    return run_id
+
+
+def interrupts_of(host: Host) -> list[dict[str, Any]]:
+    return host.call("GET", "/v1/host/weftwork/interrupts").document["interrupts"]
+
+
+WAITS = "shutdown waits for an effect in progress"
+FINISHED = "effect finished during the shutdown"
+UNKNOWN = "effect not finished at shutdown: its outcome is unknown"
+
+
+@pytest.mark.rule("eff-04")
+def test_a_host_that_is_stopped_waits_for_an_effect_and_says_which_and_what_became_of_it(place: Path) -> None:
+    with started(place) as host:
+        run_id = paying(place, host)
+        host.process.send_signal(signal.SIGTERM)
+        until(lambda: "waiting up to 30 s" in host.output, "the host to say that it waits")
+        assert f"  run {run_id}, node n\n" in host.output
+        (place / "paid").touch()
+        assert host.process.wait(60) == 0
+        assert f"run {run_id}, node n: finished, and its outcome is recorded" in host.output
+        assert [[line["runId"] for line in lines(host, each)] for each in (WAITS, FINISHED, UNKNOWN)] == [
+            [run_id],
+            [run_id],
+            [],
+        ]
+    with started(place) as host:
+        assert host.log(run_id)[-1]["payload"]["outputs"] == {"n": {"output": "receipt"}}
+    assert times(place, "payments") == 1
+
+
+def test_an_effect_that_takes_longer_than_the_grace_period_is_left_to_a_person(place: Path) -> None:
+    with started(place, env={"WEFTWORK_SHUTDOWN_GRACE_SECONDS": "0.2"}) as host:
+        run_id = paying(place, host)
+        assert host.stop() == 0
+        assert f"run {run_id}, node n: not finished, its outcome is unknown" in host.output
+        assert [line["runId"] for line in lines(host, UNKNOWN)] == [run_id]
+    with started(place) as host:
+        until(lambda: [each["runId"] for each in interrupts_of(host)] == [run_id], "the question")
+    assert times(place, "payments") == 1
+
+
+def test_a_second_signal_ends_the_wait_for_an_effect(place: Path) -> None:
+    with started(place, env={"WEFTWORK_SHUTDOWN_GRACE_SECONDS": "3600"}) as host:
+        paying(place, host)
+        host.process.send_signal(signal.SIGTERM)
+        until(lambda: "waiting up to 3600 s" in host.output, "the host to say that it waits")
+        host.process.send_signal(signal.SIGTERM)
+        assert host.process.wait(60) == 0
+        assert lines(host, "second signal; exiting without waiting")
+
+
+def test_a_host_without_an_effect_in_progress_waits_for_nothing(place: Path) -> None:
+    with started(place, env={"WEFTWORK_SHUTDOWN_GRACE_SECONDS": "3600"}) as host:
+        run_id = host.create("counter")
+        recorded = "weftwork.effect.recorded"
+        until(lambda: recorded in event_types(host, run_id), "the record of the step")
+        assert host.stop() == 0
+        assert "waiting up to" not in host.output
+        assert not lines(host, WAITS)

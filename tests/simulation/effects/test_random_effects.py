@@ -88,7 +88,7 @@ def _interrupt_always(state: Any, _: Any, policy: str) -> bool:
         ([effect_ledger.EffectLedger], "_claim", _skip_claim, TWICE, {"whole": 1, "limits": 0}),
         ([effect_ledger.EffectLedger], "_reported_outcome", lambda *_: {"outcome": "again"}, TWICE, {}),
         ([run_control, transitions], "may_interrupt", _interrupt_always, IN_VAIN, {}),
-        ([live_run], "SHUTDOWN_EFFECT_GRACE_S", 0.0, "a host went away and left", {}),
+        ([live_run.LiveRun], "_has_no_open_effect", lambda self: True, "a host went away and left", {}),
     ],
     ids=[
         *("an effect without a claim", "an effect that nobody is asked about"),

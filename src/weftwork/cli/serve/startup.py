@@ -5,12 +5,14 @@ are escaped.
 """
 
 import asyncio
+import contextlib
 import errno
 import gc
 import logging
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +22,7 @@ import msgspec
 from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.adapters.http.server.limits import connections_within
 from weftwork.adapters.system.file_limit import raise_file_limit
-from weftwork.app import Host
+from weftwork.app import ClosedEffect, Host, OpenEffect
 from weftwork.cli.console.root_group import discard_stdout
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -37,7 +39,10 @@ from weftwork.wiring.document_file import DocumentFileError, read_document
 log = logging.getLogger("weftwork")
 
 STOP_SECONDS: Final = 9.0
-"""Maximum time from the signal to the end of the process. Supervisors wait ten seconds or more before they kill it."""
+"""Maximum time from the signal to the end of the process, without the wait for effects in progress. Supervisors wait
+ten seconds or more before they kill it."""
+MAX_LISTED_EFFECTS: Final = 20
+"""Effects that are named when the host waits for them. The log names all."""
 GC_THRESHOLDS: Final = (10_000, 20, 100)
 """Thresholds of Python's cyclic garbage collector (`gc.set_threshold`)."""
 FIRST_TENANT: Final = "default"
@@ -90,7 +95,8 @@ async def run_host(settings: Settings) -> int:
 
 
 class _Shutdown:
-    """Stops a host within STOP_SECONDS of the first signal."""
+    """Stops a host within STOP_SECONDS of the first signal, or `shutdown_grace_seconds` later if effects are in
+    progress. Another signal during the wait ends the process at once."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -106,16 +112,65 @@ class _Shutdown:
         """Close the host. After the deadline the process exits without waiting: every acknowledged event is durable."""
         self.begin()
         assert self._deadline is not None, "begin sets it"
-        closing = asyncio.ensure_future(self._host.close())
-        done, _ = await asyncio.wait((closing,), timeout=self._deadline - asyncio.get_running_loop().time())
-        if done:
-            closing.result()
-            return
-        log.warning("shutdown did not finish in time; exiting anyway")
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._exit, code, "second signal; exiting without waiting")
+        try:
+            closing = asyncio.ensure_future(self._host.close(self._on_waiting))
+            # `_on_waiting` may move the deadline.
+            while not closing.done() and (remaining := self._deadline - loop.time()) > 0:
+                await asyncio.wait((closing,), timeout=remaining)
+            if not closing.done():
+                self._exit(code, "shutdown did not finish in time; exiting anyway")
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+        _print_lines(_closed_effect_lines(closing.result()))
+
+    def _on_waiting(self, effects: Sequence[OpenEffect]) -> None:
+        assert self._deadline is not None, "begin sets it"
+        seconds = self._host.settings.shutdown_grace_seconds
+        self._deadline += seconds
+        _print_lines(_open_effect_lines(effects, seconds))
+
+    def _exit(self, code: int, message: str) -> None:
+        log.warning(message)
         sys.stdout.flush()
         sys.stderr.flush()
         # Leaving the event loop would wait for the task that hangs.
         os._exit(code)
+
+
+def _open_effect_lines(effects: Sequence[OpenEffect], seconds: float) -> Iterator[str]:
+    yield (
+        f"waiting up to {seconds:g} s for effects in progress (shutdown_grace_seconds); "
+        "another signal exits without waiting"
+    )
+    for each in effects[:MAX_LISTED_EFFECTS]:
+        yield f"  run {each.run_id}, node {each.node_id}"
+    if len(effects) > MAX_LISTED_EFFECTS:
+        yield f"  and {len(effects) - MAX_LISTED_EFFECTS} more, see the log"
+
+
+def _closed_effect_lines(effects: Sequence[ClosedEffect]) -> Iterator[str]:
+    """What became of each effect that the host waited for, unfinished ones first."""
+    listed = sorted(effects, key=lambda each: each.finished)
+    for each in listed[:MAX_LISTED_EFFECTS]:
+        place = f"run {each.effect.run_id}, node {each.effect.node_id}"
+        if each.finished:
+            yield f"  {place}: finished, and its outcome is recorded"
+        else:
+            yield (
+                f"  {place}: not finished, its outcome is unknown; after the next start the run asks a person "
+                "(`weftwork inbox`), or repeats the effect if it is idempotent"
+            )
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    # The log says the same, so a closed terminal does no harm.
+    with contextlib.suppress(OSError):
+        for line in lines:
+            click.echo(line)
 
 
 def _accept_configured_keys(host: Host) -> None:

@@ -51,11 +51,13 @@ def pause(state: RunState, bounds: RunBounds, policy: str, reason: str | None) -
 
 def may_interrupt(state: RunState, bounds: RunBounds, policy: str) -> bool:
     """run-12, eff-04: whether a run can be paused now under this policy."""
-    if policy != "immediate":
-        return not state.running
-    return not any(
-        has_unrepeatable_effect(node.effects, node.entry_sequence, bounds.orphans) for node in state.running.values()
-    )
+    return not state.running if policy != "immediate" else not nodes_with_open_effects(state, bounds)
+
+
+def nodes_with_open_effects(state: RunState, bounds: RunBounds) -> list[str]:
+    """eff-04: the running nodes with an effect in progress that must not be interrupted."""
+    entries = [(node_id, node.effects, node.entry_sequence) for node_id, node in state.running.items()]
+    return [node_id for node_id, effects, at in entries if has_unrepeatable_effect(effects, at, bounds.orphans)]
 
 
 def overwrite_variables(state: RunState, values: dict[str, Any]) -> Decision:

@@ -32,7 +32,12 @@ from weftwork.protocol.spelling import MAX_KNOWN, did_you_mean
 from weftwork.protocol.workflow.definition import Workflow
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.plan import Plan, plan_workflow
-from weftwork.protocol.workflow.registration import GatedNode, capability_required, find_gated_node
+from weftwork.protocol.workflow.registration import (
+    GatedNode,
+    capability_required,
+    find_gated_node,
+    placeholder_types,
+)
 from weftwork.protocol.workflow.validation import parse_workflow
 
 MAX_CACHED_PLANS: Final = 256
@@ -214,15 +219,12 @@ class WorkflowCatalog(msgspec.Struct, eq=False):
         return plan
 
     async def cancel_plan(self, workflow_id: str, digest: str) -> Plan:
-        """run-15 (host): a plan with which a run can be cancelled and not executed. Node types that this host does not
-        have, or that no longer accept their config, are replaced by placeholders. Raises HostFault if the rest of the
-        definition is invalid or missing."""
+        """run-15: a plan with which a run can be cancelled and not executed, with placeholders for the node types that
+        this host cannot use. Raises HostFault if the rest of the definition is invalid or missing."""
         document: dict[str, Any] = msgspec.json.decode(await self._load_definition(workflow_id, digest))
         _, violations = parse_workflow(document, self.types, pinned=True)
-        indexes = [each.pointer.split("/")[2] for each in violations if each.pointer.startswith("/nodes/")]
-        missing = {document["nodes"][int(index)]["typeId"] for index in indexes}
-        placeholders = {each: NodeDeclaration(each, "", config={"type": "object"}) for each in missing}
-        workflow, violations = parse_workflow(document, {**self.types, **placeholders}, pinned=True)
+        types = {**self.types, **placeholder_types(document, violations)}
+        workflow, violations = parse_workflow(document, types, pinned=True)
         plan = None
         if workflow is not None:
             plan, violations = plan_workflow(workflow)

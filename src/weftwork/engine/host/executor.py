@@ -12,7 +12,7 @@ executed if it exists.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -45,6 +45,25 @@ log = logging.getLogger("weftwork.run")
 MAX_UNCONFIRMED: Final = 10_000
 """Unconfirmed creates beyond this number are resolved at the next start."""
 CONFIRM_INTERVAL_MS: Final = 1000
+
+
+class OpenEffect(msgspec.Struct, frozen=True, rename="camel"):
+    """A node with an effect in progress that must not happen twice, and for which a closing host waits."""
+
+    run_id: str
+    node_id: str
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        return msgspec.to_builtins(self)
+
+
+class ClosedEffect(msgspec.Struct, frozen=True):
+    """An effect after the host has closed. If it is not finished, its outcome is unknown: the next start asks a person
+    about it, or repeats it if it is idempotent."""
+
+    effect: OpenEffect
+    finished: bool
 
 
 class Executor:
@@ -245,14 +264,31 @@ class Executor:
             await live.settle(1.0)
         return woken
 
-    async def close(self) -> None:
-        """Stop all runs. The next start resumes them from their logs."""
+    async def close(self, on_waiting: Callable[[Sequence[OpenEffect]], None] | None = None) -> list[ClosedEffect]:
+        """Stop all runs. The next start resumes them from their logs.
+
+        Waits for effects in progress that must not happen twice, at most `shutdown_grace_seconds`. If there are any,
+        `on_waiting` is called with them before the wait. Returns what became of them.
+        """
         self._closed = True
+        runs = list(self._live.values())
+        effects = [OpenEffect(live.key.run_id, each) for live in runs for each in live.nodes_with_open_effects()]
+        for effect in effects:
+            log.warning("shutdown waits for an effect in progress", extra=effect.log_fields)
+        if effects and on_waiting is not None:
+            on_waiting(effects)
         self._unconfirmed.close()
         self._child_messages.close()
         self._admission.close()
         self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
+        left = {OpenEffect(live.key.run_id, each) for live in runs for each in live.nodes_with_open_effects()}
+        for effect in effects:
+            if effect in left:
+                log.warning("effect not finished at shutdown: its outcome is unknown", extra=effect.log_fields)
+            else:
+                log.info("effect finished during the shutdown", extra=effect.log_fields)
+        return [ClosedEffect(effect, finished=effect not in left) for effect in effects]
 
     async def _wake(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
         """The live run, loaded if it is not in memory. Concurrent calls share one load."""

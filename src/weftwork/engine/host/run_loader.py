@@ -24,7 +24,7 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.run.header import ENGINE_VERSION, TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.header import CANCELLING, ENGINE_VERSION, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StoredRun
 
 log = logging.getLogger("weftwork.run")
@@ -108,7 +108,7 @@ class RunLoader(msgspec.Struct, eq=False):
             try:
                 plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
             except HostFault:
-                if not to_cancel and stored.projection.status != "cancelling":
+                if not to_cancel and stored.projection.status != CANCELLING:
                     raise
                 plan, executable = await self._catalog.cancel_plan(header.workflow_id, header.definition), False
         except HostFault as fault:

@@ -23,7 +23,7 @@ import msgspec
 
 from weftwork.engine.decide.decision import NOTHING, RunBounds
 from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
-from weftwork.engine.decide.run_control import may_interrupt
+from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity
 from weftwork.engine.run.append import BatchBuilder, make_redactor
@@ -57,8 +57,6 @@ REQUEST_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
 COMMITS_PER_YIELD: Final = 16
 """Commits after which a run yields to the event loop, because a store may answer without yielding."""
-SHUTDOWN_EFFECT_GRACE_S: Final = 5.0
-"""How long a closing host waits for effects in progress that must not happen twice."""
 POLL_INTERVAL_S: Final = 0.02
 
 
@@ -203,11 +201,11 @@ class LiveRun:
     async def close(self) -> None:
         """Stop without writing to the log: the next host resumes the run from there.
 
-        No node starts any more. Effects in progress get SHUTDOWN_EFFECT_GRACE_S seconds to be recorded.
+        No node starts any more. Effects in progress get `shutdown_grace_seconds` to be recorded.
         """
         self._bounds = msgspec.structs.replace(self._bounds, parallel=0)
         if not may_interrupt(self.state, self._bounds, "immediate"):
-            await poll_until(self._has_no_open_effect, SHUTDOWN_EFFECT_GRACE_S)
+            await poll_until(self._has_no_open_effect, self._runtime.limits.shutdown_grace_seconds)
         self._closing = True
         ending = self._activity.close()
         if self._driver is not None:
@@ -355,6 +353,11 @@ class LiveRun:
     def _notify_waiters(self, work: PendingCommit) -> None:
         if not notify_waiters(self.state, work.inputs):
             raise _MovedElsewhere
+
+    def nodes_with_open_effects(self) -> list[str]:
+        """The nodes whose effects must not be interrupted: all running nodes while the store does not answer."""
+        is_doubtful = self._store_away or self._is_ahead_of_log
+        return list(self.state.running) if is_doubtful else nodes_with_open_effects(self.state, self._bounds)
 
     def _has_no_open_effect(self) -> bool:
         """Whether all effects that must not happen twice have ended and are committed, or waiting is pointless."""

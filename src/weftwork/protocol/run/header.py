@@ -35,6 +35,8 @@ DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
 
 WAITING_STATUSES: Final[tuple[Status, ...]] = ("waiting-approval", "waiting-input", "waiting-external")
 
+CANCELLING: Final[Status] = "cancelling"
+"""The status of a run that is to be cancelled and still has running nodes."""
 PARKABLE_STATUSES: Final[frozenset[str]] = frozenset({"running", "paused", *WAITING_STATUSES})
 """The statuses in which a run may have nothing to do, so that it need not be in memory."""
 

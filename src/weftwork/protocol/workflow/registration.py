@@ -296,3 +296,12 @@ def locate_violations(data: bytes, violations: list[Violation]) -> list[Problem]
     places = locate(data, (each.pointer for each in violations), members)
     found = [Problem(*places[each.pointer], each.pointer, each.message) for each in violations]
     return sorted(found, key=lambda each: (each.line, each.column))
+
+
+def placeholder_types(document: dict[str, Any], violations: Iterable[Violation]) -> dict[str, NodeDeclaration]:
+    """run-15 (host): placeholders for the types of all nodes with a violation: types that the host does not have, or
+    that no longer accept their config. With them the definition of an old run can be read, in order to cancel the run.
+    """
+    places = [each.pointer.split("/") for each in violations if each.pointer.startswith("/nodes/")]
+    names = {document["nodes"][int(place[2])]["typeId"] for place in places}
+    return {name: NodeDeclaration(name, "", config={"type": "object"}) for name in names}
