@@ -26,7 +26,8 @@ from weftwork.protocol.json.values import is_object, map_texts
 from weftwork.protocol.media.asset_references import rewrite_around_tokens
 from weftwork.protocol.media.inline_media import decode_base64, elide_base64
 from weftwork.protocol.media.media_types import SNIFF_BYTES, resolve_media_type, sniff_media_type
-from weftwork.protocol.review.credential_patterns import mask_credentials, mask_credentials_in_text, may_hold_credential
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
+from weftwork.protocol.privacy.credential_redaction import mask_credentials, mask_credentials_in_text
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact, token_count
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.projection import StoredRun
