@@ -3,7 +3,9 @@
 import logging
 from typing import Any
 
+from weftwork.engine.api import runs
 from weftwork.engine.models import model_calls
+from weftwork.engine.run import append
 from weftwork.protocol.privacy import value_paths
 from weftwork.protocol.privacy.questions import QuestionMatcher
 from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher
@@ -32,3 +34,11 @@ def hide_questions_whole() -> None:
 
 def cut_long_texts_only() -> None:
     QuestionMatcher.learn_value = SecretMatcher.learn_value  # type: ignore[method-assign]
+
+
+def ignore_credentials_in_inputs() -> None:
+    runs.may_hold_credential = lambda encoded: False  # type: ignore[attr-defined]
+
+
+def ignore_credentials_in_answers() -> None:
+    append.SENT_KINDS = frozenset()  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.live import Answer, Host
 from tests.live.steering import answer_over_http, await_status, pause, resume
-from tests.protocol.review.test_credential_patterns import CREDENTIALS
+from tests.protocol.privacy.test_credential_patterns import CREDENTIALS
 
 UNKNOWN_RUN = "run-that-does-not-exist-0001"
 TERMINAL = ("run.completed", "run.failed", "run.cancelled")

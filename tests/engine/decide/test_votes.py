@@ -276,11 +276,11 @@ async def test_whose_vote_it_was_is_not_for_the_one_who_votes_to_say() -> None:
 @pytest.mark.rule("hide-03")
 @fails_without("weftwork.engine.decide.interrupts._is_hidden", lambda *arguments: False, match=SECRET)
 async def test_no_refusal_says_what_a_hidden_question_would_take() -> None:
-    port = {"questions": {"type": "variable", "variableName": "form"}}
-    ask = node("ask", "core.clarificationGate", config={}, inputs=port)
-    document = workflow([ask], [], [variable("form", "array", sensitive=True)])
-    form = [{"id": "q", "question": "Which?", "schema": {"enum": [SECRET, "other"]}}]
-    bench, key = await EngineHarness().with_settled_run(document, inputs={"form": form})
+    form = "[{'id': 'q', 'question': 'Which?', 'schema': {'enum': [variables.pin, 'other']}}]"
+    ports = {"questions": {"type": "expression", "expression": form}}
+    ask = node("ask", "core.clarificationGate", config={}, inputs=ports)
+    document = workflow([ask], [], [variable("pin", sensitive=True)])
+    bench, key = await EngineHarness().with_settled_run(document, inputs={"pin": SECRET})
     with pytest.raises(ClientFault) as caught:
         await bench.answer(key, {"answers": {"q": "wrong"}})
     assert SECRET not in f"{caught.value} {caught.value.details}"
@@ -290,7 +290,8 @@ async def test_no_refusal_says_what_a_hidden_question_would_take() -> None:
 @fails_without("weftwork.engine.decide.interrupts.MARKER_PREFIX", "never")
 async def test_a_marker_is_no_answer_to_a_hidden_question() -> None:
     config = {"kind": "custom", "data": {"customKind": "pick"}}
-    ask = node("ask", "core.interrupt", config=config, inputs={"payload": {"type": "variable", "variableName": "pin"}})
+    text = {"type": "expression", "expression": "'Is it ' + variables.pin"}
+    ask = node("ask", "core.interrupt", config=config, inputs={"payload": text})
     bench = EngineHarness()
     key = await bench.start(workflow([ask], [], [variable("pin", sensitive=True)]), inputs={"pin": SECRET})
     shown = (await bench.payloads(key, "interrupt.requested"))[0]["data"]["payload"]

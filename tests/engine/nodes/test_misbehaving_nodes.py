@@ -188,7 +188,7 @@ async def test_a_node_that_does_not_heed_its_end_gives_its_turn_back() -> None:
     await bench.cancel(first)
     loop = asyncio.get_running_loop()
     # The grace is of real time, so it is not waited for.
-    performer: Any = next(iter(bench.executor._live.values()))._activity._runner
+    performer: Any = next(iter(bench.executor._live.values()))._activity.runner
     assert performer._grace.when() - loop.time() <= STOP_GRACE_S
     performer._abandon()
     await until(lambda: len(entered) == 2)

@@ -266,7 +266,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
     def make(executor: Executor, state: Any) -> LiveRun:
         made = honest(executor, state)
-        references.extend((ref(made), ref(made._activity._runner)))
+        references.extend((ref(made), ref(made._activity.runner)))
         return made
 
     monkeypatch.setattr(Executor, "_make_live", make)

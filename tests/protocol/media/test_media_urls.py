@@ -3,9 +3,9 @@
 import pytest
 
 from tests.harness.cases import each_case
-from tests.protocol.review.test_credential_patterns import CREDENTIALS
+from tests.protocol.privacy.test_credential_patterns import CREDENTIALS
 from weftwork.protocol.media.media_urls import TOKEN_PARAMETERS, find_url_secret
-from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 
 BASE = "https://pictures.example.com/a.png"
 SECRET = "orchid lagoon/77"

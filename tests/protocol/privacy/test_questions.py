@@ -8,11 +8,11 @@ from tests.harness.cases import each_case, fails_without
 from weftwork.protocol.media.message_parts import with_usable_media
 from weftwork.protocol.privacy import questions
 from weftwork.protocol.privacy.questions import MAX_QUESTION_VALUES, MAX_WORDS, QuestionMatcher, is_answerable
-from weftwork.protocol.privacy.secret_matcher import MAX_VALUES, SecretMatcher
+from weftwork.protocol.privacy.secret_matcher import MAX_VALUES
 
 
 def matcher(value: Any, marker: str = "[REDACTED:s]") -> QuestionMatcher:
-    made = QuestionMatcher(SecretMatcher())
+    made = QuestionMatcher()
     made.learn_value(marker, value)
     return made
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
-from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
+from tests.protocol.privacy.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
 from weftwork.protocol.review import debug_bundle
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event

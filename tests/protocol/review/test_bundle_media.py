@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import FULL, for_all
+from tests.protocol.privacy.test_credential_patterns import BODY, CREDENTIALS
 from tests.protocol.review.test_bundle import Written, events_of, read, stored, story, write
-from tests.protocol.review.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.media.asset_references import AssetToken, decode_asset_token, encode_asset_token, media_ref
-from weftwork.protocol.review import bundle_media, credential_patterns, debug_bundle
-from weftwork.protocol.review.credential_patterns import MARKER, mask_credentials_in_text
+from weftwork.protocol.privacy import credential_redaction
+from weftwork.protocol.privacy.credential_patterns import MARKER
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
+from weftwork.protocol.review import bundle_media, debug_bundle
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
@@ -289,7 +291,7 @@ def test_the_url_of_an_asset_survives_the_masking() -> None:
 
 
 def test_without_that_some_urls_would_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credential_patterns, "rewrite_around_tokens", lambda text, change: change(text))
+    monkeypatch.setattr(credential_redaction, "rewrite_around_tokens", lambda text, change: change(text))
     token = looking_like("sk-abcdefghijklmnop")
     assert token not in mask_credentials_in_text(f"https://media.example{ASSET_PREFIX}{token}")
     with pytest.raises(AssertionError):

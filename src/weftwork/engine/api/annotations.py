@@ -1,7 +1,7 @@
 """Annotations for callers: feedback on a run, stored next to its log.
 
-The text of a caller may repeat values that the run hides. `SecretScanner` learns the hidden values from the log and
-masks copies of them before an annotation is stored.
+The text of a caller may repeat values that the run hides, or contain a credential. `SecretScanner` learns the hidden
+values from the log, and masks copies of them and credentials before an annotation is stored.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from weftwork.engine.api.idempotency import IdempotencyClaim, ReplayableOutcome,
 from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
@@ -21,6 +22,7 @@ from weftwork.ports.storage.event_log import EventLog
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault, invalid
 from weftwork.protocol.media.asset_references import referenced_assets
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.review import annotations
@@ -144,25 +146,28 @@ class SecretScanner(msgspec.Struct, eq=False):
     )
 
     async def redact(self, run: StoredRun, plan: Plan | None, texts: dict[str, str]) -> dict[str, Any]:
-        """The texts with copies of hidden values masked. Without a plan, every text is masked as a whole if the run has
-        hidden values."""
-        if plan is None:
-            hidden = await self._log.hidden_values(run.header.key)
-            return {name: redaction_marker(COPY_NAME) for name in texts} if hidden else texts
-        if not plan.has_sensitive_data or not texts:
+        """hide-09: the texts with credentials and with copies of hidden values masked. Without a plan, every text is
+        masked as a whole if the run has hidden values."""
+        if not texts:
             return texts
+        has_hidden = plan is not None and plan.has_sensitive_data
+        if not has_hidden:
+            has_hidden = bool(await self._log.hidden_values(run.header.key))
+        if not has_hidden:
+            return {name: mask_credentials_in_text(text) for name, text in texts.items()}
+        if plan is None:
+            return {name: redaction_marker(COPY_NAME) for name in texts}
         async with self._lock:
             redactor = await self._redactor(run, plan)
-        return redactor.visible_value(texts)
+        visible: dict[str, str] = redactor.visible_value(texts)
+        return {name: mask_credentials_in_text(text) for name, text in visible.items()}
 
     async def _redactor(self, run: StoredRun, plan: Plan) -> Redactor:
         key = run.header.key
         last, redactor = self._cache.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
             state = await load_state(self._log, run.header, plan)
-            redactor = Redactor(plan)
-            redactor.learn_inputs(state.inputs)
-            redactor.learn_state(state)
+            redactor = make_redactor(state) or Redactor(plan)
             self._cache[key] = state.last_sequence, redactor
         self._cache.move_to_end(key)
         if len(self._cache) > MAX_CACHED_REDACTORS:

@@ -28,6 +28,8 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
+from weftwork.protocol.privacy.credential_redaction import mask_options
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.events import Event
@@ -84,10 +86,13 @@ class Runs:
         document = run_options.normalise_options(document)
         plan = await self._check_create(principal, document)
         inputs: dict[str, Any] = document.get("inputs", {})
-        visible, hidden = hide_inputs(plan, inputs)
         # The run refers to all assets that these members of the request name.
         members = ("inputs", "configurable", "metadata")
         values = [document[name] for name in members if document.get(name)] if len(document) > 1 else []
+        encoded = encode_stored(values) if values else b""
+        visible, hidden = inputs, ()
+        if plan.taint.has_sensitive_data or (values and may_hold_credential(encoded)):
+            visible, hidden = hide_inputs(plan, inputs)
         header = RunHeader(
             run_id=self._runtime.ids.run_id(claim.now),
             partition=principal.partition,
@@ -102,7 +107,7 @@ class Runs:
             scope_id=document.get("scopeId"),
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
-            assets=tuple(sorted(referenced_assets(encode_stored(values), principal.partition))) if values else (),
+            assets=tuple(sorted(referenced_assets(encoded, principal.partition))) if values else (),
         )
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
@@ -125,12 +130,16 @@ class Runs:
         """The snapshot of a stored run, with the current status of its children."""
         # One child more than a snapshot lists, to know whether there are more. A run without children costs no read.
         child_runs, key = self._runtime.child_runs, run.header.key
-        return run_snapshot(run, await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else [])
+        children = await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else []
+        snapshot, header = run_snapshot(run, children), run.header
+        return mask_options(snapshot) if header.tags or header.metadata or header.configurable else snapshot
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
         page = await self._runtime.queries.list_runs(principal.partition, query)
-        document: dict[str, Any] = {"runs": [run_summary(run) for run in page.runs]}
+        document: dict[str, Any] = {
+            "runs": [mask_options(run_summary(run)) if run.header.tags else run_summary(run) for run in page.runs]
+        }
         if page.more and page.last is not None:
             document["nextCursor"] = page.last
         return document

@@ -22,6 +22,7 @@ from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import referenced_assets
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.review.spans import format_traceparent, span_id, trace_of
 from weftwork.protocol.run.header import Parent, RunHeader, RunKey
 from weftwork.protocol.workflow import run_options
@@ -96,8 +97,10 @@ class ChildStarter(msgspec.Struct, eq=False):
                 "(`max_descendants`)."
             )
             return Failed("child_limit_exceeded", text, {"limit": self._limits.max_descendants}, retryable=False)
-        visible, hidden = hide_inputs(plan, inputs)
         encoded = encode_stored(inputs)
+        visible, hidden = inputs, ()
+        if plan.taint.has_sensitive_data or may_hold_credential(encoded):
+            visible, hidden = hide_inputs(plan, inputs)
         span = span_id(header.run_id, call.node_id, call.attempt, call.entry_sequence)
         child_header = RunHeader(
             run_id=run_id,
@@ -183,8 +186,9 @@ def _unknown_workflow(workflow_id: str, text: str) -> Failed:
 
 
 def _redaction_of(state: RunState) -> Callable[[Any], Any]:
-    """A function that masks values as the log of this run does, including copies of hidden values."""
-    redactor = make_redactor(state)
+    """A function that masks sensitive values as the log of this run does, including copies. Credentials are passed on:
+    the child recognises them itself."""
+    redactor = make_redactor(state, credentials=False)
     return redactor.visible_value if redactor is not None else lambda value: value
 
 

@@ -180,7 +180,8 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             kinds.accepted,
             emission.contract,
             counters=counters,
-            secrets=self._redactor.matcher if self._redactor is not None else None,
+            # Only sensitive values are removed from what the node gets. The node works with the credentials of callers.
+            secrets=self._redactor.sensitive if self._redactor is not None else None,
             find_recorded=self._state.envelopes.get if records else no_record,
             is_validated=is_validated,
         )

@@ -43,9 +43,9 @@ from weftwork.protocol.media.message_parts import (
     parse_contents,
     resolve_asset_part,
 )
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
 from weftwork.protocol.privacy.trust import MEDIA_CLOSING, MEDIA_OPENING
-from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
 
 T = TypeVar("T")
 

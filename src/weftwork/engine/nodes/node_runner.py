@@ -52,7 +52,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
 
     _runtime: Runtime
     _report: Callable[[Input], None]
-    _redactor: Redactor | None = None
+    redactor: Redactor | None = None
     _tasks: dict[str, asyncio.Task[Input]] = {}
     _entry_sequences: dict[str, int] = {}
     _reporters: dict[str, _Reporter] = {}
@@ -73,7 +73,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             return call
         try:
             outcome = node_type.run(call)
-            if outcome.__class__ is Suspended and self._redactor is not None:
+            if outcome.__class__ is Suspended and self.redactor is not None:
                 outcome = self._check_question(node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome)
         except (StepFailed, ExpressionFault) as error:
@@ -153,10 +153,10 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
 
     def _check_question(self, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
         """hide-07: a node fails if a person could read nothing of its interrupt."""
-        if self._redactor is None or not isinstance(outcome, Suspended):
+        if self.redactor is None or not isinstance(outcome, Suspended):
             return outcome
         asked = outcome.interrupt
-        return outcome if self._redactor.may_ask(node_id, asked.kind, asked.data) else QUESTION_HIDDEN
+        return outcome if self.redactor.may_ask(node_id, asked.kind, asked.data) else QUESTION_HIDDEN
 
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
@@ -166,7 +166,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
     ) -> Input:
         try:
             outcome = await self._run_node(state, node_type, call, reporter)
-            if outcome.__class__ is Suspended and self._redactor is not None:
+            if outcome.__class__ is Suspended and self.redactor is not None:
                 outcome = self._check_question(call.node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome)
         except asyncio.CancelledError:
@@ -190,7 +190,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
                 began = runtime.clock.now()
             reporter.slots = slots
         try:
-            context = EntryContext(runtime, reporter, state, call, redactor=self._redactor)
+            context = EntryContext(runtime, reporter, state, call, redactor=self.redactor)
             work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:

@@ -34,7 +34,7 @@ MakeInput = Callable[[], Input]
 class Activity:
     """Runs the nodes and timers of one run after their cause is durable, and reports outcomes as inputs."""
 
-    __slots__ = ("_closed", "_deadline", "_report", "_runner", "_timers", "_types")
+    __slots__ = ("_closed", "_deadline", "_report", "_timers", "_types", "runner")
 
     def __init__(
         self, runtime: Runtime, limit: int | None, report: Callable[[Input], None], redactor: Redactor | None = None
@@ -42,17 +42,17 @@ class Activity:
         self._report = report
         self._types = runtime.types
         self._deadline = RunDeadline(runtime.clock, limit, report)
-        self._runner = NodeRunner(runtime, report, redactor)
+        self.runner = NodeRunner(runtime, report, redactor)
         self._timers = Timers(runtime.clock, report)
         self._closed = False
 
     def is_calling_any(self, awaiting: Iterable[str]) -> bool:
         """Whether any of these nodes is being called to recheck its children."""
-        return any(map(self._runner.is_running, awaiting))
+        return any(map(self.runner.is_running, awaiting))
 
     def run_instant(self, state: RunState, node_id: str) -> Input | None:
         """The outcome of an instant node, or None for a node that must be launched."""
-        return self._runner.run_instant(state, node_id)
+        return self.runner.run_instant(state, node_id)
 
     def launch_pure(self, state: RunState, work: PendingCommit, threads: bool) -> bool | None:
         """Launch the pure nodes among those that this commit starts. None if there are none, else whether any of them
@@ -63,7 +63,7 @@ class Activity:
         work.launches = [node_id for node_id in work.launches if node_id not in early]
         for node_id in early:
             if node_id in state.running:
-                self._runner.launch(state, node_id)
+                self.runner.launch(state, node_id)
         return any(state.plan.nodes[node_id].node.declaration.holds_thread for node_id in early) if early else None
 
     def apply_commit(self, state: RunState, work: PendingCommit) -> None:
@@ -71,13 +71,13 @@ class Activity:
         if state.is_terminal or self._closed:
             return
         if work.interrupt:
-            self._runner.drop_all()
+            self.runner.drop_all()
         active = state.active_nodes
         for node_id in work.launches:
             if node_id in active:
-                self._runner.launch(state, node_id)
+                self.runner.launch(state, node_id)
         if work.stop:
-            self._runner.stop(state)
+            self.runner.stop(state)
         self._update_timers(state)
 
     def take_up(self, state: RunState, reported: set[str], cold: bool, orphans: frozenset[str]) -> bool:
@@ -86,17 +86,17 @@ class Activity:
 
         False if another process executes one of them, which shows by an open effect claim that is not ours.
         """
-        self._runner.drop_stale(state)
+        self.runner.drop_stale(state)
         if state.stop is None and not self._closed:
             for node_id in sorted(state.running, key=lambda node_id: state.plan.nodes[node_id].index):
                 entered = state.running[node_id].entry_sequence
-                if node_id not in reported and not self._runner.is_running_entry(node_id, entered):
+                if node_id not in reported and not self.runner.is_running_entry(node_id, entered):
                     if not cold and has_unrepeatable_effect(state.running[node_id].effects, entered, orphans):
                         return False
                     if cold and self._is_reexecuted(state, node_id):
                         self._report(inputs.NodeReexecuted(node_id, entered))
                     else:
-                        self._runner.launch(state, node_id)
+                        self.runner.launch(state, node_id)
             for node_id, node in state.awaiting_children.items():
                 if node_id not in reported:
                     self._report(ChildrenRecheck(node_id, node.entry_sequence))
@@ -105,12 +105,12 @@ class Activity:
 
     def stop(self, state: RunState) -> None:
         """Cancel all running nodes; each node reports its end."""
-        self._runner.stop(state)
+        self.runner.stop(state)
 
     def close(self) -> list[asyncio.Task[Any]]:
         """Cancel nodes and timers without reporting anything; returns the tasks that are still ending."""
         self._closed = True
-        return [*self._runner.close(), *self._timers.close(), *self._deadline.cancel()]
+        return [*self.runner.close(), *self._timers.close(), *self._deadline.cancel()]
 
     def _is_reexecuted(self, state: RunState, node_id: str) -> bool:
         """node-14: whether resuming the node executes code again, its own or that of its inline bodies, so that it

@@ -6,7 +6,7 @@ the commit fails, the state is discarded and folded again from the log.
 
 Sensitive values are replaced by masks before an event is encoded. The values go into the same batch as hidden values,
 from which the fold restores them. `make_redactor` builds the redactor of a run; `hide_inputs` masks the inputs of a new
-run.
+run. A run without sensitive values gets its redactor with the first event that contains a credential.
 """
 
 from typing import Any, Final, cast
@@ -22,7 +22,9 @@ from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import Redactor, visible_channel, visible_variable
+from weftwork.protocol.privacy.value_paths import SENT_KINDS
 from weftwork.protocol.run.batch import (
     Batch,
     CancelRequest,
@@ -54,25 +56,28 @@ class BatchBuilder:
         "_hidden",
         "_now",
         "_outputs",
-        "_redactor",
+        "_outputs_for_parent",
         "_staged",
         "_state",
         "_status_before",
         "_was_stopping",
         "children",
         "expected",
+        "redactor",
     )
 
     def __init__(self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None) -> None:
         self._state = state
         self._duration = duration
-        self._redactor = redactor
+        self.redactor = redactor
+        """Replaced in a run that has none, once it receives a credential."""
         self._now = now
         self._staged: list[tuple[Draft, bytes]] = []
         self._hidden: list[HiddenValue] = []
         self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
         self._outputs: bytes | None = None
+        self._outputs_for_parent: bytes | None = None
         self._cancel_requests: list[CancelRequest] = []
         self._status_before = state.status
         self._was_stopping = state.stop is not None
@@ -99,12 +104,15 @@ class BatchBuilder:
         elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
             payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
         visible: Any = payload
-        if self._redactor is not None:
-            visible, removed = self._redactor.hide_payload(kind, draft.node_id, payload)
-            for pointer, value in removed:
-                self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
-                self._assets |= referenced_assets(self._hidden[-1].value, state.header.partition)
+        if self.redactor is not None:
+            visible = self._hide(self.redactor, sequence, draft, payload)
         encoded = encode_stored(visible)
+        if kind in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
+            redactor = Redactor(state.plan)
+            if redactor.learn_credentials(kind, payload):
+                self.redactor = redactor
+                visible = self._hide(redactor, sequence, draft, payload)
+                encoded = encode_stored(visible)
         if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
             # Hidden values refer to assets as well, so the unmasked payload is searched.
             whole = encoded if visible is payload else encode_stored(payload)
@@ -113,7 +121,9 @@ class BatchBuilder:
         if kind == "run.failed":
             self._error = encode_stored(visible["error"])
         elif kind == "run.completed":
-            self._outputs = encode_stored(visible["outputs"])
+            self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
+            if self.redactor is not None and state.header.parent is not None:
+                self._outputs_for_parent = encode_stored(self._sensitive_hidden(kind, payload)["outputs"])
         if draft.child is not None:
             self.children.append(draft.child)
         if draft.cancels:
@@ -121,6 +131,20 @@ class BatchBuilder:
             self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
         event_id = draft.event_id or ""
         apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
+
+    def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
+        """The payload for the log. The values that it hides go into the batch."""
+        visible, removed = redactor.hide_payload(draft.type, draft.node_id, payload)
+        for pointer, value in removed:
+            self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
+            self._assets |= referenced_assets(self._hidden[-1].value, self._state.header.partition)
+        return visible
+
+    def _sensitive_hidden(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """hide-09: a payload as the parent run gets it: with credentials, because the parent works with them and masks
+        them in its own log, and without sensitive values."""
+        redactor = make_redactor(self._state, credentials=False)
+        return payload if redactor is None else redactor.hide_payload(kind, None, payload)[0]
 
     def build(self, ids: Ids, record: IdempotencyRecord | None) -> Batch:
         """Build the batch for the store. Only rows that changed are in it."""
@@ -183,17 +207,21 @@ class BatchBuilder:
         if status == "completed":
             names = [name for name in parent.variables if name in state.variables]
             sensitive = state.plan.sensitive_variables
-            if values := {name: self._row_value("variable", name) for name in names if name not in sensitive}:
-                outcome["variables"] = values
+            if values := {name: state.variables[name] for name in names if name not in sensitive}:
+                outcome["variables"] = values if self.redactor is None else self._variables_for_parent(values)
             if hidden := [name for name in names if name in sensitive]:
                 outcome["hidden"] = hidden
-            if parent.outputs and self._outputs is not None:
-                outcome["outputs"] = msgspec.Raw(self._outputs)
+            if parent.outputs and self._outputs_for_parent is not None:
+                outcome["outputs"] = msgspec.Raw(self._outputs_for_parent)
         if state.untrusted is not None and is_child_result_untrusted(state, outcome):
             outcome["untrusted"] = True
         return ChildResult(
             state.header.run_id, parent.node_id, parent.key, state.last_sequence, status, msgspec.json.encode(outcome)
         )
+
+    def _variables_for_parent(self, values: dict[str, Any]) -> dict[str, Any]:
+        redactor = make_redactor(self._state, credentials=False)
+        return values if redactor is None else redactor.visible_value(values)
 
     def _projection(self) -> Projection:
         state = self._state
@@ -263,8 +291,8 @@ class BatchBuilder:
             content: dict[str, Any] = {"data": interrupt.data}
             if interrupt.resume_schema is not None:
                 content["resumeSchema"] = interrupt.resume_schema
-            if self._redactor is not None:
-                content = self._redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
+            if self.redactor is not None:
+                content = self.redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
             row |= content
             if interrupt.due is not None:
                 row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
@@ -293,27 +321,37 @@ class BatchBuilder:
         if node.attempt:
             row["attempt"] = node.attempt
         if node.error is not None:
-            row["error"] = node.error if self._redactor is None else self._redactor.visible_error(node_id, node.error)
+            row["error"] = node.error if self.redactor is None else self.redactor.visible_error(node_id, node.error)
         return row
 
     def _redact(self, value: Any) -> Any:
-        return value if self._redactor is None else self._redactor.visible_value(value)
+        return value if self.redactor is None else self.redactor.visible_value(value)
 
 
-def make_redactor(state: RunState) -> Redactor | None:
-    """A redactor that has learnt the sensitive values of the run so far; None if the workflow declares none."""
-    if not state.plan.has_sensitive_data:
+def make_redactor(state: RunState, credentials: bool = True) -> Redactor | None:
+    """A redactor that has learnt the sensitive values and the credentials of the run so far; None if it has neither.
+
+    Without `credentials`, the redactor hides sensitive values only.
+    """
+    taint, header = state.plan.taint, state.header
+    # The inputs of the header are another object if some of them are hidden.
+    has_credentials = taint.has_credentials or state.hidden_credentials or state.inputs is not header.inputs
+    if header.configurable and not has_credentials:
+        has_credentials = may_hold_credential(encode_stored(header.configurable))
+    if not (taint.has_sensitive_data or (has_credentials and credentials)):
         return None
-    redactor = Redactor(state.plan)
+    redactor = Redactor(state.plan, credentials)
     redactor.learn_inputs(state.inputs)
     redactor.learn_state(state)
-    return redactor
+    return redactor if taint.has_sensitive_data or redactor.matcher.has_texts else None
 
 
 def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[HiddenValue, ...]]:
-    """hide-01 (readings, What the log may hide): the inputs with masks, and the values that the masks replace."""
-    if not plan.has_sensitive_data:
-        return inputs, ()
+    """hide-01 (readings, What the log may hide): the inputs with masks, and the values that the masks replace. Returns
+    `inputs` itself if it hides none of them.
+
+    Needed if the workflow has sensitive data, or if the inputs may hold a credential.
+    """
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)
     visible, removed = redactor.hide_inputs(inputs)

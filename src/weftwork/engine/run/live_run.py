@@ -92,9 +92,9 @@ class LiveRun:
         self.key: RunKey = state.header.key
         self._runtime = runtime
         self._callbacks = callbacks
-        self.redactor = redactor or make_redactor(state)
         self._bounds = run_bounds(runtime, state)
-        self._activity = Activity(runtime, self._bounds.duration, weak_reporter(self.send), self.redactor)
+        redactor = redactor or make_redactor(state)
+        self._activity = Activity(runtime, self._bounds.duration, weak_reporter(self.send), redactor)
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
@@ -135,6 +135,10 @@ class LiveRun:
         request = RunRequest(input_, asyncio.get_running_loop().create_future(), record)
         self.send(request)
         return await request.done
+
+    @property
+    def redactor(self) -> Redactor | None:
+        return self._activity.runner.redactor
 
     async def settle(self, timeout: float) -> None:
         """Wait at most `timeout` seconds for a commit in progress, so that a caller reads its own writes."""
@@ -345,7 +349,6 @@ class LiveRun:
             self._inbox,
             self._activity,
             self._runtime.clock,
-            self.redactor,
             claims=not self._is_uncreated,
             threads=threads,
         )
@@ -387,7 +390,6 @@ async def collect_commit(
     inbox: Inbox,
     activity: Activity,
     clock: Clock,
-    redactor: Redactor | None,
     claims: bool,
     threads: bool,
 ) -> PendingCommit:
@@ -397,7 +399,7 @@ async def collect_commit(
     `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
     """
     now = clock.now()
-    work = PendingCommit(BatchBuilder(state, redactor, now, bounds.duration), now)
+    work = PendingCommit(BatchBuilder(state, activity.runner.redactor, now, bounds.duration), now)
     collect_inputs(work, state, bounds, inbox, activity, clock)
     while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
         if uses_threads:
@@ -427,6 +429,8 @@ def collect_inputs(
             state.pending_calls.discard(input_.node_id)
         for draft in decision.events:
             append.add(draft)
+        # The first credential that a run receives gives it a redactor, which its nodes need as well.
+        activity.runner.redactor = append.redactor
         if decision.start is not None:
             outcome = activity.run_instant(state, decision.start)
             if outcome is None:

@@ -12,9 +12,11 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.payloads import VariableChanged
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
 
@@ -31,25 +33,35 @@ async def load_state(
 ) -> RunState:
     """Fold the whole log; `add_size` is called with the size of each event. Raises StoreUnavailable."""
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
-    if plan.has_sensitive_data:
-        for hidden in await eventlog.hidden_values(header.key):
-            removed[hidden.sequence].append((hidden.pointer, msgspec.json.decode(hidden.value)))
-    # A deep copy, because the header is shown to readers and must keep its masks.
-    inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
+    credentials: list[Any] = []
+    for hidden in await eventlog.hidden_values(header.key):
+        value = msgspec.json.decode(hidden.value)
+        removed[hidden.sequence].append((hidden.pointer, value))
+        if len(credentials) < MAX_LEARNT_VALUES and may_hold_credential(hidden.value):
+            credentials.append(value)
+    inputs = header.inputs
+    if -1 in removed:
+        # A deep copy, because the header is shown to readers and must keep its masks.
+        inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
     state = RunState(plan, header, inputs)
+    state.hidden_credentials = credentials
     # Restore what the redactor had learnt: inputs, variables and outputs. Other members, such as messages of nodes that
     # hide their outputs, were hidden as a whole and not learnt.
     state.hidden_values = [
         value
         for number in sorted(removed)
         for at, value in removed[number]
-        if number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/"))
+        if plan.has_sensitive_data and (number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/")))
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
             add_size(event.size)
-            apply(state, fact_of_event(event, removed.get(event.sequence, ())))
+            fact = fact_of_event(event, removed.get(event.sequence, ()))
+            if event.type == VariableChanged.event_type and event.sequence in removed:
+                state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
+            apply(state, fact)
+    del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state
 
 

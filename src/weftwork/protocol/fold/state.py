@@ -147,6 +147,10 @@ class RunState(msgspec.Struct, eq=False):
     """The caller's inputs with hidden values resolved; the header contains them masked."""
     hidden_values: list[Any] = []
     """Hidden values of the log, oldest first. Filled only when a log is loaded from the store."""
+    hidden_variables: list[tuple[str, Any]] = []
+    """Hidden values of variables by name, from the same source."""
+    hidden_credentials: list[Any] = []
+    """Hidden values that may contain credentials, from the same source."""
     status: Status = "pending"
     last_sequence: int = -1
     started_at: int | None = None

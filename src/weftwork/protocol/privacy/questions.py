@@ -1,9 +1,12 @@
 """Redaction of questions: what a person reads of an interrupt whose node can have read sensitive values.
 
-A question that is hidden whole cannot be answered. Known sensitive values are therefore cut out of it, and the rest
-stays readable. In other events, values of such a node are hidden whole, so the search there covers only longer texts.
-In a question it is the only protection, so QuestionMatcher finds more: numbers, short values as whole words, and
-objects and arrays that equal a sensitive one. Booleans and null are not found.
+A question that is hidden whole cannot be answered. The values that the workflow declares as sensitive are therefore cut
+out of it, and the rest stays readable. This includes texts that other nodes made of sensitive values: a question is
+often written by one node and asked by another.
+
+In other events, values of such a node are hidden whole, so the search there covers only longer texts. In a question it
+is the only protection, so QuestionMatcher finds more: numbers, short values as whole words, and objects and arrays that
+equal a sensitive one. Booleans and null are not found.
 
 If nothing readable is left of a question, the node must fail, because its run would wait for an answer that no person
 can give.
@@ -18,7 +21,8 @@ from typing import Any, Final
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.media.asset_references import rewrite_around_tokens
-from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX, MAX_VALUES, MIN_TEXT, SecretMatcher
+from weftwork.protocol.privacy.credential_redaction import CredentialMatcher
+from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX, MAX_VALUES, MIN_TEXT
 from weftwork.protocol.privacy.value_paths import PROTOCOL_WORDS
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 
@@ -36,14 +40,13 @@ _ANY_MARKER: Final = re.compile(r"(\[REDACTED:[^\[\]]*\])")
 _READABLE: Final = re.compile(r"[^\W_]")
 
 
-class QuestionMatcher(SecretMatcher):
-    """Finds sensitive values in questions. `shown` is the matcher of all other events, which is applied as well."""
+class QuestionMatcher(CredentialMatcher):
+    """Finds the values in questions that are declared as sensitive, and credentials."""
 
     max_texts = MAX_QUESTION_VALUES
 
-    def __init__(self, shown: SecretMatcher) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._shown = shown
         self._words: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
         self._whole: dict[bytes, str] = {}
@@ -94,7 +97,7 @@ class QuestionMatcher(SecretMatcher):
         return all(map(self.is_absent, value.values() if is_object(value) else value if is_array(value) else ()))
 
     def _is_absent_in_text(self, text: str) -> bool:
-        return super().is_absent(text) and self._word_pattern().search(text) is None and self._shown.is_absent(text)
+        return super().is_absent(text) and self._word_pattern().search(text) is None
 
     def whole_marker(self, value: Any) -> str | None:
         is_container = is_object(value) or is_array(value)
@@ -107,16 +110,15 @@ class QuestionMatcher(SecretMatcher):
 
         def mask(part: str) -> str:
             nonlocal count
-            masked, found = super(QuestionMatcher, self).mask_counted(part)
-            pieces = _ANY_MARKER.split(masked)
+            pieces = _ANY_MARKER.split(part)
             for at in range(0, len(pieces), 2):
                 pieces[at], words = self._word_pattern().subn(lambda match: self._words[match[0]], pieces[at])
-                found += words
-            count += found
+                count += words
             return "".join(pieces)
 
-        text, rest = self._shown.mask_counted(rewrite_around_tokens(text, mask))
-        return text, count + rest
+        masked, found = super().mask_counted(text)
+        masked = rewrite_around_tokens(masked, mask)
+        return masked, found + count
 
 
 def is_question(kind: str) -> bool:

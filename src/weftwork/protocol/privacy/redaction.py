@@ -3,9 +3,10 @@
 Theory of operation. The first line of defence is data flow: the plan lists the places of a run that can hold sensitive
 values, and values of any type there are hidden whole. The second line covers accidental copies: the texts of sensitive
 values are also searched for in other values (secret_matcher), but never in names, ids or codes. Questions to people
-are the exception: sensitive values are only cut out of them (questions). Removed values are
-addressed by event sequence and pointer, never by a marker in a text. A caller who types a marker by hand therefore
-gets that text back and no hidden value.
+are the exception: sensitive values are only cut out of them (questions). Credentials in what callers send are not
+declared as sensitive; they are recognised by their form and masked like accidental copies (credential_redaction).
+Removed values are addressed by event sequence and pointer, never by a marker in a text. A caller who types a marker by
+hand therefore gets that text back and no hidden value.
 
 The cost is bounded. A value without copies is scanned once, in linear time. In a value with copies, only a limited
 number of texts is masked one by one. Beyond that limit, a part that contains a copy is hidden whole.
@@ -21,6 +22,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.privacy import value_paths
+from weftwork.protocol.privacy.credential_redaction import CredentialMatcher
 from weftwork.protocol.privacy.questions import QuestionMatcher, is_answerable, is_question
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher, redaction_marker
 from weftwork.protocol.run.effects import is_outcome_interrupt
@@ -53,20 +55,30 @@ def visible_channel(plan: Plan, name: str, value: Any) -> Any:
 
 
 class Redactor:
-    """Redacts the events of one run. It learns sensitive texts as they appear, so events must be passed in order."""
+    """Redacts the events of one run. It learns sensitive texts as they appear, so events must be passed in order.
+    Without `credentials`, it does not look for credentials."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, credentials: bool = True) -> None:
         self._plan = plan
-        self.matcher = SecretMatcher()
-        self._questions = QuestionMatcher(self.matcher)
+        self._finds_credentials = credentials
+        self.matcher = CredentialMatcher()
+        """Finds what must not be shown: sensitive values and credentials."""
+        self.sensitive = SecretMatcher()
+        """Finds sensitive values only. For values that the run itself uses: it works with real credentials."""
+        self._questions = QuestionMatcher()
         self._unlearnt: RemovedValues = []
         """Markers and values that `_questions` has yet to learn."""
+        self._declared = frozenset(each.name for each in plan.workflow.variables if each.sensitive)
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
-        """Learn the inputs for sensitive variables, or their defaults."""
+        """Learn the inputs for sensitive variables, or their defaults, and the credentials in all others."""
+        others = dict(inputs)
         for variable in self._plan.workflow.variables:
+            value = inputs.get(variable.name, variable.default)
             if variable.sensitive:
-                self._learn(redaction_marker(variable.name), inputs.get(variable.name, variable.default))
+                self._learn(redaction_marker(variable.name), value, declared=True)
+            others[variable.name] = None if variable.sensitive else value
+        self._learn_credentials(others)
 
     def learn_state(self, state: RunState) -> None:
         """Learn the sensitive variables, outputs and other hidden values of a run that is loaded from the store."""
@@ -75,9 +87,29 @@ class Redactor:
             self._learn_outputs(node_id, node.outputs)
         for value in state.hidden_values:
             self._learn(redaction_marker(COPY_NAME), value)
+        for name, value in state.hidden_variables:
+            self._learn(redaction_marker(name), value, declared=name in self._declared)
+        for name, channel in state.channels.items():
+            self._learn_channel(name, channel.value)
+        for value in (*state.hidden_credentials, state.header.configurable):
+            self._learn_credentials(value)
 
-    def _learn(self, marker: str, value: Any) -> None:
+    def _learn_credentials(self, value: Any) -> bool:
+        found = self._finds_credentials and self.matcher.learn_credentials(value)
+        return found and self._questions.learn_credentials(value)
+
+    def _learn(self, marker: str, value: Any, declared: bool = False) -> None:
         self.matcher.learn_value(marker, value)
+        self.sensitive.learn_value(marker, value)
+        if declared:
+            self._add_unlearnt(marker, value)
+
+    def _learn_channel(self, name: str, value: Any) -> None:
+        channel = self._plan.workflow.channels.get(name)
+        if channel is not None and channel.sensitive:
+            self._add_unlearnt(redaction_marker(name), value)
+
+    def _add_unlearnt(self, marker: str, value: Any) -> None:
         self._unlearnt.append((marker, value))
         if len(self._unlearnt) > MAX_PENDING:
             self._learn_for_questions()
@@ -97,6 +129,8 @@ class Redactor:
     def hide_payload(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> tuple[Any, RemovedValues]:
         """hide-03: the redacted payload for the log, and the removed values by pointer."""
         removed: RemovedValues = []
+        if kind in value_paths.SENT_KINDS:
+            self.learn_credentials(kind, payload)
         visible = dict(payload)
         questions = self._question_matcher(kind, node_id, payload)
         places = self._hidden_places(kind, node_id, payload) if questions is None else {}
@@ -116,6 +150,13 @@ class Redactor:
         if failed_node is not None and member in payload:
             visible[member] = self._hide_error(failed_node, payload[member], removed, member)
         return visible, removed
+
+    def learn_credentials(self, kind: str, payload: dict[str, Any]) -> bool:
+        """hide-09: learn the credentials in the values of an event; whether it contains any."""
+        names = [name for name in value_paths.value_members(kind, payload) if name in payload]
+        if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
+            return False
+        return self._learn_credentials([payload[name] for name in names])
 
     def visible_error(self, node_id: str, error: dict[str, Any]) -> dict[str, Any]:
         return self._hide_error(node_id, error, [])
@@ -153,6 +194,7 @@ class Redactor:
         if kind == "run.started":
             return {f"/inputs/{escape_token(name)}": name for name in self._plan.sensitive_variables}
         if kind == "channel.written" and payload["channel"] in self._plan.taint.channels:
+            self._learn_channel(payload["channel"], payload.get("value"))
             return {"/value": payload["channel"]}
         if node_id is not None and (kind in value_paths.MADE_MEMBERS or is_author_event_type(kind)):
             if kind == "interrupt.requested" and is_outcome_interrupt(payload["data"]):
@@ -161,7 +203,8 @@ class Redactor:
             values = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
             return self._node_value_places(node_id, values, value_paths.protocol_words(kind, payload))
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
-            self._learn(redaction_marker(payload["name"]), payload.get("next"))
+            name = payload["name"]
+            self._learn(redaction_marker(name), payload.get("next"), declared=name in self._declared)
             return {"/next": payload["name"], "/previous": payload["name"]}
         if kind == "node.completed" and node_id is not None:
             outputs: dict[str, Any] = payload.get("outputs", {})
@@ -201,7 +244,9 @@ class Redactor:
     def _learn_outputs(self, node_id: str, outputs: dict[str, Any]) -> None:
         for port in sorted(outputs):
             if is_hidden_output(self._plan.nodes, node_id, port):
-                self._learn(redaction_marker(f"{node_id}.{port}"), self._without_protocol_words(node_id, outputs[port]))
+                is_declared = port in self._plan.nodes[node_id].node.sensitive_outputs
+                value = self._without_protocol_words(node_id, outputs[port])
+                self._learn(redaction_marker(f"{node_id}.{port}"), value, is_declared)
 
     def _without_protocol_words(self, node_id: str, value: Any) -> Any:
         """The output of a supervisor without the protocol members of its decision; other outputs unchanged."""

@@ -55,6 +55,12 @@ def redaction_marker(name: str) -> str:
     return f"{MARKER_PREFIX}{name}]"
 
 
+def literal_search(literals: list[bytes]) -> Callable[[bytes], list[tuple[int, int, int]]]:
+    """A function that searches for all literals at once, in linear time. It returns the index of each literal that it
+    finds, and the start and end of the match."""
+    return BytesAhoCorasick(literals).find_matches_as_indexes
+
+
 class SecretMatcher:
     """A set of texts to find, each with the marker that replaces it. Texts can be added but not removed."""
 
@@ -127,6 +133,10 @@ class SecretMatcher:
     def whole_marker(self, value: Any) -> str | None:
         """The marker of a number, an object or an array that must be hidden as a whole; None if it need not be."""
         return None
+
+    @property
+    def has_texts(self) -> bool:
+        return bool(self._markers or self._secrets)
 
     @property
     def learnt_texts(self) -> tuple[str, ...]:

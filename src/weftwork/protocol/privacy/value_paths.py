@@ -72,6 +72,17 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Members that carry values, by event type. Only these members and errors are ever redacted."""
 
+SENT_KINDS: Final = frozenset(
+    {
+        *("variable.changed", "channel.written", "interrupt.resolved", "clarification.resolved"),
+        *("approval.received", "approval.rejected", "approval.overridden", events.APPROVAL_REMARK),
+        *("conversation.exchanged", "run.cancelled", "run.paused", "run.resumed"),
+        *(events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.CHILD_ENDED),
+    }
+)
+"""Event types with values that a caller, a person or a child run has sent, or that became a variable. They are searched
+for credentials; inputs are searched when a run is created."""
+
 NODE_ERROR_MEMBERS: Final = {
     "node.failed": "error",
     "node.retried": "lastError",

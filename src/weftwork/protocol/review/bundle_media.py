@@ -47,7 +47,7 @@ from weftwork.protocol.media.media_types import (
     resolve_media_type,
     sniff_media_type,
 )
-from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 
 AssetLink = Callable[[bytes, str, str], str]
 """Returns the URL of an asset, given the digest of its bytes, its media type and its name."""

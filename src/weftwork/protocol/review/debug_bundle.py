@@ -20,6 +20,8 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.json.values import map_texts
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
+from weftwork.protocol.privacy.credential_redaction import mask_credentials, mask_credentials_in_text
 from weftwork.protocol.review.bundle_media import (
     AssetLink,
     StreamedMedia,
@@ -27,7 +29,6 @@ from weftwork.protocol.review.bundle_media import (
     may_hold_media,
     reference_media,
 )
-from weftwork.protocol.review.credential_patterns import mask_credentials, mask_credentials_in_text, may_hold_credential
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact, token_count
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.model_payloads import OutputChunk

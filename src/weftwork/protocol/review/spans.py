@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.review.credential_patterns import mask_credentials_in_text
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TERMINAL_TYPES, TRUSTED, Event, Fact
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.timestamps import iso

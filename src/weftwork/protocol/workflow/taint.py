@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from weftwork.protocol.expressions.syntax_tree import References
+from weftwork.protocol.privacy.credential_patterns import find_credentials
 from weftwork.protocol.workflow.definition import Edge, Node, Workflow
 from weftwork.protocol.workflow.node_config import config_references, variables_read, variables_written
 
@@ -25,6 +26,8 @@ class Taint(msgspec.Struct, frozen=True):
     nodes: frozenset[str]
     has_sensitive_data: bool
     """Whether the workflow has anything to hide, including single outputs of nodes that are not tainted."""
+    has_credentials: bool = False
+    """Whether the default value of a variable looks like a credential."""
 
 
 def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint:
@@ -35,8 +38,9 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
     variables = {variable.name for variable in workflow.variables if variable.sensitive}
     channels = {name for name, channel in workflow.channels.items() if channel.sensitive}
     declared = any(node.sensitive_outputs for node in workflow.nodes)
+    has_credentials = any(True for each in workflow.variables for _ in find_credentials(each.default))
     if not (variables or channels or declared):
-        return Taint(frozenset(), frozenset(), frozenset(), False)
+        return Taint(frozenset(), frozenset(), frozenset(), False, has_credentials)
     flow = _DataFlowIndex(workflow, edges, frozenset(variables))
     tainted = {node.id for node in workflow.nodes if flow.is_source(node)}
     rest = list(tainted)
@@ -54,7 +58,7 @@ def find_taint(workflow: Workflow, edges: Mapping[str, Sequence[Edge]]) -> Taint
                 tainted.add(node_id)
                 rest.append(node_id)
     channels |= {name for node_id in tainted if (name := flow.nodes[node_id].writes_channel) is not None}
-    return Taint(frozenset(variables), frozenset(channels), frozenset(tainted), True)
+    return Taint(frozenset(variables), frozenset(channels), frozenset(tainted), True, has_credentials)
 
 
 class _DataFlowIndex:

@@ -24,7 +24,7 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.live import assets
 from tests.live.fixtures import host_fixture
 from tests.live.listening_host import until
-from tests.protocol.review.test_credential_patterns import CREDENTIALS
+from tests.protocol.privacy.test_credential_patterns import CREDENTIALS
 from tests.readers.process_stats import forget_peak, memory, peak
 from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.routes import review as module

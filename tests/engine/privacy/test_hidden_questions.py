@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.harness.definitions import node, variable
-from tests.live import Host, start_host, until
+from tests.live import Host, canary_sabotage, start_host, until
 from tests.live.sabotage import sabotaged
 from tests.live.workflows import chain, write_workflows
 from weftwork.protocol.json import schema
@@ -28,7 +28,7 @@ TEXT = "Does kestrel-4711 (pin 907, card 5105105100) belong to the account in Be
 RIGHT = "Does {{variables.pw}} (pin {{variables.pin}}) belong to the account in Berlin?"
 KEPT = "belong to the account in Berlin?"
 ASKS = {"type": "clarification.request", "payload": {"questions": [{"id": "q", "question": TEXT}]}}
-SABOTAGE = Path(__file__).with_name("canary_sabotage.py")
+SABOTAGE = Path(canary_sabotage.__file__)
 DONE = {"type": "vendor.example.ticket", "payload": {"title": "Done"}}
 
 NODES = """

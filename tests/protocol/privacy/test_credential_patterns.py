@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import for_all
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.review import credential_patterns
-from weftwork.protocol.review.credential_patterns import (
-    MARKER,
-    mask_credentials,
-    mask_credentials_in_text,
-    may_hold_credential,
-)
+from weftwork.protocol.privacy import credential_patterns
+from weftwork.protocol.privacy.credential_patterns import MARKER, may_hold_credential
+from weftwork.protocol.privacy.credential_redaction import mask_credentials, mask_credentials_in_text
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"

@@ -1,0 +1,93 @@
+"""Recognises credentials by their form, such as API keys and tokens of common services.
+
+Theory of operation. A credential that a caller sends is not known to be secret, but most credentials can be recognised
+by their prefix. Every rule is a literal followed by a run of characters that can match in only one way, so the time is
+linear in the length of the text. Texts are first scanned for all literals at once, by an Aho-Corasick automaton,
+because most texts contain none. A credential of an unknown form is not found.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.privacy.secret_matcher import literal_search
+
+CREDENTIAL: Final = "credential"
+"""The name in the marker that replaces a credential."""
+MARKER: Final = f"[REDACTED:{CREDENTIAL}]"
+MIN_PART: Final = 8
+"""Characters of the shortest password or token that is also recognised without what precedes it."""
+_SHORT: Final = 1024
+"""Characters of a text up to which one search for all literals is quicker than one search for each."""
+_PIECE: Final = 16_384
+"""Bytes per search, because a search returns all matches and a hostile text can have very many."""
+
+_WORD: Final = "[A-Za-z0-9]"
+_KEY: Final = "[A-Za-z0-9_-]"
+_TOKEN: Final = f"{_KEY}{{8,}}[.]{_KEY}{{8,}}(?:[.]{_KEY}*)?"
+_PEM: Final = "(?:[^-]|-(?!----))*(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY-----)?"
+
+_RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
+    # Literal prefixes; characters that must not precede the prefix; the pattern behind it.
+    (("sk-",), _WORD, f"{_KEY}{{12,}}"),
+    (("sk_live_", "sk_test_", "rk_live_", "rk_test_", "hk_live_", "hk_test_"), _WORD, f"{_KEY}{{8,}}"),
+    (("AKIA", "ASIA"), _WORD, "[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    (("AIza",), _WORD, f"{_KEY}{{30,}}"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), _WORD, "[A-Za-z0-9_]{20,}"),
+    (("glpat-", "npm_", "hf_"), _WORD, f"{_KEY}{{20,}}"),
+    (("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"), _WORD, "[A-Za-z0-9-]{10,}"),
+    # A JSON Web Token. The lookbehind excludes the token's own characters, so its first segment is read only once.
+    (("eyJ",), _KEY, _TOKEN),
+    (("Bearer ", "bearer ", "BEARER "), _WORD, "[ ]{0,8}[A-Za-z0-9._~+/=-]{16,}"),
+    (("Basic ", "basic ", "BASIC "), _WORD, "[ ]{0,8}[A-Za-z0-9+/]{20,}={0,2}"),
+    # A PEM private key; without an end line, everything behind its first line.
+    ((" PRIVATE KEY-----",), "-", _PEM),
+    # User name and password in a URL.
+    (("://",), "/", "[^\\s/@:\"'<>]{0,128}:[^\\s/@\"'<>]{1,128}@"),
+    # Canaries, which tests plant to detect leaks.
+    (("CANARY", "secret-canary", "secret:canary", "secret_canary"), "/", "[-_:][A-Za-z0-9_.:-]{4,}"),
+)
+
+
+def _pattern(prefix: str, before: str, behind: str) -> re.Pattern[str]:
+    # The literal comes first, so that `re` searches for it with its fast literal search.
+    literal = re.escape(prefix)
+    return re.compile(f"{literal}(?<!{before}{literal}){behind}")
+
+
+_PATTERNS: Final = tuple(
+    (prefix, _pattern(prefix, before, behind)) for prefixes, before, behind in _RULES for prefix in prefixes
+)
+_LONGEST: Final = max(len(prefix) for prefix, _ in _PATTERNS)
+_find_prefixes: Final = literal_search([prefix.encode() for prefix, _ in _PATTERNS])
+
+
+def may_hold_credential(data: bytes) -> bool:
+    """Whether a text of this JSON may contain a credential. False is certain."""
+    if len(data) <= _PIECE:
+        return _find_prefixes(data) != []
+    return any(_find_prefixes(data[at : at + _PIECE + _LONGEST]) for at in range(0, len(data), _PIECE))
+
+
+def patterns_in(text: str) -> list[re.Pattern[str]]:
+    """The patterns that can match in a text, because it contains their literals."""
+    if len(text) > _SHORT:
+        return [pattern for prefix, pattern in _PATTERNS if prefix in text]
+    found = {index for index, _, _ in _find_prefixes(text.encode("utf-8", "surrogatepass"))}
+    return [pattern for index, (_, pattern) in enumerate(_PATTERNS) if index in found] if found else []
+
+
+def find_credentials(value: Any) -> Iterator[str]:
+    """The credentials in the texts of a JSON value, in the order of its members. The token of an `Authorization` header
+    and the password of a URL follow as credentials of their own, because they are also used alone."""
+    if isinstance(value, str):
+        for pattern in patterns_in(value):
+            for match in pattern.finditer(value):
+                yield match[0]
+                part = match[0].removesuffix("@").rpartition(":" if match[0].startswith("://") else " ")[2]
+                if MIN_PART <= len(part) < len(match[0]) and "-----" not in part:
+                    yield part
+    elif is_object(value) or is_array(value):
+        for each in value.values() if is_object(value) else value:
+            yield from find_credentials(each)

@@ -1,0 +1,99 @@
+"""Masks credentials that are recognised by their form, in documents for readers.
+
+Masking leaves the tokens of asset URLs as they are: they consist of random characters, which can look like a
+credential, and a changed token is invalid.
+
+A run that has received a credential masks it with CredentialMatcher. Most runs never receive one, and pay nothing: the
+engine searches only what callers send, in bytes that are encoded anyway.
+
+Sources: readings (Credentials in what people send), OpenWOP debug-bundle.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.values import is_array, is_object, map_texts
+from weftwork.protocol.media.asset_references import rewrite_around_tokens
+from weftwork.protocol.privacy.credential_patterns import (
+    CREDENTIAL,
+    MARKER,
+    find_credentials,
+    may_hold_credential,
+    patterns_in,
+)
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher
+
+_OPTIONS: Final = ("tags", "metadata", "configurable")
+MAX_CREDENTIALS: Final = 64
+"""Credentials of one run that are learnt, so that copies of another form are found too. All are found by their form."""
+
+
+def mask_credentials_in_text(text: str) -> str:
+    """bundle-02 (OpenWOP debug-bundle): the text with everything masked that looks like a credential."""
+    for pattern in patterns_in(text):
+        text = rewrite_around_tokens(text, partial(pattern.sub, MARKER))
+    return text
+
+
+def mask_credentials(value: Any) -> Any:
+    """A copy of a JSON value with the credentials in its texts and member names masked. Members keep their order."""
+    return map_texts(value, mask_credentials_in_text)
+
+
+def mask_options(document: dict[str, Any]) -> dict[str, Any]:
+    """hide-09: a snapshot or list entry of a run with the credentials masked that the options of its request contain.
+    Changes the document."""
+    for name in _OPTIONS:
+        value: Any = document.get(name)
+        if value and may_hold_credential(encode_stored(value)):
+            document[name] = mask_credentials(list(value) if name == "tags" else value)
+    return document
+
+
+class CredentialMatcher(SecretMatcher):
+    """A SecretMatcher that also finds credentials by their form, once the run has received one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._credentials = 0
+
+    def learn_credentials(self, value: Any) -> bool:
+        """hide-09 (readings, Credentials in what people send): learn the credentials in a value; whether there are any.
+
+        A credential that is already known under the name of a sensitive value keeps that name.
+        """
+        if not may_hold_credential(encode_stored(value)):
+            return False
+        found = False
+        for text in find_credentials(value):
+            found = True
+            if self._credentials >= MAX_CREDENTIALS:
+                break
+            if text not in self._secrets and text[:MAX_TEXT] not in self._learnt:
+                self._credentials += 1
+                self.learn_secret(CREDENTIAL, text)
+        self._credentials = self._credentials or int(found)
+        return found
+
+    def is_absent_in_json(self, encoded: bytes) -> bool:
+        return super().is_absent_in_json(encoded) and not (self._credentials and may_hold_credential(encoded))
+
+    def _is_clean(self, value: Any) -> bool:
+        if isinstance(value, str):
+            return super()._is_clean(value) and (not self._credentials or mask_credentials_in_text(value) == value)
+        return all(map(self._is_clean, value.values() if is_object(value) else value if is_array(value) else ()))
+
+    def mask_counted(self, text: str) -> tuple[str, int]:
+        count = 0
+
+        def mask(part: str) -> str:
+            nonlocal count
+            masked, found = super(CredentialMatcher, self).mask_counted(part)
+            count += found
+            return masked
+
+        masked = rewrite_around_tokens(text, mask)
+        if not self._credentials or (visible := mask_credentials_in_text(masked)) == masked:
+            return masked, count
+        return visible, count + 1
