@@ -11,6 +11,7 @@ clock time from its start, and includes all waiting.
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import WeakMethod
 
 import msgspec
 
@@ -235,3 +236,15 @@ def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
         and not declaration.resumes_after_crash
         and (threads or not declaration.holds_thread)
     )
+
+
+def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
+    """A callback to a bound method that does not keep its object alive, and does nothing once the object is freed."""
+    method = WeakMethod(send)
+
+    def report(input_: Input) -> None:
+        bound = method()
+        if bound is not None:
+            bound(input_)
+
+    return report

@@ -17,7 +17,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
-from weakref import WeakMethod
 
 import msgspec
 
@@ -25,7 +24,7 @@ from weftwork.engine.decide.decision import NOTHING, RunBounds
 from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
 from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
 from weftwork.engine.decide.transitions import decide
-from weftwork.engine.run.activity import Activity
+from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import BatchBuilder, make_redactor
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
@@ -337,9 +336,8 @@ class LiveRun:
         `cold` means that the process that started them has died."""
         self._committed_view.replace(stored)
         self.state.changed_rows.clear()
-        if self.executable and not self._activity.take_up(
-            self.state, self._inbox.reported_nodes(self.state), cold, self._bounds.orphans
-        ):
+        reported = self._inbox.reported_nodes(self.state)
+        if self.executable and not self._activity.take_up(self.state, reported, cold, self._bounds.orphans):
             raise _MovedElsewhere
 
     async def _collect(self, threads: bool = True) -> PendingCommit:
@@ -482,18 +480,6 @@ def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
     duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
     iterations = iteration_limit(limits, options)
     return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
-
-
-def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
-    """A callback to a bound method that does not keep its object alive, and does nothing once the object is freed."""
-    method = WeakMethod(send)
-
-    def report(input_: Input) -> None:
-        bound = method()
-        if bound is not None:
-            bound(input_)
-
-    return report
 
 
 async def poll_until(condition: Callable[[], bool], seconds: float) -> None:
