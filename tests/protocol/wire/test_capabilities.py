@@ -309,3 +309,91 @@ def test_the_blocks_about_envelopes_have_a_form(pointer: str, value: Any) -> Non
     document = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1}, providers=("scripted",)))
     assert schema.check("capabilities", document) == []
     assert schema.check("capabilities", with_value(document, pointer, value))
+
+
+CLOSED = """
+    agents/commitments agents/deployment agents/evalSuite agents/goals agents/liveRuntime agents/manifestRuntime
+    agents/memoryConsolidation agents/orgChart agents/proposals agents/reasoning agents/roster grpc httpClient
+    httpClient/egressPolicy httpClient/safeFetch limits multiAgent multiAgent/executionModel
+    multiAgent/executionModel/crossHostCausation multiAgent/executionModel/replayDeterminism
+    multiAgent/executionModel/verifier prompts subWorkflow envelopes/reliability envelopes/reasoning
+""".split()
+OPEN = "agents extensions extensions/interrupts runs runs/bulkCancel runs/pauseResume secrets dispatch".split()
+BLOCKS: dict[str, Any] = {
+    "agents": {
+        **dict.fromkeys(("supported", "orchestrator", "dispatch", "dispatchMapping", "subRunAttestation"), True),
+        **{key: {"supported": False} for key in ("commitments", "evalSuite", "liveRuntime", "manifestRuntime")},
+        **{key: {"supported": True} for key in ("memoryConsolidation", "deployment", "roster", "orgChart")},
+        "goals": {"judge": "host", "continuation": ["manual"]},
+        "proposals": {"artifactKinds": ["automation"], "activation": "approval-gate"},
+        "reasoning": {"verbosity": "off"},
+        "modelClasses": ["chat"],
+    },
+    "grpc": {"supported": True, "endpoint": "grpcs://example.com", "service": "openwop.v1.Engine", "tls": "required"},
+    "httpClient": {
+        "supported": True,
+        "methods": ["GET"],
+        "safeFetch": {"supported": True},
+        "egressPolicy": {"supported": True, "decisions": ["denied"]},
+    },
+    "multiAgent": {
+        "executionModel": {
+            "supported": True,
+            "version": 6,
+            "tier": "experimental",
+            "experimentalUntil": "2026-12-31",
+            "verifier": {"supported": True, "gating": False},
+            "crossChildMemoryConcurrency": "strict",
+            "crossHostCausation": {"supported": True},
+            "replayDeterminism": {"supported": True, "llmCacheKeyRecipe": "spec-rfc-0041"},
+            "statefulResume": True,
+            "transcriptWindow": 1,
+        }
+    },
+    "prompts": {"supported": True},
+    "subWorkflow": {"inputMapping": True},
+    "envelopes": {"reasoning": {"supported": True}, "reliability": {"supported": True}},
+    "extensions": {"interrupts": {"profiles": 1}},
+    "runs": {"bulkCancel": {"supported": "yes"}, "pauseResume": {}},
+    "secrets": {},
+    "dispatch": {},
+}
+"""Blocks of other hosts, with members that this host does not advertise."""
+MINIMAL = discovery_document(HostOffer("0.1.0", Limits(), envelopes={"error": 1})) | BLOCKS
+
+
+@pytest.mark.rule("disc-01")
+def test_the_schema_is_open_and_closed_where_the_published_one_is() -> None:
+    assert schema.check("capabilities", MINIMAL) == []
+    for path in (*CLOSED, *OPEN):
+        found = schema.check("capabilities", with_value(MINIMAL, f"/{path}/unknownMember", 1))
+        assert [each.rule for each in found] == ["additionalProperties"] * (path in CLOSED), path
+
+
+@pytest.mark.rule("disc-01")
+@each_case(
+    "pointer, value",
+    *((f"/grpc/{member}", ABSENT) for member in ("supported", "service", "tls")),
+    ("/grpc", True),
+    ("/grpc/endpoint", "https://example.com"),
+    ("/grpc/service", "openwop.v2.Engine"),
+    ("/grpc/tls", "maybe"),
+    ("/httpClient/supported", ABSENT),
+    ("/httpClient/egressPolicy/supported", ABSENT),
+    ("/httpClient/egressPolicy/decisions", ["denied", "denied"]),
+    ("/multiAgent/executionModel/version", 7),
+    ("/multiAgent/executionModel/experimentalUntil", ABSENT),
+    ("/multiAgent/executionModel/experimentalUntil", "soon"),
+    ("/multiAgent/executionModel/tier", "beta"),
+    ("/multiAgent/executionModel/replayDeterminism/llmCacheKeyRecipe", "own"),
+    ("/multiAgent/executionModel/confidenceEscalationInterruptKind", "x-host-weftwork"),
+    ("/multiAgent/executionModel/transcriptWindow", 0),
+    ("/agents/modelClasses", ["poet"]),
+    ("/agents/goals/judge", ABSENT),
+    ("/agents/proposals/activation", "direct"),
+    ("/agents/roster/supported", ABSENT),
+    ("/agents/subRunAttestation", "yes"),
+    ("/extensions", []),
+)
+def test_the_schema_refuses_what_the_published_one_does(pointer: str, value: Any) -> None:
+    assert schema.check("capabilities", with_value(MINIMAL, pointer, value))
