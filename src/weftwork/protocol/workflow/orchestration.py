@@ -27,7 +27,7 @@ CONFIDENCE_FLOOR: Final = 0.5
 ESCALATION_KIND: Final = "clarification"
 """The kind of interrupt that requests this approval."""
 ADVERTISED_ESCALATION_KIND: Final = f"x-host-weftwork-{ESCALATION_KIND}"
-"""orch-06 (readings, Decisions): the kind in discovery. For the plain name, clients expect a run status
+"""orch-06 (readings, Confidence escalation): the kind in discovery. For the plain name, clients expect a run status
 that the status enum does not have; for a name of the host, they accept any `waiting-*` status."""
 DEFAULT_ESCALATION_THRESHOLD: Final = 0.7
 WORKER_ID_INTERPRETATION: Final = "workflow"
