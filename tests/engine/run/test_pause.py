@@ -113,7 +113,7 @@ def paused_when_it_takes_effect(state: Any, fact: Any) -> None:
 async def test_a_drain_does_not_change_the_time_of_a_pause() -> None:
     bench, key = await EngineHarness().with_gated_run(CHAIN)
     await pause(bench, key)
-    before = (await fault_of(pause(bench, key))).details
+    before = (await fault_of(pause(bench, key))).details or {}
     assert before == {"runStatus": "running", "pausedAt": iso(bench.clock.now())}
     bench.clock.advance(1000)
     await bench.release("a")
