@@ -20,8 +20,8 @@ from weftwork.adapters.http.page.question_view import (
     question_heading,
 )
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.run.interrupts import is_refusal_after_cancel
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.interrupts import is_refusal_after_cancel
 
 _MAX_MESSAGE: Final = 500
 _MAX_ID: Final = 100
