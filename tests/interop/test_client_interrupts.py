@@ -299,13 +299,13 @@ def test_interrupt_parent_child_cancel(client: OpenwopClient, host: Host) -> Non
     told = ended(client, child["runId"], "cancelled")[-1].payload
     assert (told["reason"], told["parentRunId"]) == ("parent-cancelled", run_id)
     child_of(host, run_id, "spawn-child", "cancelled")
-    with refused(410, "interrupt_gone"):
+    with refused(409, "interrupt_already_resolved"):
         accept(client, child["runId"])
     late = host.call("POST", f"/v1/interrupts/{token}", {"resumeValue": {"action": "accept"}}, key=None)
-    assert (late.status, late.document["error"]) == (410, "interrupt_gone")
+    assert (late.status, late.document["error"]) == (409, "interrupt_already_resolved")
     with pytest.raises(WopError) as caught:
         accept(client, run_id, "spawn-child")
-    assert caught.value.status in (404, 410)
+    assert caught.value.status in (404, 409)
 
 
 @pytest.mark.rule("kin-06")

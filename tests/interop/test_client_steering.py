@@ -106,7 +106,7 @@ def test_a_question_that_is_not_there_is_told_apart(host: Host, client: OpenwopC
     with refused(404, "not_found"):
         OpenwopClient(host.address, OTHER_KEY, timeout=60).interrupts_resolve_by_run(run_id, "ask", answer)
     assert client.runs_cancel(run_id).status == "cancelled"
-    with refused(410, "interrupt_gone"):
+    with refused(409, "interrupt_already_resolved"):
         client.interrupts_resolve_by_run(run_id, "ask", answer)
 
 
@@ -188,5 +188,5 @@ def test_a_token_that_is_none_is_told_apart(host: Host, client: OpenwopClient) -
         lambda: client.interrupts_inspect_by_token(token),
         lambda: client.interrupts_resolve_by_token(token, t.ResolveInterruptRequest(1)),
     ):
-        with refused(410, "interrupt_gone"):
+        with refused(409, "interrupt_already_resolved"):
             call()

@@ -16,7 +16,6 @@ from tests.live.workflows import write_workflows
 
 RACERS = 64
 ALREADY_RESOLVED = (409, "interrupt_already_resolved")
-INTERRUPT_GONE = (410, "interrupt_gone")
 
 Log = list[dict[str, Any]]
 

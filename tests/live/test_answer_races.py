@@ -16,7 +16,6 @@ from tests.harness.definitions import FULL, edge, node
 from tests.live import Host, until
 from tests.live.racers import (
     ALREADY_RESOLVED,
-    INTERRUPT_GONE,
     RACERS,
     RaceClients,
     by_link,
@@ -150,8 +149,9 @@ def check_cancel(host: Host, racers: RaceClients, workflow_id: str, chance: rand
     assert ends == [log[-1]["type"]], "there is one end, and nothing after it"
     assert {answer.document["status"] for answer in stopped} <= {ENDINGS[ends[0]], "cancelling"}
     # Whoever comes now is told the same as those who came too late before.
-    late = ALREADY_RESOLVED if won else INTERRUPT_GONE
-    check_refusals([*given, answer_by_token(host, link, "late"), *racers.run([by_run(run_id, "gate", "late")])], late)
+    late = [answer_by_token(host, link, "late"), *racers.run([by_run(run_id, "gate", "late")])]
+    check_refusals([*given, *late], ALREADY_RESOLVED)
+    assert {answer.document["details"]["runStatus"] for answer in late} == {ENDINGS[ends[0]]}
     assert won or ends == ["run.cancelled"]
 
 

@@ -14,7 +14,6 @@ from tests.live import Host, until
 from tests.live.child_workflows import tree_of
 from tests.live.racers import (
     ALREADY_RESOLVED,
-    INTERRUPT_GONE,
     RACERS,
     Log,
     RaceClients,
@@ -136,7 +135,7 @@ def check_cancelled(host: Host, racers: RaceClients, chance: random.Random) -> N
     told = racers.run([*wave, *[request(f"/v1/runs/{run_id}/cancel")] * cancels])
     given, stopped = told[: len(wave)], told[len(wave) :]
     assert {answer.status for answer in stopped} == {200}
-    check_refusals(given, INTERRUPT_GONE)
+    check_refusals(given, ALREADY_RESOLVED)
     family = ended(host, run_id)
     ends = {child: family[child][-1]["type"] for child in children}
     taken = {child for child, answer in zip(answered, given, strict=True) if answer.status == 200}
@@ -153,7 +152,7 @@ def check_dropped(host: Host, racers: RaceClients, chance: random.Random) -> Non
     dropped = set(chance.sample(children, chance.choice((1, 5, 20))))
     wave = [request(f"/v1/runs/{each}/cancel") if each in dropped else by_run(each, "gate", 1) for each in children]
     told = racers.run(wave)
-    check_refusals(told, INTERRUPT_GONE)
+    check_refusals(told, ALREADY_RESOLVED)
     family = ended(host, run_id)
     (failed,) = events_of_type(family[run_id], "run.failed")
     assert failed["payload"]["error"]["code"] == "map_item_failed"

@@ -178,7 +178,6 @@ OUR_OWN = {
     "interrupt_already_resolved",
     "interrupt_expired",
     "untrusted_content_blocks_approval",
-    "interrupt_gone",
     "channel_access_denied",
     "channel_cross_engine_write_forbidden",
     "annotation_limit_reached",

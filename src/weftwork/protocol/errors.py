@@ -54,12 +54,13 @@ ERRORS: dict[str, ErrorRow] = {
     ),
     "workflow_limit_reached": ErrorRow(409, False, "The tenant has reached its limit of workflows or versions."),
     "annotation_limit_reached": ErrorRow(409, False, "The run has reached its limit of annotations."),
-    "interrupt_already_resolved": ErrorRow(409, False, "The interrupt is already resolved, or its run has ended."),
+    "interrupt_already_resolved": ErrorRow(
+        409, False, "The interrupt is already resolved, or its run was cancelled or has ended; see details.runStatus."
+    ),
     "idempotency_in_flight": ErrorRow(
         409, True, "An earlier request with this Idempotency-Key has not finished; send the request again later."
     ),
     "interrupt_expired": ErrorRow(410, False, "The link to the interrupt has expired; request a new link."),
-    "interrupt_gone": ErrorRow(410, False, "The run of the interrupt was cancelled."),
     "payload_too_large": ErrorRow(
         413, False, "The request body is too large, or the tenant has reached its storage limit for assets."
     ),

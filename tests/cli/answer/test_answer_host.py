@@ -227,7 +227,7 @@ def test_a_run_that_was_cancelled_takes_no_answer(host: Host) -> None:
     terminal.until("[y/N]")
     terminal.type("y\n")
     assert terminal.finish() == 7
-    assert "(interrupt_gone)" in terminal.shown
+    assert "withdrawn, because its run was cancelled (interrupt_already_resolved)" in terminal.shown
 
 
 def test_somebody_answers_at_a_terminal_and_follows(host: Host) -> None:

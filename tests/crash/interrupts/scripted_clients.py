@@ -181,7 +181,7 @@ def vote(number: int, voter: str) -> ScriptStep:
 def answer_after_cancel(host: Host, case: ScriptedRun) -> None:
     for key, path in ((KEY, f"/v1/runs/{case.run_id}/interrupts/gate"), (None, f"/v1/interrupts/{case.links[0]}")):
         answer = call(host, "POST", path, {"resumeValue": {"action": "accept"}}, key)
-        assert (answer.status, answer.document["error"]) == (410, "interrupt_gone"), answer.body
+        assert (answer.status, answer.document["error"]) == (409, "interrupt_already_resolved"), answer.body
 
 
 SCRIPTS: dict[str, list[ScriptStep]] = {

@@ -31,7 +31,7 @@ async def answer(bench: EngineHarness, key: RunKey, value: Any, node_id: str = "
     def refuse_late(stored: StoredRun) -> str:
         rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
         mine = [row["status"] for row in rows if row["nodeId"] == node_id]
-        raise answer_refusal(mine[-1] if mine else None)
+        raise answer_refusal(mine[-1] if mine else None, stored.projection.status)
 
     async def apply(claim: IdempotencyClaim) -> Any:
         given = AnswerReceived(node_id, value, ANSWERER, claim.now)
@@ -115,7 +115,7 @@ async def test_why_an_answer_is_not_taken() -> None:
     other = await bench.start(WAITS)
     await run_ready_tasks()
     assert await bench.cancel(other) == "cancelled"
-    assert await refusal(bench, other) == (410, "interrupt_gone")
+    assert await refusal(bench, other) == (409, "interrupt_already_resolved")
     assert (await bench.event_types(other))[-2:] == ["node.cancelled", "run.cancelled"]
     failed = await bench.start(WAITS, configurable={"runTimeoutMs": 50})
     await run_ready_tasks()

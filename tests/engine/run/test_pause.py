@@ -28,7 +28,9 @@ from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.fold import fold
 from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 CHAIN = workflow([node("a", "test.gate"), node("b", "test.gate")], [edge("a", "b")])
@@ -99,6 +101,23 @@ async def test_a_pause_that_was_asked_for_outlives_a_restart() -> None:
     await after.release("a")
     assert await after.status(key) == "paused"
     await after.crash()
+
+
+def paused_when_it_takes_effect(state: Any, fact: Any) -> None:
+    fold._run_paused(state, fact)
+    state.paused_at = fact.timestamp
+
+
+@pytest.mark.rule("run-12")
+@fails_without(fold, "_CHANGES", {**fold._CHANGES, "run.paused": paused_when_it_takes_effect})
+async def test_a_drain_does_not_change_the_time_of_a_pause() -> None:
+    bench, key = await EngineHarness().with_gated_run(CHAIN)
+    await pause(bench, key)
+    before = (await fault_of(pause(bench, key))).details or {}
+    assert before == {"runStatus": "running", "pausedAt": iso(bench.clock.now())}
+    bench.clock.advance(1000)
+    await bench.release("a")
+    assert (await fault_of(pause(bench, key))).details == {**before, "runStatus": "paused"}
 
 
 @pytest.mark.rule("run-12", "run-13")

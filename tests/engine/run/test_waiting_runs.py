@@ -58,7 +58,7 @@ async def test_an_approval_that_nobody_gives_for_thirty_days_is_a_rejection() ->
 async def refused_after(bench: EngineHarness, key: RunKey) -> tuple[int, str]:
     stored = await bench.answer(key, {"action": "accept"})
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
-    fault = answer_refusal(rows[-1]["status"])
+    fault = answer_refusal(rows[-1]["status"], stored.projection.status)
     return fault.status, fault.code
 
 

@@ -23,7 +23,6 @@ class ReplayableOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 T = TypeVar("T", bound=ReplayableOutcome)
-S = TypeVar("S")
 
 
 class IdempotencyClaim:
@@ -66,11 +65,6 @@ class IdempotencyClaim:
     def make_record(self, outcome: Any) -> IdempotencyRecord | None:
         """The record to commit with the work, or None without a key."""
         return self._build_record(self._slot, outcome) if self._slot is not None else None
-
-    def record_maker(self, outcome: Callable[[S], Any]) -> Callable[[S], IdempotencyRecord] | None:
-        """Like `make_record`, for an outcome that is known only during the commit."""
-        slot = self._slot
-        return (lambda result: self._build_record(slot, outcome(result))) if slot is not None else None
 
     async def save(self, outcome: T) -> T:
         """Record an outcome without any other write. Returns the outcome on record, which is that of another request if

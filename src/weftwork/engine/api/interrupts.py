@@ -187,7 +187,7 @@ class Interrupts(msgspec.Struct, eq=False):
         rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in rows if row["status"] == "open"), None)
         if row is None:
-            raise answer_refusal(_final_status(rows))
+            raise answer_refusal(_final_status(rows), stored.projection.status)
         if intent == "resolve" and _needs_key(row):
             message = "This approval accepts answers with an API key only. Create a link with intent inspect instead."
             raise ClientFault("forbidden", message)
@@ -223,7 +223,7 @@ class Interrupts(msgspec.Struct, eq=False):
         if stored is None or not rows:
             raise interrupt_tokens.unknown_token_fault()
         if rows[0]["status"] != "open":
-            raise answer_refusal(rows[0]["status"])
+            raise answer_refusal(rows[0]["status"], stored.projection.status)
         voter = _voter(token)
         voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] == voter), None)
         return {
@@ -262,7 +262,8 @@ class Interrupts(msgspec.Struct, eq=False):
 
         def refuse_late(stored: StoredRun) -> str:
             rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
-            raise answer_refusal(_final_status([row for row in rows if interrupt_id in ("", row["interruptId"])]))
+            asked = [row for row in rows if interrupt_id in ("", row["interruptId"])]
+            raise answer_refusal(_final_status(asked), stored.projection.status)
 
         schema.require("resolve-interrupt", document)
         received = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id)

@@ -20,6 +20,7 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.json import schema
+from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import DRAIN_POLICIES, RunKey
 from weftwork.protocol.run.projection import StoredRun, bulk_cancel_entry, check_bulk_cancel
 from weftwork.protocol.timestamps import iso
@@ -34,7 +35,8 @@ class ControlOutcome(ReplayableOutcome, frozen=True):
     run_id: str
     status: str
     at: int = 0
-    """The time of the request. Idempotency records of cancels that older versions wrote lack it."""
+    """The time of the events that record the request. Idempotency records of cancels that older versions wrote lack
+    it."""
     node_id: str = ""
 
 
@@ -179,15 +181,18 @@ async def apply_control(
 ) -> ControlOutcome | SlotTaken:
     """Apply an input to a run; returns when it is durable.
 
+    The outcome has the status of the run, unless the operation has a status of its own, and the time of the events.
     `ended` returns the status to report for a run that has ended, or raises ClientFault. Raises ClientFault if there is
     no such run.
     """
 
-    def outcome_with(status: str) -> ControlOutcome:
-        """The outcome with the status of the run, unless the operation has a status of its own."""
-        return msgspec.structs.replace(outcome, status=outcome.status or status)
+    def make_record(status: str, time: int) -> IdempotencyRecord | None:
+        nonlocal outcome
+        outcome = msgspec.structs.replace(outcome, status=outcome.status or status, at=time)
+        return claim.make_record(outcome)
 
-    answer = require_run(await executor.request(run, input_, claim.record_maker(outcome_with)))
+    answer = require_run(await executor.request(run, input_, make_record))
     if isinstance(answer, StoredRun):
-        return await claim.save(outcome_with(ended(answer)))
-    return answer if isinstance(answer, SlotTaken) else outcome_with(answer)
+        status = ended(answer)
+        return await claim.save(msgspec.structs.replace(outcome, status=outcome.status or status))
+    return answer if isinstance(answer, SlotTaken) else outcome

@@ -106,12 +106,12 @@ def _find_answerable(state: RunState, answer: AnswerReceived) -> InterruptState 
     interrupt = next(filter(is_target, state.open_interrupts.values()), None)
     if interrupt is None:
         closed = list(filter(is_target, state.interrupts.values()))
-        return answer_refusal(closed[-1].status if closed else None)
+        return answer_refusal(closed[-1].status if closed else None, state.status)
     if state.stop is not None:
-        return answer_refusal("cancelled" if state.stop.error is None else "closed")
+        return answer_refusal("cancelled" if state.stop.error is None else "closed", state.status)
     if interrupt.due is not None and interrupt.due <= answer.at:
         # int-16 (OpenWOP interrupt, timeouts): the deadline counts, even if the timer has not fired yet.
-        return answer_refusal("resolved")
+        return answer_refusal("resolved", state.status)
     return interrupt
 
 

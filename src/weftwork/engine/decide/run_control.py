@@ -40,7 +40,7 @@ def pause(state: RunState, bounds: RunBounds, policy: str, reason: str | None) -
     """
     if state.status != "running" or state.pausing is not None or state.stop is not None:
         details: dict[str, Any] = {"runStatus": state.status}
-        if state.paused_at is not None:
+        if state.paused_at is not None and (state.status == "paused" or state.pausing is not None):
             details["pausedAt"] = iso(state.paused_at)
         what = "is already pausing" if state.pausing is not None else f"is {state.status}"
         return refuse("conflict", f"The run {what} and cannot be paused.", details)

@@ -266,7 +266,7 @@ class LiveRun:
 
     async def _commit(self, work: PendingCommit) -> bool:
         request = work.request
-        record = request.make_record(self.state.status) if request is not None else None
+        record = request.make_record(self.state.status, work.started_at) if request is not None else None
         batch = work.builder.build(self._runtime.ids, record)
         try:
             taken = await self._runtime.log.append(self.key, work.builder.expected, batch)
@@ -301,7 +301,7 @@ class LiveRun:
     async def _answer_unchanged(self, work: PendingCommit) -> None:
         """Finish work that has no events to append."""
         if work.request is not None:
-            await work.request.answer_unchanged(self._runtime.records, self.state.status)
+            await work.request.answer_unchanged(self._runtime.records, self.state.status, work.started_at)
         self._notify_waiters(work)
         if work.launches or work.stop:
             self._activity.apply_commit(self.state, work)

@@ -28,8 +28,9 @@ from weftwork.protocol.run.projection import StoredRun
 RequestResult = Status | SlotTaken | StoredRun | None
 """The status of the run once it is durable; the record that answers a repeated request; the stored run, if it had ended
 before; None if there is no such run."""
-RecordMaker = Callable[[Status], IdempotencyRecord]
-"""Makes the idempotency record from the resulting status, so that a repeated request gets the same response."""
+RecordMaker = Callable[[Status, int], IdempotencyRecord | None]
+"""Called before the commit of a request with the resulting status and the time of its events. Returns the idempotency
+record to commit, so that a repeated request gets the same response; None without an idempotency key."""
 
 
 class RunNotLive(Exception):
@@ -43,16 +44,16 @@ class RunRequest(msgspec.Struct):
     done: asyncio.Future[Status | SlotTaken]
     record: RecordMaker | None = None
 
-    def make_record(self, status: Status) -> IdempotencyRecord | None:
-        return self.record(status) if self.record is not None else None
+    def make_record(self, status: Status, time: int) -> IdempotencyRecord | None:
+        return self.record(status, time) if self.record is not None else None
 
     def answer(self, outcome: Status | SlotTaken) -> None:
         if not self.done.done():
             self.done.set_result(outcome)
 
-    async def answer_unchanged(self, records: IdempotencyRecords, status: Status) -> None:
+    async def answer_unchanged(self, records: IdempotencyRecords, status: Status, time: int) -> None:
         """Answer a request that changed nothing, after its idempotency record has been stored."""
-        record = self.make_record(status)
+        record = self.make_record(status, time)
         try:
             taken = await records.save_record(record) if record is not None else None
         except StoreUnavailable as error:

@@ -131,12 +131,14 @@ def _loopback_limit(state: RunState, fact: Fact) -> None:
 def _pause_requested(state: RunState, fact: Fact) -> None:
     state.pausing = fact.payload["drainPolicy"]
     state.pause_reason = fact.payload.get("reason")
+    state.paused_at = fact.timestamp
 
 
 def _run_paused(state: RunState, fact: Fact) -> None:
     """run-12 (OpenWOP rest-endpoints): nodes that still run are interrupted, and start again when the run resumes."""
+    if state.pausing is None:
+        state.paused_at = fact.timestamp
     state.pausing = None
-    state.paused_at = fact.timestamp
     for node_id, node in state.running.items():
         if node.children:
             # A new attempt would lose its children, so the same attempt is called again after the pause.

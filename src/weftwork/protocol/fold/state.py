@@ -156,6 +156,7 @@ class RunState(msgspec.Struct, eq=False):
     started_at: int | None = None
     completed_at: int | None = None
     paused_at: int | None = None
+    """When the pause was requested, which is before it takes effect if running nodes end first."""
     pausing: str | None = None
     """The drain policy of a requested pause that has not taken effect."""
     pause_reason: str | None = None

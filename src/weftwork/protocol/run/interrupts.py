@@ -110,16 +110,23 @@ def interrupt_payload(interrupt: Interrupt) -> InterruptRequested:
     return InterruptRequested(interrupt.kind, interrupt.key, data, schema, timeout_ms)
 
 
-def answer_refusal(status: str | None) -> ClientFault:
+def answer_refusal(status: str | None, run_status: str) -> ClientFault:
     """int-06 (readings, Answering an interrupt): the error for an answer to an interrupt that is not open.
 
-    `status` is the status of the interrupt; None if it does not exist.
+    `status` is the status of the interrupt; None if it does not exist. `run_status` tells the caller how its run ended.
     """
     if status is None:
         return ClientFault("interrupt_not_found", "The node has no open interrupt.")
+    text = "The interrupt is already resolved, or its run has ended."
     if status == "cancelled":
-        return ClientFault("interrupt_gone", "The run of the interrupt was cancelled.")
-    return ClientFault("interrupt_already_resolved", "The interrupt is already resolved, or its run has ended.")
+        text = "The interrupt was withdrawn, because its run was cancelled."
+    return ClientFault("interrupt_already_resolved", text, {"runStatus": run_status})
+
+
+def is_refusal_after_cancel(fault: ClientFault) -> bool:
+    """int-06: whether an answer was refused in a run that was cancelled."""
+    status = (fault.details or {}).get("runStatus")
+    return fault.code == "interrupt_already_resolved" and status in ("cancelling", "cancelled")
 
 
 class InterruptState(msgspec.Struct):

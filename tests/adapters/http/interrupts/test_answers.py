@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, variable
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Host, start_host, write_workflows
+from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, open_in_process, start_host, until, write_workflows
 from tests.live.steering import (
     QUESTION,
     answer_over_http,
@@ -25,6 +25,7 @@ from tests.live.steering import (
     without_tokens,
 )
 from weftwork.adapters.http.routes.interrupts import prefers_html
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 
 NOWHERE = "01zzzzzzzzzzzzzzzzzzzzzzzz"
@@ -137,7 +138,7 @@ def test_an_answer_that_comes_too_late_is_told_why(host: Host) -> None:
     cancelled = host.create("ask-chain")
     answer = host.call("POST", f"/v1/runs/{cancelled}/cancel")
     assert (answer.status, answer.document["status"]) == (200, "cancelled")
-    assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
+    assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (409, "interrupt_already_resolved")
     assert event_types(host, cancelled)[-2:] == ["node.cancelled", "run.cancelled"]
     late = host.create("ask-chain", configurable={"runTimeoutMs": 50})
     await_status(host, late, "failed")
@@ -214,6 +215,93 @@ def test_a_question_and_an_answer_that_are_sensitive_are_not_shown(host: Host) -
     assert "1234-5678" not in told
 
 
+def late_answers(host: Host, run_id: str, node_id: str, token: str) -> list[Answer]:
+    """Both routes with a key, and the routes with a token."""
+    body = {"resumeValue": {"action": "accept"}}
+    return [
+        host.call("POST", f"/v1/runs/{run_id}/interrupts/{node_id}", body),
+        host.call("POST", f"/v1/runs/{run_id}/approvals/{node_id}", body),
+        host.call("POST", f"/v1/interrupts/{token}", body, key=None),
+        host.call("GET", f"/v1/interrupts/{token}", key=None),
+        host.call("POST", f"/v1/host/weftwork/runs/{run_id}/interrupts/{node_id}/links", {}),
+    ]
+
+
+@pytest.mark.rule("int-06")
+def test_every_answer_after_a_cancel_says_how_the_run_ended(host: Host) -> None:
+    gate = node("gate", "core.approvalGate", config={"title": "May it?"})
+    register(host, flow("late-child", [gate]))
+    parent = flow("late-parent", [node("sub", "core.subWorkflow", config={"workflowId": "late-child"})])
+    one, other = host.create("late-child"), host.create(register(host, parent))
+    await_status(host, other, "waiting-approval")
+    child: str = host.snapshot(other)["childRuns"][0]["runId"]
+    tokens = {run_id: host.snapshot(run_id)["interrupt"]["interruptToken"] for run_id in (one, child)}
+    for run_id in (one, other):
+        cancel(host, run_id)
+    for run_id, token in tokens.items():
+        await_status(host, run_id, "cancelled")
+        for answer in late_answers(host, run_id, "gate", token):
+            assert error_code(answer) == (409, "interrupt_already_resolved")
+            assert answer.document["details"] == {"runStatus": "cancelled"}
+            assert "its run was cancelled" in answer.document["message"]
+        page = host.call("GET", f"/v1/interrupts/{token}", key=None, headers={"Accept": "text/html"})
+        assert (page.status, b"This question was withdrawn" in page.body) == (409, True)
+
+
+@pytest.mark.rule("int-06")
+@fails_without(
+    "weftwork.engine.api.interrupts.answer_refusal",
+    lambda status, run_status: ClientFault("interrupt_not_found", "No."),
+)
+async def test_without_its_status_a_cancelled_run_looks_like_one_that_never_asked() -> None:
+    async with open_in_process(CHAIN) as inside:
+        run_id = (await inside.call("POST", "/v1/runs", {"workflowId": "ask-chain"})).document["runId"]
+        await inside.call("POST", f"/v1/runs/{run_id}/cancel", {})
+        late = await inside.call("POST", f"/v1/runs/{run_id}/interrupts/ask", {"resumeValue": 1})
+        assert (late.status, late.document.get("details")) == (409, {"runStatus": "cancelled"})
+
+
+SLOW = """
+import asyncio
+import weftwork
+
+released = asyncio.Event()
+
+@weftwork.node("acme.slow")
+async def slow(ctx: weftwork.Context) -> dict[str, str]:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await released.wait()
+
+@weftwork.node("acme.release")
+async def release(ctx: weftwork.Context) -> dict[str, str]:
+    released.set()
+    return {}
+"""
+
+
+@pytest.mark.rule("int-06")
+def test_an_answer_to_a_run_that_is_being_cancelled_is_refused_alike(tmp_path: Path) -> None:
+    (tmp_path / "slow_nodes.py").write_text(SLOW)
+    gate = node("gate", "core.approvalGate", config={"title": "May it?"})
+    flows = write_workflows(
+        tmp_path / "flows", flow("both", [gate, node("slow", "acme.slow")]), flow("free", [node("n", "acme.release")])
+    )
+    with start_host(tmp_path, "--nodes", "slow_nodes", "--workflows", flows, cwd=tmp_path) as host:
+        run_id = host.create("both")
+        until(lambda: event_types(host, run_id).count("node.started") == 2, "both nodes to start")
+        until(lambda: "interrupt" in host.snapshot(run_id), "the question")
+        token = host.snapshot(run_id)["interrupt"]["interruptToken"]
+        assert host.call("POST", f"/v1/runs/{run_id}/cancel").document["status"] == "cancelling"
+        for answer in late_answers(host, run_id, "gate", token)[:3]:
+            assert error_code(answer) == (409, "interrupt_already_resolved")
+            assert answer.document["details"] == {"runStatus": "cancelling"}
+        host.log(host.create("free"))
+        await_status(host, run_id, "cancelled")
+        assert "interrupt.resolved" not in event_types(host, run_id)
+
+
 @pytest.mark.rule("int-06", "int-07")
 def test_a_question_outlives_the_host(tmp_path: Path) -> None:
     folder = write_workflows(tmp_path / "workflows", CHAIN, LONG)
@@ -226,7 +314,7 @@ def test_a_question_outlives_the_host(tmp_path: Path) -> None:
     with start_host(tmp_path, "--workflows", folder) as host:
         assert without_tokens(host.snapshot(run_id)) == without_tokens(before)
         assert events(host, run_id) == log
-        assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (410, "interrupt_gone")
+        assert error_code(answer_over_http(host, cancelled, "ask", 1)) == (409, "interrupt_already_resolved")
         assert error_code(answer_over_http(host, answered, "ask", 1)) == (409, "interrupt_already_resolved")
         assert answer_over_http(host, answered, "ask", "before", **{"Idempotency-Key": "k"}).status == 200
         assert answer_over_http(host, run_id, "ask", "after").document["status"] == "completed"

@@ -267,7 +267,7 @@ def test_a_link_that_makes_no_sense_or_leads_to_nothing_open_is_refused(host: Ho
     assert comparable(foreign) == comparable(unknown)
     assert create_link(host, run_id, key=None).status == 401
     cancel(host, run_id)
-    assert error_code(create_link(host, run_id)) == (410, "interrupt_gone")
+    assert error_code(create_link(host, run_id)) == (409, "interrupt_already_resolved")
 
 
 @pytest.mark.rule("appr-06")

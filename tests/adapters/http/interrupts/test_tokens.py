@@ -140,7 +140,7 @@ def test_what_became_of_the_run_is_told(host: Host) -> None:
     cancel(host, deleted)
     until(lambda: host.call("DELETE", f"/v1/runs/{deleted}").status == 204, "the run to be deleted")
     for ask in (lambda token: get_interrupt(host, token), lambda token: answer_by_token(host, token, 1)):
-        assert told(ask(gone)) == (410, "interrupt_gone")
+        assert told(ask(gone)) == (409, "interrupt_already_resolved")
         assert told(ask(over)) == (409, "interrupt_already_resolved")
         assert told(ask(up)) == (409, "interrupt_already_resolved")
         assert told(ask(lost)) == (404, "interrupt_not_found")

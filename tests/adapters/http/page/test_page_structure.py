@@ -23,6 +23,7 @@ from weftwork.adapters.http.page.form_plan import MAX_EDITABLE
 from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
 from weftwork.adapters.http.page.question_view import MAX_CHARACTERS
 from weftwork.protocol.errors import ERRORS, ClientFault
+from weftwork.protocol.run.interrupts import answer_refusal
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 ANYTHING = st.recursive(
@@ -242,7 +243,6 @@ def test_enter_in_a_field_never_decides() -> None:
     "code, words",
     ("validation_error", "the link is still valid"),
     ("interrupt_already_resolved", "already answered"),
-    ("interrupt_gone", "was cancelled"),
     ("interrupt_not_found", "ask for a new one"),
     ("forbidden", "created for you"),
     ("internal_error", "may or may not"),
@@ -250,6 +250,13 @@ def test_enter_in_a_field_never_decides() -> None:
 )
 def test_a_refusal_says_what_to_do_next(code: str, words: str) -> None:
     assert words in parse(pages.render_refusal(ClientFault(code, "Because."))).text
+
+
+@each_case("status", "cancelling", "cancelled")
+def test_a_question_of_a_cancelled_run_was_withdrawn(status: str) -> None:
+    page = parse(pages.render_refusal(answer_refusal("cancelled", status)))
+    assert "This question was withdrawn" in page.text
+    assert "The run that asked it was cancelled." in page.text
 
 
 def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:

@@ -11,7 +11,20 @@ from msgspec.structs import replace
 
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import node
-from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, Host, delays, in_thread, open_in_process, open_listening, until
+from tests.live import (
+    KEY,
+    OTHER_KEY,
+    TEST_KEY,
+    Answer,
+    Host,
+    delays,
+    in_thread,
+    open_in_process,
+    open_listening,
+    start_host,
+    until,
+    write_workflows,
+)
 from tests.live.listening_host import until as eventually
 from tests.live.steering import (
     answer_over_http,
@@ -75,11 +88,12 @@ def test_the_node_that_runs_ends_and_nothing_follows_it_while_the_run_is_paused(
     chain = host.create(register(host, delays("pause-chain", 600, 0, 0)))
     assert pause(host, chain, document).status == 202
     run_id = host.create(SHORT, inputs={"delayMs": 900})
-    assert pause(host, run_id, document).status == 202
+    requested = pause(host, run_id, document)
+    assert requested.status == 202
     assert host.snapshot(run_id)["status"] == "running"
     about_to = pause(host, run_id)
     assert error_code(about_to) == (409, "conflict")
-    assert about_to.document["details"] == {"runStatus": "running"}
+    assert about_to.document["details"] == {"runStatus": "running", "pausedAt": requested.document["pausedAt"]}
     await_status(host, run_id, "paused")
     assert event_types(host, run_id) == ["run.started", "node.started", PAUSE_REQUESTED, "node.completed", "run.paused"]
     assert payloads(host, run_id, "run.paused") == [{"drainPolicy": "drain-current-node"}]
@@ -118,6 +132,36 @@ def test_a_run_that_waits_for_somebody_is_not_paused(host: Host) -> None:
     assert error_code(answer_over_http(host, run_id, "ask", 2)) == (409, "interrupt_already_resolved")
     assert host.snapshot(run_id)["nodeStates"]["ask"]["status"] == "completed"
     cancel(host, run_id)
+
+
+@pytest.mark.rule("run-12")
+@each_case("policy, kind", ("immediate", "run.paused"), ("drain-current-node", PAUSE_REQUESTED))
+def test_a_pause_has_one_time(tmp_path_factory: pytest.TempPathFactory, policy: str, kind: str) -> None:
+    """The time of the event that records the request, wherever it is shown, also after a drain and a restart."""
+    folder = tmp_path_factory.mktemp("host")
+    flows = write_workflows(folder / "flows", delays("wait", 300, 60_000))
+    body, headers = {"drainPolicy": policy}, {"Idempotency-Key": "once"}
+    with start_host(folder, "--workflows", flows) as host:
+        run_id = host.create("wait")
+        until(lambda: "node.started" in event_types(host, run_id), "the node to start")
+        paused_at = pause(host, run_id, body, **headers).document["pausedAt"]
+        assert [event["timestamp"] for event in events(host, run_id) if event["type"] == kind] == [paused_at]
+
+        def check(host: Host) -> None:
+            assert pause(host, run_id, body, **headers).document["pausedAt"] == paused_at
+            assert pause(host, run_id).document["details"]["pausedAt"] == paused_at
+
+        check(host)
+        await_status(host, run_id, "paused")
+        check(host)
+        host.kill()
+    with start_host(folder, "--workflows", flows) as host:
+        check(host)
+        resumed_at = resume(host, run_id).document["resumedAt"]
+        assert [each["timestamp"] for each in events(host, run_id) if each["type"] == "run.resumed"] == [resumed_at]
+        assert "pausedAt" not in pause(host, run_id, {"drainPolicy": "wrong"}).document["details"]
+        again = pause(host, run_id, {"drainPolicy": "immediate"}).document["pausedAt"]
+        assert again > paused_at
 
 
 @pytest.mark.rule("run-12")

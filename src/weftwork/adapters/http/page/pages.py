@@ -21,6 +21,7 @@ from weftwork.adapters.http.page.question_view import (
 )
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.interrupts import is_refusal_after_cancel
 
 _MAX_MESSAGE: Final = 500
 _MAX_ID: Final = 100
@@ -57,10 +58,6 @@ ADVICE_BY_CODE: Final = {
         "It was already answered, or its deadline has passed. If you sent your answer twice, the first one counts. "
         "There is nothing left to do here.",
     ),
-    "interrupt_gone": ErrorAdvice(
-        "This question was withdrawn",
-        "The run that asked it was cancelled. There is nothing left to do here.",
-    ),
     "interrupt_expired": ErrorAdvice(
         "This link has expired",
         "The question may still be open. Ask the person who sent you the link for a new one.",
@@ -90,6 +87,10 @@ ADVICE_BY_CODE: Final = {
     ),
 }
 
+CANCELLED_ADVICE: Final = ErrorAdvice(
+    "This question was withdrawn", "The run that asked it was cancelled. There is nothing left to do here."
+)
+"""The content of the page if the question is closed because its run was cancelled."""
 DEFAULT_ADVICE: Final = ErrorAdvice(
     "This did not work", "Nothing was recorded. Open the link again, or ask for a new one.", True
 )
@@ -138,6 +139,8 @@ def render_done(status_text: str, question: dict[str, Any] | None) -> bytes:
 def render_refusal(fault: ClientFault) -> bytes:
     """The page for an error: what happened, and what the reader can do."""
     advice = ADVICE_BY_CODE.get(fault.code, DEFAULT_ADVICE)
+    if is_refusal_after_cancel(fault):
+        advice = CANCELLED_ADVICE
     message = element("p", {}, shorten(fault.message, _MAX_MESSAGE)) if advice.shows_message else None
     card = element("section", {"class": "card", "role": "alert"}, message, element("p", {}, advice.next))
     return render_document(advice.title, card)

@@ -15,7 +15,7 @@ INTERRUPT_FILTERS: Final = ("open", "all")
 
 _ID_SCHEMA: Final[dict[str, Any]] = {"type": "string", "pattern": ID_PATTERN}
 _NODE_SCHEMA: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 128}
-_ANSWER_ERRORS: Final = ("interrupt_not_found", "interrupt_already_resolved", "interrupt_gone")
+_ANSWER_ERRORS: Final = ("interrupt_not_found", "interrupt_already_resolved")
 
 INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
     Route(
