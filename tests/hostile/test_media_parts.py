@@ -128,6 +128,7 @@ async def test_without_the_guard_the_traps_would_be_reached(monkeypatch: pytest.
     reached: list[int] = []
 
     async with listening_peer(*EVERYWHERE) as trap:
+        trap.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n\x89PNG\r\n\x1a\n"
         settings = {**lenient(trap.port), "allow_private_network": True}
         async with open_in_process(LOOK, **settings) as inside:
             for host in LOOPBACK[:3]:

@@ -61,6 +61,16 @@ async def waits_for_the_store(served: ListeningHost) -> socket.socket:
     return connection
 
 
+async def parked_run(served: ListeningHost) -> str:
+    """A run in a long delay. The host has a task that wakes such runs, and none for each of them."""
+    run_id = await served.create("long")
+    await until(lambda: not served.host._executor._live, "the run to leave memory")
+    # Unloading, and waiting for another time, end tasks that are cancelled here.
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return run_id
+
+
 def connections(served: ListeningHost) -> list[Connection]:
     return [coro.cr_frame.f_locals["self"].scope["weftwork.connection"] for coro in served.requests]
 
@@ -77,6 +87,7 @@ HOST_WITH_FLOWS = with_host(*WORKFLOWS)
 async def test_a_stream_ends_with_its_client(
     served: ListeningHost, place: Any, reset: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
+    await parked_run(served)
     before = len(asyncio.all_tasks())
     connection = await place(served)
     assert served.readers == 1
@@ -92,8 +103,9 @@ async def test_a_stream_ends_with_its_client(
 @HOST_WITH_FLOWS
 async def test_a_stream_is_one_task(served: ListeningHost) -> None:
     connections = [await waits_for_news(served)]
+    await parked_run(served)
     before = len(asyncio.all_tasks())
-    run_id = await served.create("long")
+    run_id = await parked_run(served)
     with_run = len(asyncio.all_tasks())
     for _ in range(10):
         connections.append(await in_thread(served.ask, f"/v1/runs/{run_id}/events"))

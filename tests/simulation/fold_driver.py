@@ -34,8 +34,9 @@ MAX_STEPS = 5_000
 Chooser = Callable[[list[str]], str]
 
 
-class _Ids:
+class _Runtime:
     ids = SequentialIds()
+    types = frozenset(each.declaration.type_id for each in BUILTIN_TYPES)
 
 
 def outcome(state: RunState, node_id: str) -> Input:
@@ -47,7 +48,7 @@ def outcome(state: RunState, node_id: str) -> Input:
     if type_id == "test.flaky":
         failures = state.nodes[node_id].failures
         call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
-    runtime: Any = _Ids
+    runtime: Any = _Runtime
     try:
         found = NODE_FUNCTIONS[type_id](call)
     except (StepFailed, ExpressionFault) as error:

@@ -8,7 +8,7 @@ import pytest
 
 import weftwork
 from tests.adapters.python.fake_node_host import single_node_workflow
-from tests.harness.cases import each_case, present
+from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import run_ready_tasks
 from weftwork.conformance.nodes.media_emit import sample_media
@@ -16,6 +16,7 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.testing import (
     Asset,
     Crash,
@@ -257,7 +258,7 @@ def test_assets_may_stand_anywhere_in_the_inputs_but_must_be_uploaded() -> None:
     assert present(failed.error).code == "media_not_found"
 
 
-def test_what_is_shown_has_its_node_and_its_bytes_unless_the_log_hides_it() -> None:
+def test_what_is_shown_has_its_node_and_its_bytes() -> None:
     @weftwork.node("acme.show")
     async def show(ctx: weftwork.Context) -> None:
         await ctx.emit_image(PNG, alt="A dot", inline=True)
@@ -271,6 +272,11 @@ def test_what_is_shown_has_its_node_and_its_bytes_unless_the_log_hides_it() -> N
     assert (first.kind, first.data, first.node_id, first.payload["alt"]) == ("image", PNG, "n", "A dot")
     assert (second.kind, second.data, second.payload["name"]) == ("file", b"text", "a.txt")
     assert ("base64" in first.payload, "url" in second.payload) == (True, True)
+
+
+@pytest.mark.rule("hide-08")
+@fails_without(Redactor, "hides_media", lambda *_: False)
+def test_media_that_contain_a_sensitive_value_are_shown_without_their_url() -> None:
     config = {"kind": "file", "text": "pin {{variables.pin}}", "alt": "A pin"}
     document = single_node_workflow("hides", "core.media.emit", config=config)
     document["variables"] = [{"name": "pin", "type": "string", "sensitive": True}]

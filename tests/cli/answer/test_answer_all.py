@@ -113,7 +113,7 @@ def test_a_key_that_may_not_answer_is_told_once(crashed: Crashed) -> None:
     code, out, err = crashed.run(*ALL, *AGAIN, "--yes", key=READER)
     assert (code, out) == (7, "")
     assert err.count("Error: ") == 1
-    assert "scopes" in err
+    assert "lacks the scope approvals:respond" in err
     assert "answered 0 of 12 interrupts" in err
     assert crashed.statuses("order", "other", "named") == {"waiting-input"}
 

@@ -267,7 +267,7 @@ def test_a_secret_in_a_url_is_refused_on_every_way_in(way: str) -> None:
     for url, what in (
         ("https://ada:lovelace@pictures.example.com/a.png", "a user name or a password"),
         (f"{URL}?access_token=abc", "the parameter access_token"),
-        (f"{URL}?v=sk-Q7w8E9r0T1y2U3i4O5p6", "text that looks like a credential"),
+        (f"{URL}?v=sk-Q7w8E9r0T1y2U3i4O5p6", "a secret of the run"),
         (f"{URL}?v={SECRET}", "a secret of the run"),
     ):
         code, message = refusal(document, {**IMAGE, "url": url}, password=SECRET)

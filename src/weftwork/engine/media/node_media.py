@@ -171,9 +171,13 @@ class EntryMediaStore:
     ) -> dict[str, Any]:
         media_type = self._safe_media_type(resolve_media_type(declared, asset.media_type))
         facts: dict[str, Any] = {"bytes": asset.size, "mimeType": media_type}
-        if inline and asset.size <= self._runtime.limits.max_inline_media_bytes:
-            content = data if data is not None else await self._retry_store(lambda: self._assets.read(asset))
-            encoded = b64encode(content).decode()
+        inline = inline and asset.size <= self._runtime.limits.max_inline_media_bytes
+        if data is None and (inline or self._redactor is not None):
+            data = await self._retry_store(lambda: self._assets.read(asset))
+        if data is not None and self._redactor is not None and self._redactor.hides_media(asset.sha256, data):
+            inline = False
+        if inline and data is not None:
+            encoded = b64encode(data).decode()
             if self._masked(encoded, len(encoded)) == encoded:
                 return {"base64": encoded, **facts}
             # The bytes spell a sensitive value, perhaps by chance. Masked bytes would be useless, so the URL is used.

@@ -18,9 +18,11 @@ import re
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.media.asset_references import decode_asset_token, find_asset_tokens
 from weftwork.protocol.privacy import value_paths
 from weftwork.protocol.privacy.credential_redaction import CredentialMatcher
 from weftwork.protocol.privacy.questions import QuestionMatcher, is_answerable, is_question
@@ -69,6 +71,7 @@ class Redactor:
         self._unlearnt: RemovedValues = []
         """Markers and values that `_questions` has yet to learn."""
         self._declared = frozenset(each.name for each in plan.workflow.variables if each.sensitive)
+        self._secret_assets: set[bytes] = set()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the inputs for sensitive variables, or their defaults, and the credentials in all others."""
@@ -174,6 +177,20 @@ class Redactor:
         """A value from a place that is not sensitive, with accidental copies masked."""
         return self._hide(value, "", {}, [])
 
+    def hides_media(self, sha256: str, content: bytes) -> bool:
+        """hide-08: whether media contain a sensitive value or a known credential. If so, the events that show them hide
+        their URL: a reader would find the value behind it. Called with all media of a run before their event."""
+        if self.matcher.is_absent_in_bytes(content):
+            return False
+        self._secret_assets.add(bytes.fromhex(sha256))
+        return True
+
+    def _media_places(self, node_id: str, payload: dict[str, Any]) -> dict[str, str]:
+        tokens = [decode_asset_token(each) for each in find_asset_tokens(str(payload.get("url", "")))]
+        if any(each is not None and each[0].sha256 in self._secret_assets for each in tokens):
+            return {"/url": f"{node_id}.url"}
+        return {}
+
     def _question_matcher(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> QuestionMatcher | None:
         """The matcher for an event with a question of a node that hides values; None if the event is redacted like
         others."""
@@ -201,7 +218,8 @@ class Redactor:
                 # The host wrote this text, and a person has to read it.
                 return {}
             values = {f"/{name}": payload.get(name) for name in (value_paths.MADE_MEMBERS.get(kind) or payload)}
-            return self._node_value_places(node_id, values, value_paths.protocol_words(kind, payload))
+            places = self._node_value_places(node_id, values, value_paths.protocol_words(kind, payload))
+            return places | self._media_places(node_id, payload) if kind in MEDIA_KINDS else places
         if kind == "variable.changed" and payload["name"] in self._plan.sensitive_variables:
             name = payload["name"]
             self._learn(redaction_marker(name), payload.get("next"), declared=name in self._declared)

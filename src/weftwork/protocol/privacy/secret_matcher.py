@@ -114,6 +114,10 @@ class SecretMatcher:
         one string, the result can be False although no single text contains one."""
         return not self._is_found(1, encoded)
 
+    def is_absent_in_bytes(self, data: bytes) -> bool:
+        """Whether no learnt text is in these bytes, as UTF-8 or as it is spelled in JSON."""
+        return not (self._markers or self._secrets) or not self._is_found(1, data)
+
     def _is_clean(self, value: Any) -> bool:
         if isinstance(value, str):
             return not self._is_found(0, value)

@@ -44,7 +44,7 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
 """Members whose values come from a node. They are hidden whole if the outputs of the node are hidden. Of media, only
-the texts are: a reader must be able to fetch and decode them."""
+the texts are: a reader must be able to fetch and decode them, unless they contain a sensitive value (`hides_media`)."""
 
 QUESTION_KINDS: Final = frozenset(
     {"interrupt.requested", "approval.requested", "clarification.requested", "conversation.opened"}

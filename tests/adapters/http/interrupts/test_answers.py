@@ -199,7 +199,7 @@ def test_any_name_of_a_node_can_stand_in_the_path_and_a_colon_as_it_is(host: Hos
 @pytest.mark.rule("hide-01")
 def test_a_question_and_an_answer_that_are_sensitive_are_not_shown(host: Host) -> None:
     secret = "hush-4711-hush"
-    port = {"payload": {"type": "variable", "variableName": "secret"}}
+    port = {"payload": {"type": "expression", "expression": "'pick one for ' + variables.secret"}}
     given = {"given": {"type": "connection", "nodeId": "ask", "outputKey": "output"}}
     last = node("last", "core.identity", inputs=given)
     ask = interrupt_node("ask", inputs=port, outputSensitivity={"output": True})
@@ -207,7 +207,7 @@ def test_a_question_and_an_answer_that_are_sensitive_are_not_shown(host: Host) -
     document = flow("ask-secret", [ask, last], [edge("ask", "last")], variables)
     run_id = host.create(register(host, document), inputs={"secret": secret})
     shown = host.snapshot(run_id)
-    assert shown["interrupt"]["data"]["customKind"] == "pick"
+    assert shown["interrupt"]["data"] == {"customKind": "pick", "payload": "pick one for [REDACTED:secret]"}
     assert secret not in str(shown)
     assert answer_over_http(host, run_id, "ask", {"pin": "1234-5678"}).document["status"] == "completed"
     told = str(host.snapshot(run_id)) + str(host.log(run_id))
