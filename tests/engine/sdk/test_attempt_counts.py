@@ -1,11 +1,23 @@
 """What is recorded about failed attempts of models, through HTTP: counts, token budgets, and trust."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.engine.sdk.model_callers import CONFIGS, ENVELOPES, TICKET, VALUES, CallerHost, of, open_callers, sent
+from tests.engine.sdk.model_callers import (
+    BILL,
+    CONFIGS,
+    ENVELOPES,
+    TEXTS,
+    TICKET,
+    VALUES,
+    CallerHost,
+    of,
+    open_callers,
+    sent,
+)
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import node
 from tests.live.workflows import chain
@@ -21,6 +33,7 @@ WANTS_TWICE = f"[{WANTS}, {WANTS}]"
 QUESTION = sent("clarification.request", {"questions": [{"id": "who", "question": "Who?"}]})
 BUDGET = "/v1/host/sample/test/mock-ai/last-dispatch-budget?nodeId="
 CHECKED = (*VALUES, *ENVELOPES)
+SAME_ID = [{"type": kind, "payload": {"title": "Lamp"}, "correlationId": "c"} for kind in (TICKET, BILL)]
 
 
 @pytest.fixture
@@ -61,6 +74,19 @@ async def test_a_question_to_people_is_none_of_the_attempts(host: CallerHost, na
     await host.answer(run_id, name, {"who": "Ada"})
     most = await advertised_attempts(host)
     assert reported(await host.log(run_id)) == (most, most + 1)
+
+
+@pytest.mark.rule("rel-06")
+@each_case("name", *TEXTS, *CHECKED)
+async def test_rounds_before_the_answer_of_a_person_count_after_it(host: CallerHost, name: str) -> None:
+    most = await advertised_attempts(host)
+    unusable = json.dumps(SAME_ID) if name in TEXTS else INVALID
+    # A question is none of the attempts. A schema that is requested with it takes a round, and no further call.
+    for before, attempts in (([unusable, QUESTION], most), ([f"[{QUESTION}, {WANTS}]"], most - 1)):
+        run_id = await host.start(name, *before, *[unusable] * 9)
+        await host.wait_for_interrupt(run_id)
+        await host.answer(run_id, name, {"who": "Ada"})
+        assert reported(await host.log(run_id)) == (attempts, attempts + 1), before
 
 
 @pytest.mark.rule("rel-11")

@@ -120,8 +120,7 @@ async def generate_text(
             return failed
         # An error that the model reported before it knew the answers to its questions no longer counts.
         accepted += tuple(each for each in turn.accepted if not (turn.clarified and each.type == ERROR_KIND))
-        rounds += attempt - 1
-        rounds = turn.rounds if turn.clarified or turn.rounds > rounds else rounds + 1
+        rounds += attempt - 1 + turn.used_rounds
         if not turn.fragments or rounds > context.limits.schema_rounds:
             return GeneratedText(answer, accepted)
         conversation = next_request = _next_request(conversation, answer, turn.fragments)
@@ -245,11 +244,11 @@ async def _generate(
         if isinstance(result, Failed):
             return result
         _, answer = result
-        rounds += attempts.retries
         calls += attempts.retries
         failed = await turn.send(answer)
         if failed is not None:
             return failed
+        rounds += attempts.retries + turn.used_rounds
         if turn.clarified:
             # The model sent these envelopes without knowing the answer to its question, so results are dropped.
             others += [each for each in turn.accepted if each.type not in (goal.kind.name, ERROR_KIND)]
@@ -261,7 +260,6 @@ async def _generate(
         found = found or next((each for each in others if each.type == ERROR_KIND), None)
         if found is not None:
             return GeneratedEnvelope(found, answer, tuple(each for each in others if each is not found))
-        rounds = turn.rounds if turn.rounds > rounds else rounds + 1
         if rounds > context.limits.schema_rounds:
             return _out_of_rounds(context, call.node_id, rounds, calls)
         next_request = _next_request(next_request, answer, turn.fragments)

@@ -36,8 +36,8 @@ class ModelTurn(msgspec.Struct, eq=False):
     context: NodeContext
     _call: NodeCall
     _contract: EnvelopeContract
-    rounds: int = 0
-    """Corrections and schema requests so far."""
+    _earlier_rounds: int = 0
+    """Corrections and schema requests before this turn."""
     _kinds: tuple[KindDefinition, ...] = ()
     """Kinds that only this node accepts."""
     checked: list[CheckedEnvelope] = []
@@ -50,10 +50,22 @@ class ModelTurn(msgspec.Struct, eq=False):
     """The message to the model in its next turn."""
     _kinds_by_id: dict[str, str] = {}
     _sent: int = 0
+    _schema_requests: int = 0
 
     @property
     def node_id(self) -> str:
         return self._call.node_id
+
+    @property
+    def rounds(self) -> int:
+        """Corrections and schema requests so far."""
+        return self._earlier_rounds + self._schema_requests
+
+    @property
+    def used_rounds(self) -> int:
+        """The rounds that this turn takes, without its corrections: one for each schema request. A turn without any
+        takes one, unless a person has answered a question of it."""
+        return self._schema_requests or int(not self.clarified)
 
     def knows(self, kind: str) -> bool:
         """Whether this host or this workflow defines the kind."""
@@ -105,7 +117,7 @@ class ModelTurn(msgspec.Struct, eq=False):
             fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else text
             self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
         elif accepted.type == SCHEMA_REQUEST_KIND:
-            self.rounds += 1
+            self._schema_requests += 1
             kind = self.context.envelope_kind(accepted.payload["envelopeType"])
             self.fragments.append(
                 schema_response_text(kind.name, kind.version, kind.schema)
