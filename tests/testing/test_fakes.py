@@ -16,6 +16,8 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.ids import is_path_id
+from weftwork.protocol.media.asset_references import find_asset_tokens
+from weftwork.protocol.privacy.credential_redaction import CredentialMatcher
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.testing import (
     Asset,
@@ -285,3 +287,19 @@ def test_media_that_contain_a_sensitive_value_are_shown_without_their_url() -> N
     (shown,) = result.media
     assert (shown.data, shown.payload["url"]) == (b"", "[REDACTED:n.url]")
     assert "4711" not in f"{result.events}"
+
+
+@pytest.mark.rule("hide-08")
+@fails_without(CredentialMatcher, "shows_secret_asset", lambda *_: False)
+@each_case("crash", 1, 2, 3)
+def test_no_event_shows_the_url_of_media_that_contain_a_credential(crash: int) -> None:
+    config = {"kind": "file", "text": "key {{variables.note}}", "alt": "A key"}
+    document = single_node_workflow("shows", "core.media.emit", config=config)
+    url = {"type": "connection", "nodeId": "n", "outputKey": "url"}
+    document["nodes"].append(node("copy", "core.identity", inputs={"input": url}))
+    document["edges"] = [edge("n", "copy")]
+    document["variables"] = [{"name": "note", "type": "string"}]
+    result = run_workflow(document, inputs={"note": "sk-abcdefghij0123456789"}, faults=[Crash(at=crash)])
+    assert result.error is None
+    assert "[REDACTED:media]" in f"{result.outputs['copy']}"
+    assert find_asset_tokens(f"{result.events}") == []

@@ -10,6 +10,7 @@ import msgspec
 
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
@@ -60,6 +61,8 @@ async def load_state(
             fact = fact_of_event(event, removed.get(event.sequence, ()))
             if event.type == VariableChanged.event_type and event.sequence in removed:
                 state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
+            if event.type in MEDIA_KINDS and event.sequence in removed:
+                state.hidden_media += [value for at, value in removed[event.sequence] if at == "/url"]
             apply(state, fact)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state

@@ -151,6 +151,8 @@ class RunState(msgspec.Struct, eq=False):
     """Hidden values of variables by name, from the same source."""
     hidden_credentials: list[Any] = []
     """Hidden values that may contain credentials, from the same source."""
+    hidden_media: list[str] = []
+    """URLs of media that contain a secret, from the same source."""
     status: Status = "pending"
     last_sequence: int = -1
     started_at: int | None = None

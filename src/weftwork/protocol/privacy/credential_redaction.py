@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.values import is_array, is_object, map_texts
-from weftwork.protocol.media.asset_references import rewrite_around_tokens
+from weftwork.protocol.media.asset_references import decode_asset_token, find_asset_tokens, rewrite_around_tokens
 from weftwork.protocol.privacy.credential_patterns import (
     CREDENTIAL,
     MARKER,
@@ -22,9 +22,11 @@ from weftwork.protocol.privacy.credential_patterns import (
     may_hold_credential,
     patterns_in,
 )
-from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher, redaction_marker
 
 _OPTIONS: Final = ("tags", "metadata", "configurable")
+SECRET_MEDIA: Final = redaction_marker("media")
+"""Replaces the token of media that contain a secret."""
 MAX_CREDENTIALS: Final = 64
 """Credentials of one run that are learnt, so that copies of another form are found too. All are found by their form."""
 
@@ -57,6 +59,16 @@ class CredentialMatcher(SecretMatcher):
     def __init__(self) -> None:
         super().__init__()
         self._credentials = 0
+        self._secret_assets: set[bytes] = set()
+
+    def learn_asset(self, sha256: bytes) -> None:
+        """hide-08: learn that the bytes of an asset contain what must not be shown. Its tokens are masked, because they
+        open it."""
+        self._secret_assets.add(sha256)
+
+    def _secret_tokens(self, text: str) -> list[str]:
+        tokens = find_asset_tokens(text) if self._secret_assets else []
+        return [each for each in tokens if (of := decode_asset_token(each)) and of[0].sha256 in self._secret_assets]
 
     def learn_credentials(self, value: Any) -> bool:
         """hide-09 (readings, Credentials in what people send): learn the credentials in a value; whether there are any.
@@ -76,6 +88,14 @@ class CredentialMatcher(SecretMatcher):
         self._credentials = self._credentials or int(found)
         return found
 
+    def is_absent(self, value: Any) -> bool:
+        shows_asset = bool(self._secret_assets) and self.shows_secret_asset(encode_stored(value).decode())
+        return not shows_asset and super().is_absent(value)
+
+    def shows_secret_asset(self, text: str) -> bool:
+        """Whether a text has a URL that opens an asset with a secret."""
+        return bool(self._secret_tokens(text))
+
     def is_absent_in_json(self, encoded: bytes) -> bool:
         return super().is_absent_in_json(encoded) and not (self._credentials and may_hold_credential(encoded))
 
@@ -85,7 +105,10 @@ class CredentialMatcher(SecretMatcher):
         return all(map(self._is_clean, value.values() if is_object(value) else value if is_array(value) else ()))
 
     def mask_counted(self, text: str) -> tuple[str, int]:
-        count = 0
+        tokens = self._secret_tokens(text)
+        count = len(tokens)
+        for token in tokens:
+            text = text.replace(token, SECRET_MEDIA)
 
         def mask(part: str) -> str:
             nonlocal count

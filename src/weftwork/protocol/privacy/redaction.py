@@ -71,7 +71,6 @@ class Redactor:
         self._unlearnt: RemovedValues = []
         """Markers and values that `_questions` has yet to learn."""
         self._declared = frozenset(each.name for each in plan.workflow.variables if each.sensitive)
-        self._secret_assets: set[bytes] = set()
 
     def learn_inputs(self, inputs: dict[str, Any]) -> None:
         """Learn the inputs for sensitive variables, or their defaults, and the credentials in all others."""
@@ -96,6 +95,9 @@ class Redactor:
             self._learn_channel(name, channel.value)
         for value in (*state.hidden_credentials, state.header.configurable):
             self._learn_credentials(value)
+        for url in state.hidden_media:
+            for token in filter(None, map(decode_asset_token, find_asset_tokens(url))):
+                self._learn_asset(token[0].sha256)
 
     def _learn_credentials(self, value: Any) -> bool:
         found = self._finds_credentials and self.matcher.learn_credentials(value)
@@ -178,18 +180,19 @@ class Redactor:
         return self._hide(value, "", {}, [])
 
     def hides_media(self, sha256: str, content: bytes) -> bool:
-        """hide-08: whether media contain a sensitive value or a known credential. If so, the events that show them hide
-        their URL: a reader would find the value behind it. Called with all media of a run before their event."""
+        """hide-08: whether media contain a sensitive value or a known credential. If so, all events hide their URL: a
+        reader would find the value behind it. Called with all media of a run before their event."""
         if self.matcher.is_absent_in_bytes(content):
             return False
-        self._secret_assets.add(bytes.fromhex(sha256))
+        self._learn_asset(bytes.fromhex(sha256))
         return True
 
+    def _learn_asset(self, sha256: bytes) -> None:
+        self.matcher.learn_asset(sha256)
+        self._questions.learn_asset(sha256)
+
     def _media_places(self, node_id: str, payload: dict[str, Any]) -> dict[str, str]:
-        tokens = [decode_asset_token(each) for each in find_asset_tokens(str(payload.get("url", "")))]
-        if any(each is not None and each[0].sha256 in self._secret_assets for each in tokens):
-            return {"/url": f"{node_id}.url"}
-        return {}
+        return {"/url": f"{node_id}.url"} if self.matcher.shows_secret_asset(str(payload.get("url", ""))) else {}
 
     def _question_matcher(self, kind: str, node_id: str | None, payload: dict[str, Any]) -> QuestionMatcher | None:
         """The matcher for an event with a question of a node that hides values; None if the event is redacted like
