@@ -147,6 +147,12 @@ class NodeContext(Protocol):
         ...
 
     @property
+    def long_wait_end(self) -> int:
+        """When the long wait of this attempt ends (park-03), computed when it started; 0 if it is in none. Variables
+        that change during the wait do not change it."""
+        ...
+
+    @property
     def now(self) -> int:
         """The time of the newest recorded event that this entry has seen. It does not advance between events, so that a
         repeated entry sees the same times."""

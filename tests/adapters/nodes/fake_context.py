@@ -156,6 +156,7 @@ class FakeContext(UnusedContext):
     def __init__(self, scope: FakeScope | None = None, **bodies: Callable[[NodeCall], Any]) -> None:
         self.clock = ManualClock()
         self.started_at = self.clock.now()
+        self.long_wait_end = 0
         self.recorded_items: dict[int, Any] = {}
         self.scope = scope or FakeScope()
         self.bodies = bodies

@@ -27,7 +27,11 @@ Document = dict[str, Any]
 
 def delayed(config: Document | None = None, inputs: Document | None = None, **more: Any) -> Document:
     """A wait, and a node after it."""
-    variables = [variable("length", "number", defaultValue=LENGTH), variable("n", "number", defaultValue=0)]
+    variables = [
+        variable("length", "number", defaultValue=LENGTH),
+        variable("n", "number", defaultValue=0),
+        variable("time", defaultValue=iso(START + LENGTH)),
+    ]
     given = {"delayMs": LENGTH} if config is None else config
     waits = node("wait", "core.delay", config=given, inputs=inputs or {}, **more)
     return workflow([waits, node("end")], [edge("wait", "end")], variables)
@@ -39,6 +43,10 @@ def until_node(text: Any) -> Document:
 
 READ = {"delayMs": {"type": "variable", "variableName": "length"}}
 COMPUTED = {"delayMs": {"type": "expression", "expression": "variables.length + 1.0"}}
+UNTIL_VARIABLE = workflow(
+    [node("wait", "core.wait", inputs={"until": {"type": "variable", "variableName": "time"}})],
+    variables=[variable("length", "number"), variable("time", defaultValue=iso(START + LENGTH))],
+)
 BRANCHES = workflow(
     [node("a", "core.delay", config={"ms": LENGTH}), node("b", "core.delay", config={"ms": 3 * LENGTH}), node("end")],
     [edge("a", "end"), edge("b", "end")],
@@ -203,6 +211,23 @@ async def drain_and_resume(bench: EngineHarness, key: RunKey) -> None:
     assert await bench.status(key) == "paused"
     await resume(bench, key)
     await run_ready_tasks()
+
+
+@pytest.mark.rule("park-03", "node-03")
+@fails_without("weftwork.engine.nodes.node_context.EntryContext.long_wait_end", 0)
+@each_case("length", 2_000, 20 * LENGTH)
+@each_case("document", delayed({}, READ), delayed({}, COMPUTED), UNTIL_VARIABLE)
+async def test_a_variable_that_changes_during_a_wait_does_not_move_its_end(document: Document, length: int) -> None:
+    async def change(bench: EngineHarness, key: RunKey) -> None:
+        await bench.advance(100)
+        await bench.executor.request(key, VariablesOverwritten({"length": length, "time": iso(START + length)}))
+        await run_ready_tasks()
+
+    async with started(document) as (bench, key):
+        await change(bench, key)
+        assert bench.executor.live_count == 0
+        await bench.run_to_end(key)
+        assert await log_of(bench, key) == await kept_in_memory(document, change)
 
 
 @pytest.mark.rule("park-01", "run-03", "run-12", "run-13")

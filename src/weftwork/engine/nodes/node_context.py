@@ -115,6 +115,10 @@ class EntryContext:
     def now(self) -> int:
         return self._effects.now
 
+    @property
+    def long_wait_end(self) -> int:
+        return self._node.long_wait_end
+
     async def sleep_until(self, when: int) -> None:
         await self._runtime.clock.sleep_until(when)
 

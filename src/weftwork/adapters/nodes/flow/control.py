@@ -108,7 +108,7 @@ A run that only waits for delays of more than a second is not kept in memory and
     wait_end=delay_end,
 )
 async def _delay(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    end = delay_end(call.inputs, call.config, context.started_at)
+    end = context.long_wait_end or delay_end(call.inputs, call.config, context.started_at)
     if end is None:
         return Failed("node_input_missing", "The node has no delay: set the input delayMs or the config delayMs.")
     await context.sleep_until(end)
@@ -334,7 +334,7 @@ A run that only waits for times more than a second away is not kept in memory an
     wait_end=wait_end,
 )
 async def _wait(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    when = wait_end(call.inputs, call.config, context.started_at)
+    when = context.long_wait_end or wait_end(call.inputs, call.config, context.started_at)
     if when is None:
         # Raises if there is no value at all.
         input_value(call, "until")
