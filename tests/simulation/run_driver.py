@@ -25,7 +25,7 @@ from weftwork.protocol.run.events import Fact
 from weftwork.protocol.run.header import DRAIN_POLICIES, TERMINAL_STATUSES, RunKey
 
 ADVANCE_CLOCK = "the clock"
-FILLED_BY_LOADING = ("hidden_values", "hidden_variables", "hidden_credentials", "hidden_media")
+FILLED_BY_LOADING = ("hidden_values", "hidden_variables", "hidden_credentials")
 NOT_COMPARED = ("plan", "header", "changed_rows", "condition_budget", *FILLED_BY_LOADING)
 APPENDS_FAIL = partial(SimulatedLog, faulty=("append",))
 COMPARED_FIELDS = [name for name in RunState.__struct_fields__ if name not in NOT_COMPARED]

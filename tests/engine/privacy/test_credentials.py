@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import node, variable
 from tests.live import Host, canary_sabotage, start_host, until
+from tests.live.in_process_host import open_in_process
 from tests.live.sabotage import sabotaged
 from tests.live.workflows import chain, write_workflows
 from weftwork.protocol.json import schema
+from weftwork.protocol.media.asset_references import find_asset_tokens
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0"
 PLACES = (
@@ -227,3 +230,17 @@ def test_on_a_host_that_does_not_look_for_credentials_they_are_seen(tmp_path: Pa
         assert digests(host, run_id).keys() == {"first", "answered"}
         seen = {surface for surface, _ in leaks(shown(host, run_id))}
         assert seen >= {"events", "poll", *MODES} if sabotage else seen == set()
+
+
+@pytest.mark.rule("hide-08", "hide-09")
+@fails_without("weftwork.engine.run.append.hidden_urls", lambda *_: [])
+async def test_a_parent_does_not_show_the_url_of_media_in_which_its_child_wrote_a_credential() -> None:
+    shows = node("shows", "core.media.emit", config={"kind": "file", "text": "key {{variables.note}}", "alt": "A key"})
+    child = chain("child", [shows], variables=[variable("note")])
+    body = {"workflowId": "child", "inputs": {"note": {"type": "expression", "expression": "item"}}}
+    items = {"items": {"type": "expression", "expression": "[variables.note]"}}
+    each = node("each", "core.flow.map", config={"body": body}, inputs=items)
+    async with open_in_process(child, chain("parent", [each], variables=[variable("note")])) as host:
+        events = await host.run_log("parent", inputs={"note": "sk-abcdefghij0123456789"})
+    assert "/[REDACTED:media]" in f"{events[-1]['payload']['outputs']}"
+    assert find_asset_tokens(f"{events}") == []

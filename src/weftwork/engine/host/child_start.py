@@ -188,7 +188,7 @@ def _unknown_workflow(workflow_id: str, text: str) -> Failed:
 def _redaction_of(state: RunState) -> Callable[[Any], Any]:
     """A function that masks sensitive values as the log of this run does, including copies. Credentials are passed on:
     the child recognises them itself."""
-    redactor = make_redactor(state, credentials=False)
+    redactor = make_redactor(state, credentials=False) if state.plan.has_sensitive_data else None
     return redactor.visible_value if redactor is not None else lambda value: value
 
 

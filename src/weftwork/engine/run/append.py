@@ -23,7 +23,7 @@ from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.redaction import Redactor, visible_channel, visible_variable
+from weftwork.protocol.privacy.redaction import Redactor, hidden_urls, visible_channel, visible_variable
 from weftwork.protocol.privacy.value_paths import SENT_KINDS
 from weftwork.protocol.run.batch import (
     Batch,
@@ -138,6 +138,7 @@ class BatchBuilder:
         for pointer, value in removed:
             self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
             self._assets |= referenced_assets(self._hidden[-1].value, self._state.header.partition)
+        self._state.hidden_media += hidden_urls(draft.type, removed)
         return visible
 
     def _sensitive_hidden(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -331,19 +332,19 @@ class BatchBuilder:
 def make_redactor(state: RunState, credentials: bool = True) -> Redactor | None:
     """A redactor that has learnt the sensitive values and the credentials of the run so far; None if it has neither.
 
-    Without `credentials`, the redactor hides sensitive values only.
+    Without `credentials`, the redactor hides only sensitive values, and the URLs of media that contain a secret.
     """
     taint, header = state.plan.taint, state.header
     # The inputs of the header are another object if some of them are hidden.
     has_credentials = taint.has_credentials or state.hidden_credentials or state.inputs is not header.inputs
     if header.configurable and not has_credentials:
         has_credentials = may_hold_credential(encode_stored(header.configurable))
-    if not (taint.has_sensitive_data or (has_credentials and credentials)):
+    if not (taint.has_sensitive_data or state.hidden_media or (has_credentials and credentials)):
         return None
     redactor = Redactor(state.plan, credentials)
     redactor.learn_inputs(state.inputs)
     redactor.learn_state(state)
-    return redactor if taint.has_sensitive_data or redactor.matcher.has_texts else None
+    return redactor if taint.has_sensitive_data or state.hidden_media or redactor.matcher.has_texts else None
 
 
 def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tuple[HiddenValue, ...]]:

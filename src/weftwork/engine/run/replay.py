@@ -10,11 +10,10 @@ import msgspec
 
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.redaction import reveal
+from weftwork.protocol.privacy.redaction import hidden_urls, reveal
 from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.payloads import VariableChanged
@@ -61,8 +60,8 @@ async def load_state(
             fact = fact_of_event(event, removed.get(event.sequence, ()))
             if event.type == VariableChanged.event_type and event.sequence in removed:
                 state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
-            if event.type in MEDIA_KINDS and event.sequence in removed:
-                state.hidden_media += [value for at, value in removed[event.sequence] if at == "/url"]
+            if event.sequence in removed:
+                state.hidden_media += hidden_urls(event.type, removed[event.sequence])
             apply(state, fact)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state

@@ -152,7 +152,7 @@ class RunState(msgspec.Struct, eq=False):
     hidden_credentials: list[Any] = []
     """Hidden values that may contain credentials, from the same source."""
     hidden_media: list[str] = []
-    """URLs of media that contain a secret, from the same source."""
+    """URLs of media that contain a secret, oldest first."""
     status: Status = "pending"
     last_sequence: int = -1
     started_at: int | None = None

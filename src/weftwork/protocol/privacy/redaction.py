@@ -320,6 +320,11 @@ class Redactor:
         return visible
 
 
+def hidden_urls(kind: str, removed: RemovedValues) -> list[str]:
+    """hide-08: the URL that a media event hides, because the media contain a secret; else an empty list."""
+    return [value for at, value in removed if at == "/url"] if kind in MEDIA_KINDS else []
+
+
 def reveal(payload: Any, removed: Iterable[tuple[str, Any]]) -> Any:
     """hide-04: put removed values back at their pointers. Modifies the document in place."""
     for pointer, value in removed:
