@@ -14,6 +14,7 @@ from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.engine.host import alarm
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold import facts
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
@@ -157,9 +158,9 @@ async def test_a_run_with_anything_but_long_waits_stays_in_memory(document: Docu
 )
 async def test_a_wait_that_cannot_begin_fails_at_once_and_is_never_parked(document: Document, code: str | None) -> None:
     async with started(document) as (bench, key):
+        assert (await bench.state(key)).nodes["wait"].long_wait_end == 0
         error = (await bench.payload(key, "run.failed"))["error"]
         assert code in (None, error["code"])
-        assert (await bench.state(key)).nodes["wait"].long_wait_end == 0
 
 
 @pytest.mark.rule("park-02", "node-14")
@@ -214,8 +215,8 @@ async def drain_and_resume(bench: EngineHarness, key: RunKey) -> None:
 
 
 @pytest.mark.rule("park-03", "node-03")
-@fails_without("weftwork.engine.nodes.node_context.EntryContext.long_wait_end", 0)
-@each_case("length", 2_000, 20 * LENGTH)
+@fails_without("weftwork.engine.nodes.node_context.EntryContext.long_wait_end", 0, errors=(ClientFault,))
+@each_case("length", -1, 2_000, 20 * LENGTH)
 @each_case("document", delayed({}, READ), delayed({}, COMPUTED), UNTIL_VARIABLE)
 async def test_a_variable_that_changes_during_a_wait_does_not_move_its_end(document: Document, length: int) -> None:
     async def change(bench: EngineHarness, key: RunKey) -> None:

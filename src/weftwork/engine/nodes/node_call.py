@@ -27,7 +27,9 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
     place = state.plan.nodes[node_id]
     node, declaration = place.node, place.node.declaration
     entered = state.nodes[node_id].entry_sequence
-    inputs = data_flow.resolve_inputs(state, node_id)
+    # The end of a long wait was computed when the node started, and inputs may have become invalid since.
+    is_waiting = declaration.wait_end is not None and state.nodes[node_id].long_wait_end
+    inputs = data_flow.resolve_inputs(state, node_id) if not is_waiting else {}
     if isinstance(inputs, data_flow.MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
         return NodeFailed(node_id, "node_input_missing", message, retryable=False, entry_sequence=entered)
