@@ -71,7 +71,7 @@ SETTINGS_TEXT = {
     "max_request_body_bytes": "Maximum size of a request body, except uploads. Advertised.",
     "max_parallel_nodes": "Maximum number of concurrent nodes in one run.",
     "shutdown_grace_seconds": "How long a host that is stopped waits for [effects in progress]"
-    "(../operate/sqlite.md#shutdown) that must not happen twice. Without any it does not wait.",
+    "(../operate/sqlite.md#shutdown) that must not happen twice. If there are none, it does not wait.",
     "max_live_runs": "Maximum number of [live runs](../operate/limits.md#concurrency-and-size): unfinished runs, "
     "except those that are paused or only wait. Above it, new runs are refused with 503.",
     "max_live_children": "Maximum number of concurrently executed child runs of one tenant. Further child runs wait.",

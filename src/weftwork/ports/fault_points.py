@@ -53,7 +53,9 @@ POINTS: Final[Mapping[str, FaultPoint]] = {
     "node.launch": FaultPoint("The start of a node is stored. The node is not running yet."),
     "node.ended": FaultPoint("A node has ended. Its outcome is not stored yet."),
     "run.ended": FaultPoint("The last event of a run is stored. The host still counts the run as live."),
-    "run.parked": FaultPoint("A run that only waits has been unloaded from memory. Its timer is not set yet."),
+    "run.parked": FaultPoint(
+        "A run that only waits or is paused has been unloaded from memory. Its timer is not set yet."
+    ),
     "alarm.ring": FaultPoint(
         "A deadline or reminder of waiting runs is due. The runs are not loaded yet.", StoreUnavailable
     ),

@@ -18,7 +18,7 @@ class ModelTextPart(msgspec.Struct, frozen=True):
 
 
 class ModelMarkerPart(ModelTextPart, frozen=True):
-    """A text that the host puts before or behind media, to mark the media as untrusted. A provider sends it like any
+    """A text that the host puts before or after media, to mark the media as untrusted. A provider sends it like any
     other text."""
 
 

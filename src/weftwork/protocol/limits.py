@@ -53,7 +53,7 @@ class Limits(msgspec.Struct, frozen=True):
     upload_days: int = 7
     """Days after which an upload that no run refers to is deleted."""
     shutdown_grace_seconds: float = 30.0
-    """How long a closing host waits for effects in progress that must not happen twice. Without any it does not
+    """How long a closing host waits for effects in progress that must not happen twice. If there are none, it does not
     wait."""
 
 

@@ -140,7 +140,7 @@ async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPat
     ]
 
 
-async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
+async def test_ended_runs_are_left_alone_and_unknown_ones_too(caplog: pytest.LogCaptureFixture) -> None:
     bench, _ = await EngineHarness().with_ended_run(workflow([node("a")]))
     future = RunHeader("run-future", CALLER.partition, CALLER.owner, "sample", "0" * 64, 1, engine_version=99)
     gone = RunHeader("run-gone", CALLER.partition, CALLER.owner, "gone", "0" * 64, 1)
@@ -149,6 +149,8 @@ async def test_ended_runs_are_left_alone_and_unknown_ones_too() -> None:
     after = bench.successor()
     assert await after.executor.recover() == 0
     assert await after.status(future.key) == await after.status(gone.key) == "pending"
+    hints = {vars(record)["runId"]: vars(record).get("hint") for record in caplog.records}
+    assert hints == {"run-future": None, "run-gone": "weftwork runs cancel run-gone"}
 
 
 async def test_a_run_keeps_the_definition_it_started_with() -> None:

@@ -313,7 +313,7 @@ async def test_a_clock_that_jumps_delays_a_wait_at_most_until_its_deadline_on_th
 
 
 @pytest.mark.rule("park-02", "lim-07")
-@fails_without("weftwork.engine.host.executor.Executor._is_crowded", lambda self: False, match="at once")
+@fails_without("weftwork.engine.host.executor.Executor._is_at_limit", lambda self: False, match="at once")
 async def test_a_crowd_that_waits_for_the_same_time_is_woken_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarm, "WAKE_BATCH", 5)
     bench = EngineHarness(limits=Limits(max_live_runs=4))

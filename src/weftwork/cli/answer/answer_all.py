@@ -77,15 +77,17 @@ def answer_all(
     yes: bool,
 ) -> int:
     """Answer all selected interrupts and return the exit code. `make_value` builds the answer for an interrupt; it is
-    called once, because all get the same answer. Raises UsageError, ClickException or HostUnreachable before anything
-    is sent."""
+    called once, because all get the same answer, and may be missing with `dry_run`. Raises UsageError, ClickException
+    or HostUnreachable before anything is sent."""
+    if make_value is None and not dry_run:
+        raise click.UsageError(MISSING_ANSWER)
     targets = find_targets(client, selection)
     if not targets:
         if as_json:
             say_json({"interrupts": []} if dry_run else _result(Tally()))
         say("no open interrupts about effects with an unknown outcome match these options.", err=True)
         return 0
-    value = None if make_value is None else _checked(targets[0], make_value(targets[0].interrupt))
+    value = None if make_value is None else _validate(targets[0], make_value(targets[0].interrupt))
     if dry_run:
         _print_preview(targets, value, make_value is not None, as_json)
         return 0
@@ -114,8 +116,8 @@ def _was_requested_by(row: dict[str, Any], latest: datetime) -> bool:
     return requested is not None and requested <= latest
 
 
-def _checked(target: AnswerTarget, value: Any) -> Any:
-    """The value, if it is an answer for all interrupts. Raises UsageError.
+def _validate(target: AnswerTarget, value: Any) -> Any:
+    """The value without the key of one interrupt, so that it can answer all. Raises UsageError for an invalid value.
 
     --set adds the key of the interrupt, which would be wrong for the others. The id of the interrupt, which each
     request contains, serves the same purpose.
@@ -149,7 +151,7 @@ def _print_preview(targets: list[AnswerTarget], value: Any, has_value: bool, as_
         ],
         ("question",),
     )
-    what = f"would be answered with {_shown(value)}" if has_value else "would be answered"
+    what = f"would be answered with {_value_text(value)}" if has_value else "would be answered"
     say(f"{_summary(targets)} {what}; nothing was sent (--dry-run).", err=True)
 
 
@@ -159,7 +161,7 @@ def _summary(targets: list[AnswerTarget]) -> str:
     return f"{count_of(len(targets), 'interrupt')} in {count_of(runs, 'run')} of {count_of(workflows, 'workflow')}"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return clean(json.dumps(value, ensure_ascii=False), _MAX_PREVIEW)
 
 
@@ -170,7 +172,7 @@ def _confirm(targets: list[AnswerTarget], value: Any) -> None:
             f"{_summary(targets)} would be answered, and standard input is not a terminal for the confirmation; "
             "add --yes to send the answers, or --dry-run to list the interrupts."
         )
-    if not TerminalPrompt().confirm(f"Answer {_summary(targets)} with {_shown(value)}?"):
+    if not TerminalPrompt().confirm(f"Answer {_summary(targets)} with {_value_text(value)}?"):
         raise click.ClickException("nothing was sent.")
 
 
@@ -178,12 +180,12 @@ def _send_all(client: Client, targets: list[AnswerTarget], value: Any, as_json: 
     """Send the answers, CONCURRENCY at a time. After an error that concerns all answers, or Ctrl-C, no further ones
     are sent; those that are on their way are waited for."""
     tally = Tally()
-    stops = threading.Event()
+    stopped = threading.Event()
     remaining: Iterator[AnswerTarget] = iter(targets)
     with ThreadPoolExecutor(CONCURRENCY) as pool:
 
         def submit(count: int) -> dict[Future[dict[str, Any]], AnswerTarget]:
-            chosen: Iterable[AnswerTarget] = () if stops.is_set() else islice(remaining, count)
+            chosen: Iterable[AnswerTarget] = () if stopped.is_set() else islice(remaining, count)
             return {pool.submit(_post, client, each, value): each for each in chosen}
 
         open_requests = submit(CONCURRENCY)
@@ -191,14 +193,14 @@ def _send_all(client: Client, targets: list[AnswerTarget], value: Any, as_json: 
             while open_requests:
                 done, _ = wait(open_requests, return_when=FIRST_COMPLETED)
                 for future in done:
-                    _note(tally, open_requests.pop(future), future, stops, as_json)
+                    _record_result(tally, open_requests.pop(future), future, stopped, as_json)
                 open_requests |= submit(len(done))
                 _show_progress(tally, len(targets), len(done), as_json)
         except KeyboardInterrupt:
-            stops.set()
+            stopped.set()
             tally.error = "interrupted"
             for future, target in open_requests.items():
-                _note(tally, target, future, stops, as_json)
+                _record_result(tally, target, future, stopped, as_json)
     tally.not_sent = len(targets) - len(tally.answered) - len(tally.refused)
     return tally
 
@@ -211,8 +213,8 @@ def _post(client: Client, target: AnswerTarget, value: Any) -> dict[str, Any]:
     return answer
 
 
-def _note(
-    tally: Tally, target: AnswerTarget, future: "Future[dict[str, Any]]", stops: threading.Event, as_json: bool
+def _record_result(
+    tally: Tally, target: AnswerTarget, future: "Future[dict[str, Any]]", stopped: threading.Event, as_json: bool
 ) -> None:
     """Record and print what became of one answer."""
     place = {"runId": target.run_id, "nodeId": target.node_id, "interruptId": target.interrupt_id}
@@ -221,13 +223,13 @@ def _note(
     except RequestRefused as refused:
         tally.refused.append({**place, "error": refused.code, "message": clean(refused.message, _MAX_PREVIEW)})
         if refused.status in _FATAL_STATUSES:
-            stops.set()
+            stopped.set()
             tally.error = tally.error or refused.format_message()
         else:
             say(f"{target.quoted_name}: not answered: {refused.format_message()}", err=True)
         return
     except HostUnreachable as error:
-        stops.set()
+        stopped.set()
         tally.error = tally.error or error.format_message()
         tally.refused.append({**place, "error": "", "message": "no response; the answer may have been recorded"})
         return
@@ -258,9 +260,9 @@ def _report(tally: Tally, total: int, as_json: bool) -> int:
         parts.append(f"{tally.not_sent} not sent")
     if tally.error:
         say(f"Error: {tally.error}", err=True)
-    rest = len(tally.answered) < total
-    advice = " The same command with --dry-run lists the interrupts that are still open." if rest else ""
+    is_incomplete = len(tally.answered) < total
+    advice = " The same command with --dry-run lists the interrupts that are still open." if is_incomplete else ""
     say(f"{', '.join(parts)}.{advice}", err=True)
     if tally.error == "interrupted":
         return 130
-    return 0 if not rest else EXIT_PARTIAL if tally.answered else EXIT_NONE
+    return 0 if not is_incomplete else EXIT_PARTIAL if tally.answered else EXIT_NONE

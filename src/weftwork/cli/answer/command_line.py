@@ -174,13 +174,11 @@ def check_options(
         raise click.UsageError(f"{link_options[0]} requires --link.")
 
 
-def check_all_options(
-    name: str | None, every: bool, options_of_all: Mapping[str, Any], others: Mapping[str, Any]
-) -> str:
-    """The name of the interrupt, empty with --all. Raises UsageError for options that cannot be combined with --all,
-    or that require it."""
+def check_all_options(name: str | None, every: bool, all_options: Mapping[str, Any], others: Mapping[str, Any]) -> str:
+    """The name of the interrupt, empty with --all. Raises UsageError for `all_options` without --all, and for `others`
+    with it."""
     if not every:
-        used = [option for option, value in options_of_all.items() if value]
+        used = [option for option, value in all_options.items() if value]
         if used:
             raise click.UsageError(f"{used[0]} requires --all.")
         if name is None:
@@ -190,7 +188,7 @@ def check_all_options(
         return name
     if name is not None:
         raise click.UsageError(f"--all answers many interrupts; remove {clean(name, 60)}, or remove --all.")
-    if options_of_all["--code"] is None:
+    if all_options["--code"] is None:
         raise click.UsageError("--all requires --code effect-unknown: other interrupts are answered one by one.")
     if any(others.values()):
         raise click.UsageError("--all cannot be combined with options for approvals, --link or --follow.")

@@ -20,6 +20,7 @@ from weftwork.protocol.scopes import DELEGATE
 from weftwork.protocol.wire.v1.paths import path_for
 
 _TOO_LATE_CODES: Final = ("interrupt_already_resolved", "interrupt_gone", "interrupt_expired", "interrupt_not_found")
+"""Errors after which the interrupt can no longer be answered. Other hosts send interrupt_gone after a cancel."""
 
 
 def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str, Any]:

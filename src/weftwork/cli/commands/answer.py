@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from weftwork.cli.answer.answer_all import CODES, MISSING_ANSWER, Selection, answer_all
+from weftwork.cli.answer.answer_all import CODES, Selection, answer_all
 from weftwork.cli.answer.command_line import (
     APPROVAL_ONLY,
     answer_from_options,
@@ -66,12 +66,12 @@ _NO_TERMINAL: Final = (
     "--all",
     "every",
     is_flag=True,
-    help="Send one answer to all open interrupts of the --code, instead of one interrupt.",
+    help="Send the same answer to all open interrupts that --code selects.",
 )
 @click.option(
     "--code",
     type=click.Choice(CODES),
-    help="With --all: which interrupts; effect-unknown asks for the outcome of an effect that a crash interrupted.",
+    help="With --all: which interrupts; effect-unknown: those about an effect that a crash interrupted.",
 )
 @click.option(
     "--workflow", metavar="ID", shell_complete=suggest_workflows, help="With --all: only runs of this workflow."
@@ -155,22 +155,13 @@ def answer(
     vote: dict[str, Any] = {"action": actions[0] if actions else None, **more}
     whole = [each for each in (value, value_file) if each is not None]
     check_options(vote, pairs, whole, link, {"--for": for_whom, "--inspect": inspect, "--expires": expires})
-    options_of_all = {
-        "--code": code,
-        "--workflow": workflow,
-        "--node": node,
-        "--older-than": older_than,
-        "--dry-run": dry_run,
-    }
-    name = check_all_options(name, every, options_of_all, {**vote, "link": link, "follow": follow})
+    filters = {"--workflow": workflow, "--node": node, "--older-than": older_than}
+    all_options = {"--code": code, **filters, "--dry-run": dry_run}
+    name = check_all_options(name, every, all_options, {**vote, "link": link, "follow": follow})
     if every:
         make_value = partial(answer_from_options, options=vote, pairs=pairs, value=value, value_file=value_file)
-        has_value = bool(pairs or whole)
-        if not has_value and not dry_run:
-            raise click.UsageError(MISSING_ANSWER)
         selection = Selection(workflow, node, older_than)
-        code_of_exit = answer_all(client, as_json, selection, make_value if has_value else None, dry_run, yes)
-        raise SystemExit(code_of_exit)
+        raise SystemExit(answer_all(client, as_json, selection, make_value if pairs or whole else None, dry_run, yes))
     if link:
         print_link(client, find_target(client, name), for_whom, inspect, expires, as_json)
         return

@@ -31,7 +31,7 @@ def keys() -> None:
     help="Scope to grant. Repeatable.  [default: all scopes except approvals:delegate and approvals:override]",
 )
 @click.option("--test", is_flag=True, help="Create a test key, which has separate data and can use test features.")
-@click.option("--label", default="", help="Name of the key. A gate that lists its approvers knows the holder by it.")
+@click.option("--label", default="", help="Name of the key; identifies its holder at gates with a list of approvers.")
 @click.option(
     "--expires-in",
     type=click.IntRange(1, 3650),

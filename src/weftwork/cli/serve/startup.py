@@ -42,7 +42,7 @@ STOP_SECONDS: Final = 9.0
 """Maximum time from the signal to the end of the process, without the wait for effects in progress. Supervisors wait
 ten seconds or more before they kill it."""
 MAX_LISTED_EFFECTS: Final = 20
-"""Effects that are named when the host waits for them. The log names all."""
+"""Effects that the host names on the terminal when it waits for them. The log names all of them."""
 GC_THRESHOLDS: Final = (10_000, 20, 100)
 """Thresholds of Python's cyclic garbage collector (`gc.set_threshold`)."""
 FIRST_TENANT: Final = "default"
@@ -148,8 +148,12 @@ def _open_effect_lines(effects: Sequence[OpenEffect], seconds: float) -> Iterato
     )
     for each in effects[:MAX_LISTED_EFFECTS]:
         yield f"  run {each.run_id}, node {each.node_id}"
-    if len(effects) > MAX_LISTED_EFFECTS:
-        yield f"  and {len(effects) - MAX_LISTED_EFFECTS} more, see the log"
+    yield from _more_effects_line(len(effects))
+
+
+def _more_effects_line(count: int) -> Iterator[str]:
+    if count > MAX_LISTED_EFFECTS:
+        yield f"  and {count - MAX_LISTED_EFFECTS} more, see the log"
 
 
 def _closed_effect_lines(effects: Sequence[ClosedEffect]) -> Iterator[str]:
@@ -164,6 +168,7 @@ def _closed_effect_lines(effects: Sequence[ClosedEffect]) -> Iterator[str]:
                 f"  {place}: not finished, its outcome is unknown; after the next start the run asks a person "
                 "(`weftwork inbox`), or repeats the effect if it is idempotent"
             )
+    yield from _more_effects_line(len(effects))
 
 
 def _print_lines(lines: Iterator[str]) -> None:

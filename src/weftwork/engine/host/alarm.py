@@ -25,14 +25,14 @@ class Alarm(msgspec.Struct, eq=False):
     """Sleeps until the next parked run is due, and loads it; its own timers do the rest.
 
     `_wake` loads a run, gives it a moment to do what is due, and returns whether it could be loaded. `_is_live` returns
-    whether a run is in memory, and `_is_crowded` whether the host has as many live runs as it accepts.
+    whether a run is in memory, and `_is_at_limit` whether the host has `max_live_runs` live runs.
     """
 
     _queries: RunQueries
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[bool]]
     _is_live: Callable[[RunKey], bool]
-    _is_crowded: Callable[[], bool]
+    _is_at_limit: Callable[[], bool]
     _failed: dict[RunKey, int] = {}
     """Runs that could not be loaded, and the instant of the next attempt."""
     _next_wake: int | None = None
@@ -75,7 +75,7 @@ class Alarm(msgspec.Struct, eq=False):
         """Load the runs that are due; returns when to look again, None if no parked run has a timer.
 
         Runs in memory are skipped, because they have their own timers. A run that cannot be loaded does not delay the
-        others. While the host is crowded, one batch is loaded per call: thousands of runs may wait for the same time.
+        others. At the limit of live runs, one batch is loaded per call: thousands of runs may wait for the same time.
         """
         now = self._clock.now()
         self._failed = {run: retry_at for run, retry_at in self._failed.items() if retry_at > now}
@@ -93,7 +93,7 @@ class Alarm(msgspec.Struct, eq=False):
             self._failed |= {run: now + RETRY_FAILED_MS for run, done in zip(fresh, woken, strict=True) if not done}
             if not fresh and len(due) < limit:
                 break
-            if fresh and self._is_crowded():
+            if fresh and self._is_at_limit():
                 return now + STORE_RETRY_MS
             # Skipped runs fill the page, so the limit grows until the page reaches the runs after them.
             limit = WAKE_BATCH + len(self._failed) + len(attempted) if fresh else limit * 2

@@ -1,7 +1,7 @@
 """The executor: holds the live runs of a host, and starts, resumes, parks and ends them.
 
-A run is live while it has something to do. A run that only waits, for people, children or a time, or is paused is
-parked: it is unloaded from memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same
+A run is live while it has something to do. A run is parked while it is paused, or only waits for people, children or a
+time: it is unloaded from memory, and loaded again for a request, a message or its alarm. Concurrent loads of the same
 run share one live run.
 
 When the store fails during a create, the run may be stored nevertheless, and a retry with the same idempotency key
@@ -80,7 +80,7 @@ class Executor:
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
         self._alarm = Alarm(
-            runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__, self._is_crowded
+            runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__, self._is_at_limit
         )
         self._loads = run_loader.LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
@@ -248,13 +248,13 @@ class Executor:
 
     async def _recover_run(self, run: RunKey) -> bool:
         # There may be more unfinished children than `max_live_runs`; the others wait for a slot.
-        if self._is_crowded() and not self._admission.admit(run):
+        if self._is_at_limit() and not self._admission.admit(run):
             return True
         if not (woken := await run_loader.recover_run(self._wake, run)):
             self._admission.free(run)
         return woken
 
-    def _is_crowded(self) -> bool:
+    def _is_at_limit(self) -> bool:
         return self._live.counts.total >= self._runtime.limits.max_live_runs
 
     async def _wake_and_settle(self, run: RunKey) -> bool:

@@ -90,8 +90,8 @@ class RunLoader(msgspec.Struct, eq=False):
         """The run, or None if it has ended, does not exist, or cannot be executed by this host. Raises
         StoreUnavailable.
 
-        run-15 (host): with `to_cancel`, and if the run is being cancelled, a run that lacks node types is loaded
-        nevertheless, as not executable.
+        run-15 (host): with `to_cancel`, or if the run is already being cancelled, a run whose node types are missing is
+        loaded nevertheless, as not executable.
         """
         if (cached := self.take(run)) is not None:
             return cached
@@ -100,6 +100,7 @@ class RunLoader(msgspec.Struct, eq=False):
             return None
         header = stored.header
         executable = True
+        hint: dict[str, str] = {}
         try:
             if header.engine_version > ENGINE_VERSION:
                 raise HostFault(
@@ -109,11 +110,11 @@ class RunLoader(msgspec.Struct, eq=False):
                 plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
             except HostFault:
                 if not to_cancel and stored.projection.status != CANCELLING:
+                    hint = {"hint": f"weftwork runs cancel {run.run_id}"}
                     raise
                 plan, executable = await self._catalog.cancel_plan(header.workflow_id, header.definition), False
         except HostFault as fault:
-            hint = f"weftwork runs cancel {run.run_id}"
-            log.error("run skipped: %s", fault, extra={"runId": run.run_id, "hint": hint})
+            log.error("run skipped: %s", fault, extra={"runId": run.run_id, **hint})
             return None
         sizes: list[int] = []
         state = await load_state(self._runtime.log, header, plan, sizes.append)

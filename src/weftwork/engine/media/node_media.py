@@ -180,7 +180,7 @@ class EntryMediaStore:
             encoded = b64encode(data).decode()
             if self._masked(encoded, len(encoded)) == encoded:
                 return {"base64": encoded, **facts}
-            # The bytes spell a sensitive value, perhaps by chance. Masked bytes would be useless, so the URL is used.
+            # The base64 happens to contain the text of a sensitive value. A mask would break it, so the URL is used.
         return {"url": self._assets.url(asset, media_type, self._run_id, self._safe_name(name)), **facts}
 
     def _masked(self, text: str, most: int = MAX_ALT) -> str:

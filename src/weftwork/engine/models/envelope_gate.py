@@ -14,7 +14,12 @@ from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
-from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt, recorded_meta
+from weftwork.protocol.envelopes.handling import (
+    RECORDED_META,
+    JudgedEnvelope,
+    clarification_interrupt,
+    recorded_meta,
+)
 from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults, is_partial
@@ -104,13 +109,9 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)
-        if interrupt is not None and (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
-            pointer = str((failure.details or {}).get("pointer", ""))
-            detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
-            return GateResult(Invalid("envelope_invalid", failure.message, (detail,)))
-        if interrupt is not None and not self._item and not self._may_ask(interrupt):
-            raise StepFailed(QUESTION_HIDDEN)
-        kind, meta = self._kinds(emission).find(verdict.type), complete["meta"]
+        if interrupt is not None and (invalid := self._check_interrupt(interrupt)) is not None:
+            return GateResult(invalid)
+        kind = self._kinds(emission).find(verdict.type)
         judged = JudgedEnvelope(
             self._node_id,
             verdict.type,
@@ -119,15 +120,23 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             outcome,
             verdict.schema_version,
             kind.version if kind is not None else None,
-            self._recorded_meta(meta, outcome)
-            if "rendering" in meta or "label" in meta or "traceparent" in meta
-            else {},
+            self._recorded_meta(complete["meta"], outcome),
         )
         # An item of a map does not suspend its node; the map does that.
         return GateResult(outcome, judged, None if self._item else interrupt, clarifies, verdict.is_validated)
 
-    def _may_ask(self, interrupt: Interrupt) -> bool:
-        return self._redactor is None or self._redactor.may_ask(self._node_id, interrupt.kind, interrupt.data)
+    def _check_interrupt(self, interrupt: Interrupt) -> Invalid | None:
+        """The error of an envelope whose questions cannot be asked; else None. Raises StepFailed if nothing readable is
+        left of them (hide-07)."""
+        if (failure := interrupt_failure(interrupt, self._runtime.types)) is not None:
+            pointer = str((failure.details or {}).get("pointer", ""))
+            detail = OutcomeDetail(f"/payload{pointer.removeprefix('/data')}", "", "question", "cannot be asked")
+            return Invalid("envelope_invalid", failure.message, (detail,))
+        if self._redactor is None or self._item:
+            return None
+        if not self._redactor.may_ask(self._node_id, interrupt.kind, interrupt.data):
+            raise StepFailed(QUESTION_HIDDEN)
+        return None
 
     def find_recorded(self, kind: str, emission: Emission) -> RecordedOutcome | None:
         """The recorded outcome of an envelope of this kind whose ids are derived from its origin."""
@@ -145,6 +154,8 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         return None
 
     def _recorded_meta(self, meta: dict[str, Any], outcome: EnvelopeOutcome) -> dict[str, Any]:
+        if not any(name in meta for name in RECORDED_META):
+            return {}
         recorded = recorded_meta(meta, None if self._redactor is None else self._redactor.matcher)
         if isinstance(outcome, Accepted) and outcome.type in MEDIA_KINDS:
             hint: dict[str, Any] = recorded.get("rendering", {})

@@ -73,8 +73,8 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             return call
         try:
             outcome = node_type.run(call)
-            if outcome.__class__ is Suspended and self.redactor is not None:
-                outcome = self._check_question(node_id, outcome)
+            if self.redactor is not None:
+                outcome = _check_question(self.redactor, node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome)
         except (StepFailed, ExpressionFault) as error:
             return input_of_outcome(self._runtime, state, call, raised_failure(error))
@@ -151,13 +151,6 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             task.cancel()
         return list(self._tasks.values())
 
-    def _check_question(self, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
-        """hide-07: a node fails if a person could read nothing of its interrupt."""
-        if self.redactor is None or not isinstance(outcome, Suspended):
-            return outcome
-        asked = outcome.interrupt
-        return outcome if self.redactor.may_ask(node_id, asked.kind, asked.data) else QUESTION_HIDDEN
-
     def _type(self, state: RunState, node_id: str) -> NodeType:
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
@@ -166,8 +159,8 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
     ) -> Input:
         try:
             outcome = await self._run_node(state, node_type, call, reporter)
-            if outcome.__class__ is Suspended and self.redactor is not None:
-                outcome = self._check_question(call.node_id, outcome)
+            if self.redactor is not None:
+                outcome = _check_question(self.redactor, call.node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome)
         except asyncio.CancelledError:
             if reporter.stopped:
@@ -254,3 +247,11 @@ async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int
         timer.cancel()
         # The traceback of the task's exception refers to this frame; a reference back to the task would be a cycle.
         del task
+
+
+def _check_question(redactor: Redactor, node_id: str, outcome: NodeOutcome) -> NodeOutcome:
+    """hide-07: the outcome, or a failure if the node requests an interrupt of which a person could read nothing."""
+    if not isinstance(outcome, Suspended):
+        return outcome
+    interrupt = outcome.interrupt
+    return outcome if redactor.may_ask(node_id, interrupt.kind, interrupt.data) else QUESTION_HIDDEN

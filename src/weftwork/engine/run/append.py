@@ -103,16 +103,7 @@ class BatchBuilder:
             payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
         elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
             payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
-        visible: Any = payload
-        if self.redactor is not None:
-            visible = self._hide(self.redactor, sequence, draft, payload)
-        encoded = encode_stored(visible)
-        if kind in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
-            redactor = Redactor(state.plan)
-            if redactor.learn_credentials(kind, payload):
-                self.redactor = redactor
-                visible = self._hide(redactor, sequence, draft, payload)
-                encoded = encode_stored(visible)
+        visible, encoded = self._redact_payload(sequence, draft, payload)
         if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
             # Hidden values refer to assets as well, so the unmasked payload is searched.
             whole = encoded if visible is payload else encode_stored(payload)
@@ -123,7 +114,7 @@ class BatchBuilder:
         elif kind == "run.completed":
             self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
             if self.redactor is not None and state.header.parent is not None:
-                self._outputs_for_parent = encode_stored(self._sensitive_hidden(kind, payload)["outputs"])
+                self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
         if draft.child is not None:
             self.children.append(draft.child)
         if draft.cancels:
@@ -131,6 +122,18 @@ class BatchBuilder:
             self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
         event_id = draft.event_id or ""
         apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
+
+    def _redact_payload(self, sequence: int, draft: Draft, payload: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """The payload for the log, and its encoding. The first credential of a run gives it a redactor."""
+        visible = payload if self.redactor is None else self._hide(self.redactor, sequence, draft, payload)
+        encoded = encode_stored(visible)
+        if draft.type in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
+            redactor = Redactor(self._state.plan)
+            if redactor.learn_credentials(draft.type, payload):
+                self.redactor = redactor
+                visible = self._hide(redactor, sequence, draft, payload)
+                encoded = encode_stored(visible)
+        return visible, encoded
 
     def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload for the log. The values that it hides go into the batch."""
@@ -141,7 +144,7 @@ class BatchBuilder:
         self._state.hidden_media += hidden_urls(draft.type, removed)
         return visible
 
-    def _sensitive_hidden(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    def _payload_for_parent(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
         """hide-09: a payload as the parent run gets it: with credentials, because the parent works with them and masks
         them in its own log, and without sensitive values."""
         redactor = make_redactor(self._state, credentials=False)

@@ -159,7 +159,7 @@ def attempts_exhausted(
     reason: str = "schema-violation",
     error: str | None = None,
 ) -> Failed:
-    """The failure of a node whose model has sent no answer that can be used, after `total` calls."""
+    """The failure of a node whose model has sent no usable answer in `total` calls."""
     error = violation_summary(violations) if error is None else error
     is_conflict = any(each.rule == CORRELATION_CONFLICT for each in violations)
     code = CORRELATION_CONFLICT if is_conflict else INVALID_PAYLOAD

@@ -1,6 +1,6 @@
 """Sorts the documents in a model's answer: envelopes, the requested value, and ids that are used twice.
 
-Any answer can contain envelopes of the universal kinds, also the answer to a request for a value with a schema of its
+Any answer can contain envelopes of the universal kinds, even the answer to a request for a value with a schema of its
 own. The `type` distinguishes such an envelope from the value. A schema that declares the members `type` and
 `payload` itself describes objects that look like envelopes; a value that matches such a schema is the value.
 """

@@ -31,6 +31,10 @@ NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
 _NODE_SCOPED: Final = frozenset({"schema", "clarification"})
 
 
+RECORDED_META: Final = ("rendering", "label", "traceparent")
+"""The members of an envelope's `meta` that its record keeps."""
+
+
 class JudgedEnvelope(msgspec.Struct, frozen=True):
     """An outcome to be recorded, with the names of its envelope."""
 
@@ -48,8 +52,8 @@ class JudgedEnvelope(msgspec.Struct, frozen=True):
 
 def recorded_meta(meta: Mapping[str, Any], secrets: SecretMatcher | None) -> dict[str, Any]:
     """env-23 (RFC 0021, meta): the rendering hint, the label and the trace of an envelope, with secrets masked. They
-    have no effect on the outcome, so readers of the record are the only ones who see them."""
-    members = {name: meta[name] for name in ("rendering", "label", "traceparent") if name in meta}
+    have no effect on the outcome, so only readers of the record see them."""
+    members = {name: meta[name] for name in RECORDED_META if name in meta}
     return members if secrets is None else {name: redact_value(each, secrets)[0] for name, each in members.items()}
 
 

@@ -6,7 +6,7 @@ same ids each time it is processed. Source: RFC 0021 (engine-filled fields), rea
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
 strings, they are parts of one JSON text. Otherwise, each payload is a snapshot, and the payload of the last piece is
-used. The envelope is untrusted if any of its pieces is. A piece that is sent again unchanged is ignored, also after its
+used. The envelope is untrusted if any of its pieces is. A piece that is sent again unchanged is ignored, even after its
 envelope is complete. Once pieces of an envelope contradict each other, all further pieces under the same correlation id
 are invalid until the turn ends.
 """

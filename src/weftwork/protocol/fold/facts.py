@@ -32,7 +32,7 @@ def _model_answered(state: RunState, fact: Fact) -> None:
 
 
 def _prompt_composed(state: RunState, fact: Fact) -> None:
-    """prompt-09 (RFC 0027 E): the prompts of an attempt are recorded once, also if the host dies before the answer."""
+    """prompt-09 (RFC 0027 E): the prompts of an attempt are recorded once, even if the host dies before the answer."""
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.composed_prompts.add(fact.payload["nodeId"])
@@ -315,7 +315,7 @@ def _forget_children(node: NodeState) -> None:
         node.open_children = 0
         node.failed_children = 0
         node.waiting_children = {}
-        # A map over child runs starts again with the first item, also for items whose child could not be started.
+        # A map over child runs starts again with the first item, including items whose child could not be started.
         node.map_items = {}
 
 

@@ -1,7 +1,7 @@
 """The state of a run as the fold computes it: the run, its nodes, and its untrusted values.
 
-`is_parked` tells whether a run only waits, for people, child runs or a time, or is paused. `next_wake_at` tells when it
-must be woken up.
+`is_parked` tells whether a run is paused, or only waits for people, for child runs or for a time. `next_wake_at` tells
+when the run must be woken up.
 """
 
 from typing import Any, Literal

@@ -122,10 +122,10 @@ def mask_answers(events: list[Event], partition: str) -> list[Event]:
     """
     if not any(event.type == MODEL_ANSWERED for event in events):
         return events
-    return [_masked(event, partition) if event.type == MODEL_ANSWERED else event for event in events]
+    return [_mask_event(event, partition) if event.type == MODEL_ANSWERED else event for event in events]
 
 
-def _masked(event: Event, partition: str) -> Event:
+def _mask_event(event: Event, partition: str) -> Event:
     """The event with the texts of the answer masked, made once for all readers of the event."""
     if event.masked is None:
         marker = f"[masked: needs the scope {DEBUG}; run `{create_key_command(partition, DEBUG)}`]"
@@ -135,7 +135,7 @@ def _masked(event: Event, partition: str) -> Event:
         for member, shown in (("toolCalls", ("id", "name")), ("media", ("kind", "mediaRef", "bytes", "mimeType"))):
             if member in payload:
                 payload[member] = [
-                    {name: each if name in shown else _masked_like(each, marker) for name, each in item.items()}
+                    {name: each if name in shown else _mask_like(each, marker) for name, each in item.items()}
                     for item in payload[member]
                 ]
         encoded = encode_stored(payload)
@@ -143,7 +143,7 @@ def _masked(event: Event, partition: str) -> Event:
     return event.masked
 
 
-def _masked_like(value: Any, marker: str) -> Any:
+def _mask_like(value: Any, marker: str) -> Any:
     """A value of the same JSON type that holds nothing but the marker."""
     return {"masked": marker} if is_object(value) else [marker] if is_array(value) else marker
 

@@ -62,7 +62,7 @@ def resolve_for_request(request: PromptRequest, templates: PromptTemplates) -> l
     slots = _resolve(request, templates)
     if slots or request.kind is None:
         return [prompt_resolved(request.node_id, slot, request.agent_id).members() for slot in slots]
-    chain = list(unresolved_chain(bool(request.prompt_overrides)))
+    chain = unresolved_chain(request.kind, bool(request.prompt_overrides))
     return [{"nodeId": request.node_id, "kind": request.kind, "chain": chain, "resolved": None}]
 
 

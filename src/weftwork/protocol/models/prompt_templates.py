@@ -261,40 +261,35 @@ def _resolve(
     kind = kind or (template.kind if template is not None else "user")
     override = overrides.get(ref.template_id) if template is not None else None
     text = override if isinstance(override, str) else None
-    chain = tuple(_resolution_chain(kind, exact_ref, workflow, bool(overrides), text is not None, own))
+    chain = tuple(_resolution_chain(kind, exact_ref.text, workflow, bool(overrides), text is not None, own))
     return ResolvedPrompt(kind, exact_ref, template, chain, text)
 
 
 def _resolution_chain(
-    kind: PromptKind, ref: PromptRef, workflow: Mapping[str, Any], has_overrides: bool, replaced: bool, own: bool
+    kind: PromptKind, ref: str, workflow: Mapping[str, Any], has_overrides: bool, replaced: bool, own: bool
 ) -> Iterator[dict[str, Any]]:
     """One entry per layer, highest precedence first. The layer of the run is listed only if the run has overrides."""
     above = "run-configurable" if replaced else "node"
     if replaced:
-        yield {"layer": "run-configurable", "source": ref.text, "applied": True}
+        yield {"layer": "run-configurable", "source": ref, "applied": True}
     elif has_overrides:
         yield {"layer": "run-configurable", "applied": False, "reason": NO_CANDIDATE}
     if own:
-        yield {"layer": "node", "source": ref.text, **_applied_members(not replaced, above)}
+        yield {"layer": "node", "source": ref, **_applied_members(not replaced, above)}
     else:
         yield {"layer": "node", "applied": False, "reason": NO_CANDIDATE}
     yield {"layer": "agent-intrinsic", "applied": False, "reason": NO_AGENTS}
     if kind in workflow:
-        source = parse_ref(workflow[kind]).text if own else ref.text
+        source = parse_ref(workflow[kind]).text if own else ref
         yield {"layer": "workflow-defaults", "source": source, **_applied_members(not own and not replaced, above)}
     else:
         yield {"layer": "workflow-defaults", "applied": False, "reason": NO_CANDIDATE}
     yield {"layer": "host-defaults", "applied": False, "reason": NO_CANDIDATE}
 
 
-def unresolved_chain(has_overrides: bool) -> tuple[dict[str, Any], ...]:
+def unresolved_chain(kind: PromptKind, has_overrides: bool) -> list[dict[str, Any]]:
     """The chain for a kind of prompt without any reference."""
-    layers = (*(("run-configurable",) if has_overrides else ()), "node", "agent-intrinsic", "workflow-defaults")
-    reasons = {"agent-intrinsic": NO_AGENTS}
-    return tuple(
-        {"layer": layer, "applied": False, "reason": reasons.get(layer, NO_CANDIDATE)}
-        for layer in (*layers, "host-defaults")
-    )
+    return list(_resolution_chain(kind, "", {}, has_overrides, replaced=False, own=False))
 
 
 def _applied_members(applied: bool, above: str) -> dict[str, Any]:

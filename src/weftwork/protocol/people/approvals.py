@@ -170,8 +170,8 @@ def blocks_approval(kind: str, untrusted: bool) -> bool:
     """appr-05 (RFC 0021, trust): whether content must not decide an interrupt of this kind, because it is untrusted.
 
     It applies to everything that would decide without a person: answers of models and tools, answers of node code,
-    default values after a timeout, and earlier answers about other content. A person's own answer decides also about
-    untrusted content.
+    default values after a timeout, and earlier answers about other content. A person can decide about untrusted
+    content.
     """
     return untrusted and kind in APPROVAL_KINDS
 

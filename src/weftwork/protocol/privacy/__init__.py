@@ -1,1 +1,1 @@
-"""Secrets and trust: matching, redaction, streaming hold-back, untrusted content."""
+"""Secrets and trust: matching, redaction, credentials, streaming hold-back, untrusted content."""

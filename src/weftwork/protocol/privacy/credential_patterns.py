@@ -29,7 +29,7 @@ _TOKEN: Final = f"{_KEY}{{8,}}[.]{_KEY}{{8,}}(?:[.]{_KEY}*)?"
 _PEM: Final = "(?:[^-]|-(?!----))*(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY-----)?"
 
 _RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
-    # Literal prefixes; characters that must not precede the prefix; the pattern behind it.
+    # Literal prefixes; characters that must not precede the prefix; the pattern after it.
     (("sk-",), _WORD, f"{_KEY}{{12,}}"),
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_", "hk_live_", "hk_test_"), _WORD, f"{_KEY}{{8,}}"),
     (("AKIA", "ASIA"), _WORD, "[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -41,7 +41,7 @@ _RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (("eyJ",), _KEY, _TOKEN),
     (("Bearer ", "bearer ", "BEARER "), _WORD, "[ ]{0,8}[A-Za-z0-9._~+/=-]{16,}"),
     (("Basic ", "basic ", "BASIC "), _WORD, "[ ]{0,8}[A-Za-z0-9+/]{20,}={0,2}"),
-    # A PEM private key; without an end line, everything behind its first line.
+    # A PEM private key; without an end line, everything after its first line.
     ((" PRIVATE KEY-----",), "-", _PEM),
     # User name and password in a URL.
     (("://",), "/", "[^\\s/@:\"'<>]{0,128}:[^\\s/@\"'<>]{1,128}@"),
@@ -50,14 +50,14 @@ _RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
 )
 
 
-def _pattern(prefix: str, before: str, behind: str) -> re.Pattern[str]:
+def _pattern(prefix: str, before: str, after: str) -> re.Pattern[str]:
     # The literal comes first, so that `re` searches for it with its fast literal search.
     literal = re.escape(prefix)
-    return re.compile(f"{literal}(?<!{before}{literal}){behind}")
+    return re.compile(f"{literal}(?<!{before}{literal}){after}")
 
 
 _PATTERNS: Final = tuple(
-    (prefix, _pattern(prefix, before, behind)) for prefixes, before, behind in _RULES for prefix in prefixes
+    (prefix, _pattern(prefix, before, after)) for prefixes, before, after in _RULES for prefix in prefixes
 )
 _LONGEST: Final = max(len(prefix) for prefix, _ in _PATTERNS)
 _find_prefixes: Final = literal_search([prefix.encode() for prefix, _ in _PATTERNS])

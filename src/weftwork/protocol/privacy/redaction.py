@@ -38,7 +38,7 @@ COPY_NAME: Final = "copy"
 """The name in the marker of a part that was hidden whole because it contains a copy."""
 
 MAX_PENDING: Final = 256
-"""Learnt values that are collected before the matcher of questions learns them, which few runs need."""
+"""Sensitive values that are collected before the matcher of questions learns them, because few runs ask questions."""
 
 _KEEPS_SHAPE: Final = re.compile("/[^/]*(/questions)?(/[0-9]+)?")
 """Pointers of members, questions and lists of questions, which the schema of an event requires."""
@@ -58,7 +58,7 @@ def visible_channel(plan: Plan, name: str, value: Any) -> Any:
 
 class Redactor:
     """Redacts the events of one run. It learns sensitive texts as they appear, so events must be passed in order.
-    Without `credentials`, it does not look for credentials."""
+    Without `credentials`, it masks sensitive values only."""
 
     def __init__(self, plan: Plan, credentials: bool = True) -> None:
         self._plan = plan

@@ -31,7 +31,7 @@ MEDIA_OPENING: Final = (
 )
 """media-58 (RFC 0091, trust): the text before media in a request to a model. All media is untrusted."""
 MEDIA_CLOSING: Final = f"</{MARKER_TAG}>"
-"""The text behind the media."""
+"""The text after the media."""
 
 _MARKER_NAME: Final = MARKER_TAG.lower()
 _JOINER: Final = "_"

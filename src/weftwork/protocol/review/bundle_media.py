@@ -76,12 +76,12 @@ _WORD: Final = "[A-Za-z0-9+/_-]"
 _LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
 _HEX: Final = re.compile(r"[0-9a-f\s]+")
 
-_SIGN: Final = r"(?:[A-Za-z0-9+/_-]|\\/)"
+_CHARACTER: Final = r"(?:[A-Za-z0-9+/_-]|\\/)"
 _BREAK: Final = r"(?:\r?\n|(?:\\r)?\\n)"
 _CONTENT: Final = re.compile(
-    rf"(?:(?<=\\[nrt])|(?<![A-Za-z0-9+/=_\\-])){_SIGN}{{{MIN_BASE64_LINE},}}+"
-    rf"(?:{_BREAK}{_SIGN}{{{MIN_BASE64_LINE},}}+)*"
-    rf"(?:{_BREAK}(?:{_SIGN}{{4}})*(?:{_SIGN}{{2}}==|{_SIGN}{{3}}=|{_SIGN}{{4}})(?![A-Za-z0-9+/=_-]))?={{0,2}}"
+    rf"(?:(?<=\\[nrt])|(?<![A-Za-z0-9+/=_\\-])){_CHARACTER}{{{MIN_BASE64_LINE},}}+"
+    rf"(?:{_BREAK}{_CHARACTER}{{{MIN_BASE64_LINE},}}+)*"
+    rf"(?:{_BREAK}(?:{_CHARACTER}{{4}})*(?:{_CHARACTER}{{2}}==|{_CHARACTER}{{3}}=|{_CHARACTER}{{4}})(?![A-Za-z0-9+/=_-]))?={{0,2}}"
 )
 """Base64 in a text: one line, or several lines and a shorter last one. Slashes and line breaks may be escaped, because
 the text may be JSON."""
@@ -102,13 +102,13 @@ def media_digests(documents: Iterable[bytes]) -> set[bytes]:
     """The digests of all media that `reference_media` replaces in encoded documents."""
     digests: set[bytes] = set()
 
-    def note(sha256: bytes, media_type: str, name: str) -> str:
+    def collect(sha256: bytes, media_type: str, name: str) -> str:
         digests.add(sha256)
         return media_ref(sha256.hex())
 
     for document in documents:
         if may_hold_media(document):
-            reference_media(msgspec.json.decode(document), note)
+            reference_media(msgspec.json.decode(document), collect)
     return digests
 
 
@@ -135,7 +135,7 @@ class StreamedMedia:
 
 
 def elide_long_base64(text: str) -> str:
-    """bundle-08: cut every run of base64 longer than MAX_BASE64_RUN to a prefix, also if it has line breaks."""
+    """bundle-08: cut every run of base64 longer than MAX_BASE64_RUN to a prefix, even if it has line breaks."""
     return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
 
 

@@ -199,7 +199,7 @@ class DebugBundle:
         cost = None
         if self._tokens is not None:
             cost = {"tokens": {"input": self._tokens[0], "output": self._tokens[1]}}
-        # bundle-09 (readings, Debug bundle): the events of the run, also those that a truncated bundle leaves out.
+        # bundle-09 (readings, Debug bundle): the events of the run, including those that a truncated bundle omits.
         metrics = {"openwopCost": cost, "nodeCount": self._nodes, "eventCount": self.last_sequence + 1}
         end: dict[str, Any] = {"metrics": metrics, "truncated": truncated_reason is not None}
         if truncated_reason is not None:

@@ -89,7 +89,7 @@ _BODY_WAITS: Final = Failed(
 )
 
 UNSETTLED: Final = object()
-"""Stands for the output of an item that is not recorded, because it has to run again."""
+"""Marks an item that gets no record, because it runs again or ends the map."""
 
 
 class MapItems:
@@ -149,16 +149,16 @@ class MapItems:
             # Without anything to record, the worker yields to other tasks here.
             await (asyncio.gather(*recording) if recording else asyncio.sleep(0))
 
-    def _settle(self, index: int, ended: Failed | Suspended) -> Any:
-        """The ItemError to record for an item that has failed; or UNSETTLED if it runs again, or ends the map."""
-        if isinstance(ended, Suspended):
-            self._stopped[index] = ended
+    def _settle(self, index: int, outcome: Failed | Suspended) -> Any:
+        """The ItemError to record for an item that has failed; or UNSETTLED if the item runs again or ends the map."""
+        if isinstance(outcome, Suspended):
+            self._stopped[index] = outcome
             self._is_ending = True
             return UNSETTLED
-        if self._collects and not (ended.retryable and self._context.has_retries_left):
-            return item_error(ended.code, ended.message)
+        if self._collects and not (outcome.retryable and self._context.has_retries_left):
+            return item_error(outcome.code, outcome.message)
         # With `collect`, the other items are not held up: the retry of the map runs the items that have no record.
-        self._stopped[index] = item_failure(index, ended)
+        self._stopped[index] = item_failure(index, outcome)
         self._is_ending = self._is_ending or not self._collects
         return UNSETTLED
 

@@ -37,7 +37,7 @@ MAX_OPEN_CHILDREN: Final = 1_000
 """The maximum of `concurrency` for child runs. They use no memory while they wait for people."""
 MAX_START_BYTES: Final = 4 * 2**20
 """Total size of the inputs of children that one call starts. The next children start when one of these has ended."""
-MAX_BEGUN_ITEMS: Final = MAX_OPEN_CHILDREN
+MAX_ITEMS_PER_COMMIT: Final = MAX_OPEN_CHILDREN
 """Children and recorded errors in one commit."""
 YIELD_EVERY: Final = 16
 """Number of children that are prepared before the map yields to the event loop."""
@@ -87,7 +87,7 @@ async def _begin_items(
             begun.append((index, item_error(child.code, child.message)))
         else:
             return item_failure(index, child)
-        if not room or input_bytes > MAX_START_BYTES or len(begun) >= MAX_BEGUN_ITEMS:
+        if not room or input_bytes > MAX_START_BYTES or len(begun) >= MAX_ITEMS_PER_COMMIT:
             break
         if len(begun) % YIELD_EVERY == 0:
             await asyncio.sleep(0)
@@ -115,10 +115,10 @@ def _results(output: str | None, children: Mapping[str, ChildState]) -> NodeOutc
     results: list[Any] = []
     for index in range(len(children)):
         child = children[str(index)]
-        hidden = child.outputs is None if output is None else output in child.hidden
-        if hidden:
-            return item_failure(index, hidden_output_failure(child, [output or "outputs"]), child)
-        results.append(child.outputs if output is None else child.variables.get(output))
+        result = _child_result(output, child)
+        if isinstance(result, Failed):
+            return item_failure(index, result, child)
+        results.append(result)
     return Completed({"results": results, "count": len(results)})
 
 
@@ -132,16 +132,19 @@ def _collect_children(
         if child is None:
             entries.append(collected_entry(recorded[index]))
             continue
-        failed: Failed | None = None
-        if child.status != "completed":
-            failed = child_failure(child)
-        elif child.outputs is None if output is None else output in child.hidden:
-            failed = hidden_output_failure(child, [output or "outputs"])
-        if failed is None:
-            entries.append(collected_entry(child.outputs if output is None else child.variables.get(output)))
-            continue
-        entries.append(collected_entry(item_error(failed.code, failed.message, child.error), child.run_id))
+        result = _child_result(output, child) if child.status == "completed" else child_failure(child)
+        if isinstance(result, Failed):
+            result = item_error(result.code, result.message, child.error)
+        entries.append(collected_entry(result, child.run_id))
     return Completed(collected_outputs(entries))
+
+
+def _child_result(output: str | None, child: ChildState) -> Any:
+    """The result of a completed child: the variable `output`, or without a name all outputs. Failed if it is hidden."""
+    is_hidden = child.outputs is None if output is None else output in child.hidden
+    if is_hidden:
+        return hidden_output_failure(child, [output or "outputs"])
+    return child.outputs if output is None else child.variables.get(output)
 
 
 def _first_failed(children: Mapping[str, ChildState]) -> Failed:

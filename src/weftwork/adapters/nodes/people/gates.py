@@ -142,7 +142,7 @@ If `requiredApprovals` is greater than 1, each person has one vote, and a later 
 earlier one. `edit-accept` is then not allowed, and `requiredApprovals` cannot be greater than the number of names in
 `approversList`; the host refuses such a definition.
 
-{interrupt_request.KEY_NOTES}
+{interrupt_request.APPROVAL_KEY_NOTES}
 """,
     example_config={
         "title": "Pay invoice {{ports.artifactData.number}}?",
@@ -406,7 +406,7 @@ null; without a `defaultValue` it fails with `interrupt_timeout`. A `low-confide
 `untrusted_content_blocks_approval`. If an `external-event` has a `correlation` neither in
 the input nor in the config, the node fails with `node_input_missing`.
 
-{interrupt_request.KEY_NOTES}
+{interrupt_request.APPROVAL_KEY_NOTES}
 """,
     example_config={
         "kind": "external-event",

@@ -35,9 +35,13 @@ RESUME_SCHEMA_CONFIG: Final[dict[str, Schema]] = {
 KEY_NOTES: Final = """
 The key of the interrupt is `key`, or the id of the node. In later rounds of a loop, `:1`, `:2` and so on is appended to
 the id of the node. If an interrupt with the same key was already answered in this run, the node uses the recorded
-answer and requests no interrupt. A node with a `key` inside a loop therefore asks only in the first round. An approval
-about [untrusted content](../../concepts.md#trust) is not reused for other content: the node then fails with
-`untrusted_content_blocks_approval`.
+answer and requests no interrupt. A node with a `key` inside a loop therefore asks only in the first round.
+""".strip()
+APPROVAL_KEY_NOTES: Final = f"""
+{KEY_NOTES}
+
+A recorded approval or `low-confidence` decision about [untrusted content](../../concepts.md#trust) is not used for
+other content: the node then fails with `untrusted_content_blocks_approval`.
 """.strip()
 
 
@@ -53,7 +57,8 @@ def interrupt_key(call: NodeCall) -> str:
 def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
     """The resolution of the node's interrupt, or Suspended if the interrupt must be requested first.
 
-    Failed if the key belongs to another interrupt, or if the answer must not grant the untrusted content of the node.
+    Failed if the key belongs to another interrupt, or if the answer was given for other content and the node has
+    untrusted content.
     """
     config = call.config
     reminders = tuple(config.get("remindAfterMs", ()))

@@ -1,5 +1,5 @@
--- Keys with all 19 scopes of before get the new scope runs:debug, so that they can still read everything. A key with
--- fewer scopes was restricted on purpose.
+-- Keys with all 19 scopes of earlier versions get the new scope runs:debug, so that they can still read everything. A
+-- key with fewer scopes was restricted on purpose.
 UPDATE keys SET scopes = json_insert(scopes, '$[#]', 'runs:debug')
 WHERE 19 = (
   SELECT count(DISTINCT value) FROM json_each(keys.scopes) WHERE value IN (
