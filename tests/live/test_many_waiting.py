@@ -19,7 +19,7 @@ from tests.live.tokens import approval_workflow
 from weftwork.adapters.sqlite.run_queries import SqliteRunQueries
 from weftwork.adapters.system.clock_and_ids import SystemClock
 from weftwork.app import Host
-from weftwork.engine.host.run_loader import MAX_PARKED
+from weftwork.engine.host.run_loader import MAX_PARKED, MAX_PARKED_PARENTS
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.run_queries import InterruptQuery
@@ -167,7 +167,7 @@ class Footprint:
         objects, tasks, timers = self._look()
         kept = _runs() - self.runs
         assert not kept[LiveRun], f"{kept[LiveRun]} runs are in memory, though nobody executes them"
-        assert kept[RunState] <= MAX_PARKED, f"{kept[RunState]} states are in memory"
+        assert kept[RunState] <= MAX_PARKED + MAX_PARKED_PARENTS, f"{kept[RunState]} states are in memory"
         # The alarm sleeps until one time for all of them: a task, with two others that it waits for.
         assert tasks - self.tasks <= 3, f"{tasks - self.tasks} more tasks wait"
         # Its timer, and that of the sweeper, which may not have begun to sleep when the process was looked at first.

@@ -57,8 +57,9 @@ INPUTS: dict[str, inputs.Input] = {
     "broke": inputs.HostFailed(),
 }
 ASKED = "weftwork.run.cancel-requested"
+BREACHED = "run.started,cap.breached"
 TABLE = {
-    "pending":                 ("run.started", "", "", "", "", "run.cancelled", "cap.breached", "run.failed"),
+    "pending":                 ("run.started", "", "", "", "", "run.cancelled", BREACHED, "run.failed"),
     "ready":                   ("node.started>a", "", "", "", "", "run.cancelled", "cap.breached", "run.failed"),
     "running":                 ("", "node.completed", "node.failed", "", "", ASKED, "cap.breached", "run.failed"),
     "doomed":                  ("node.skipped", "", "", "", "", "run.cancelled", "cap.breached", "run.failed"),

@@ -191,7 +191,9 @@ def _time_up(state: RunState, limit: int, observed: int) -> Decision:
     """lim-02 (OpenWOP capabilities, limits): one cap.breached, observed above the limit, then the run fails."""
     if state.stop is not None:
         return NOTHING
-    return Decision((_breach("run-duration", limit, max(observed, limit + 1)),))
+    breach = _breach("run-duration", limit, max(observed, limit + 1))
+    # The timer outlives a commit that failed after it was armed, and then the log has no run.started yet.
+    return Decision((breach,) if state.started_at is not None else (_run_started(state), breach))
 
 
 def _breach(kind: str, limit: int, observed: int, node_id: str | None = None) -> Draft:
