@@ -20,7 +20,7 @@ from weftwork.protocol.media.asset_references import find_asset_tokens
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0"
 PLACES = (
     *("input", "default", "metadata", "tag", "option", "overwritten", "answer", "vote", "turn", "remark", "note"),
-    *("reason", "linked"),
+    *("reason", "linked", "member", "port"),
 )
 KEYS = {name: f"sk-{name}-{BODY}" for name in PLACES}
 PASSWORD = "correct-horse-battery"
@@ -37,6 +37,11 @@ import weftwork
 @weftwork.node("acme.copies")
 def copies(ctx: weftwork.PlainContext, value: str) -> dict:
     return {"sha256": hashlib.sha256(value.encode()).hexdigest(), "copy": f"it is{value}", "again": [value]}
+
+
+@weftwork.node("acme.name")
+def name(ctx: weftwork.PlainContext, table: dict) -> dict:
+    return {"sha256": hashlib.sha256(next(iter(table)).encode()).hexdigest(), "copy": {"again": [table]}}
 """
 
 
@@ -94,10 +99,23 @@ PLAIN = chain(
 NOTE = f"use {KEYS['input']} please"
 
 
+TABLE = chain(
+    "table",
+    [
+        node("all", "core.identity", inputs={"table": reads("table")}),
+        node("set", "core.setVariable", config={"name": "made"}, inputs={"value": reads("table")}),
+        gate("ask", "interrupt", kind="custom", data={"customKind": "go"}),
+        node("name", "acme.name", inputs={"table": reads("made")}),
+        gate("last", "interrupt", kind="custom", data={"customKind": "go"}),
+    ],
+    variables=[variable("table", type="object"), variable("made", type="object")],
+)
+
+
 @contextlib.contextmanager
 def serve(folder: Path, program: list[str] | None = None) -> Any:
     (folder / "credential_nodes.py").write_text(NODES, "utf-8")
-    flows = write_workflows(folder / "w", PARENT, CHILD, PLAIN)
+    flows = write_workflows(folder / "w", PARENT, CHILD, PLAIN, TABLE)
     options = ("--test-seams", "--nodes", "credential_nodes", "--workflows", flows)
     with start_host(folder, *options, cwd=folder, program=program) as host:
         yield host
@@ -244,3 +262,23 @@ async def test_a_parent_does_not_show_the_url_of_media_in_which_its_child_wrote_
         events = await host.run_log("parent", inputs={"note": "sk-abcdefghij0123456789"})
     assert "/[REDACTED:media]" in f"{events[-1]['payload']['outputs']}"
     assert find_asset_tokens(f"{events}") == []
+
+
+@pytest.mark.slow
+@pytest.mark.rule("hide-09")
+def test_a_credential_that_is_a_member_name_reaches_the_nodes_and_is_shown_nowhere(tmp_path: Path) -> None:
+    with serve(tmp_path) as host:
+        run_id = host.create("table", inputs={"table": {KEYS["member"]: 1}, KEYS["port"]: 2})
+        waits(host, run_id, "ask")
+        assert leaks(shown(host, run_id)) == []
+        host.kill()
+    with serve(tmp_path) as host:
+        answer(host, run_id, "ask", {"given": {KEYS["answer"]: True}})
+        waits(host, run_id, "last")
+        assert leaks(shown(host, run_id)) == []
+        answer(host, run_id, "last", {KEYS["linked"]: "go"}, link=True)
+        until(lambda: host.snapshot(run_id)["status"] == "completed", "the end of the run")
+        assert leaks(shown(host, run_id)) == []
+        for event in host.log(run_id):
+            assert schema.check_payload(event["type"], event["payload"]) == [], event
+        assert digests(host, run_id) == {"name": sha256(KEYS["member"])}

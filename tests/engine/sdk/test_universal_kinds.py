@@ -264,7 +264,7 @@ async def joins_pieces(host: CallerHost, name: str) -> None:
 
 
 @pytest.mark.rule("env-16")
-@each_case("name", *VALUES, *ENVELOPES)
+@each_case("name", *CALLERS)
 @each_case(
     "partial, place",
     (False, "/partial must be of type object"),
@@ -285,8 +285,8 @@ async def test_a_malformed_piece_is_corrected_at_its_place(
 
 @pytest.mark.rule("env-16")
 @each_case("name", *TEXTS)
-async def test_a_malformed_piece_in_a_text_is_text(host: CallerHost, name: str) -> None:
-    said = sent("error", PROBLEM, partial=False)
+async def test_a_malformed_piece_of_an_unknown_kind_in_a_text_is_text(host: CallerHost, name: str) -> None:
+    said = sent("vendor.acme.unknown", PROBLEM, partial=False)
     events = await host.run(name, said)
     assert said in json.dumps(outputs(events, name)).replace("\\", "")
     assert recorded(events) == []

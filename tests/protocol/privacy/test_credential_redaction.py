@@ -88,3 +88,16 @@ def test_every_event_with_sent_values_is_masked_and_revealed(kind: str) -> None:
     assert KEY not in str(visible)
     assert len(removed) == len(tuple(value_members(kind, {})))
     assert reveal(visible, removed) == payload
+
+
+@pytest.mark.rule("hide-09")
+@each_case("kind", *sorted(SENT_KINDS))
+def test_an_object_with_a_credential_in_a_member_name_is_hidden_whole_and_revealed(kind: str) -> None:
+    redactor = Redactor(plan_of(workflow([node("a")], [], [variable("v")])))
+    payload: dict[str, Any] = {name: {"kept": [{f"x {KEY}": 1}], KEY: {}} for name in value_members(kind, {})}
+    payload |= {"name": "v"} if kind == "variable.changed" else {"channel": "c"} if kind == "channel.written" else {}
+    visible, removed = redactor.hide_payload(kind, "a", payload)
+    assert KEY not in str(visible)
+    assert reveal(visible, removed) == payload
+    inner, _ = redactor.hide_payload("acme.made", "a", {"list": [{KEY: 1}, {"b": 2}]})
+    assert inner == {"list": [{"redacted": MARKER}, {"b": 2}]}

@@ -132,7 +132,9 @@ class Runs:
         child_runs, key = self._runtime.child_runs, run.header.key
         children = await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else []
         snapshot, header = run_snapshot(run, children), run.header
-        return mask_options(snapshot) if header.tags or header.metadata or header.configurable else snapshot
+        # Inputs with a credential in a name are hidden whole, in a member `redacted`.
+        may_show = header.tags or header.metadata or header.configurable or "redacted" in header.inputs
+        return mask_options(snapshot) if may_show else snapshot
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""

@@ -103,7 +103,10 @@ class BatchBuilder:
             payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
         elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
             payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
-        visible, encoded = self._redact_payload(sequence, draft, payload)
+        if self.redactor is None and kind not in SENT_KINDS:
+            visible, encoded = payload, encode_stored(payload)
+        else:
+            visible, encoded = self._redact_payload(sequence, draft, payload)
         if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
             # Hidden values refer to assets as well, so the unmasked payload is searched.
             whole = encoded if visible is payload else encode_stored(payload)

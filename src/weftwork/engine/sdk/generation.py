@@ -130,18 +130,14 @@ async def generate_text(
 
 
 def _check_text(turn: ModelTurn, answer: ModelAnswer) -> list[Violation]:
-    """Check the envelopes in a text; returns the conflicts between their ids. JSON that looks like an envelope but is
-    not a valid one is part of the text."""
+    """Check the envelopes in a text; returns the conflicts between their ids, and the faults of their pieces. Other
+    JSON that looks like an envelope but is not a valid one, or has an unknown kind, is part of the text."""
     turn.begin()
     found = find_envelopes(answer.text)
-    documents = reassemble(found.documents, turn.origin) if found is not None else ()
-    violations = [
-        violation
-        for document in documents
-        if isinstance(document, Invalid) or turn.knows(document["type"])
-        for violation in turn.check(answer, document)
-    ]
-    return [each for each in violations if each.rule == CORRELATION_CONFLICT]
+    known = tuple(each for each in found.documents if turn.knows(each["type"])) if found is not None else ()
+    documents = reassemble(known, turn.origin)
+    violations = [violation for document in documents for violation in turn.check(answer, document)]
+    return [each for each in violations if each.rule == CORRELATION_CONFLICT or each.pointer.startswith("/partial")]
 
 
 def output_shape(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -79,8 +79,9 @@ def patterns_in(text: str) -> list[re.Pattern[str]]:
 
 
 def find_credentials(value: Any) -> Iterator[str]:
-    """The credentials in the texts of a JSON value, in the order of its members. The token of an `Authorization` header
-    and the password of a URL follow as credentials of their own, because they are also used alone."""
+    """The credentials in the texts and member names of a JSON value, in the order of its members. The token of an
+    `Authorization` header and the password of a URL follow as credentials of their own, because they are also used
+    alone."""
     if isinstance(value, str):
         for pattern in patterns_in(value):
             for match in pattern.finditer(value):
@@ -88,6 +89,10 @@ def find_credentials(value: Any) -> Iterator[str]:
                 part = match[0].removesuffix("@").rpartition(":" if match[0].startswith("://") else " ")[2]
                 if MIN_PART <= len(part) < len(match[0]) and "-----" not in part:
                     yield part
-    elif is_object(value) or is_array(value):
-        for each in value.values() if is_object(value) else value:
+    elif is_object(value):
+        for name, each in value.items():
+            yield from find_credentials(name)
+            yield from find_credentials(each)
+    elif is_array(value):
+        for each in value:
             yield from find_credentials(each)

@@ -44,12 +44,16 @@ def mask_credentials(value: Any) -> Any:
 
 
 def mask_options(document: dict[str, Any]) -> dict[str, Any]:
-    """hide-09: a snapshot or list entry of a run with the credentials masked that the options of its request contain.
-    Changes the document."""
+    """hide-09: a snapshot or list entry of a run with the credentials masked that the options of its request and the
+    names of its inputs contain. An input that the workflow does not declare is a variable too, so the caller can choose
+    the names of variables. Changes the document."""
     for name in _OPTIONS:
         value: Any = document.get(name)
         if value and may_hold_credential(encode_stored(value)):
             document[name] = mask_credentials(list(value) if name == "tags" else value)
+    variables: Any = document.get("variables")
+    if variables and may_hold_credential(encode_stored(list(variables))):
+        document["variables"] = mask_credentials(variables)
     return document
 
 
@@ -102,7 +106,14 @@ class CredentialMatcher(SecretMatcher):
     def _is_clean(self, value: Any) -> bool:
         if isinstance(value, str):
             return super()._is_clean(value) and (not self._credentials or mask_credentials_in_text(value) == value)
+        if self.names_marker(value) is not None:
+            return False
         return all(map(self._is_clean, value.values() if is_object(value) else value if is_array(value) else ()))
+
+    def names_marker(self, value: Any) -> str | None:
+        if not self._credentials or not is_object(value):
+            return None
+        return MARKER if any(mask_credentials_in_text(name) != name for name in value) else None
 
     def mask_counted(self, text: str) -> tuple[str, int]:
         tokens = self._secret_tokens(text)

@@ -92,7 +92,7 @@ class QuestionMatcher(CredentialMatcher):
     def is_absent(self, value: Any) -> bool:
         if isinstance(value, str):
             return self._is_absent_in_text(value)
-        if self.whole_marker(value) is not None:
+        if self.whole_marker(value) is not None or self.names_marker(value) is not None:
             return False
         return all(map(self.is_absent, value.values() if is_object(value) else value if is_array(value) else ()))
 

@@ -298,8 +298,9 @@ class Redactor:
         words: Iterable[str] = (),
         questions: QuestionMatcher | None = None,
     ) -> Any:
-        """Hide the values at `places` whole, and mask learnt texts everywhere else. Member names are not changed, nor
-        are members directly below `pointer` that are protocol `words`. Removed values are appended to `removed`."""
+        """Hide the values at `places` whole, and mask learnt texts everywhere else. Member names are not changed: an
+        object with a credential in a name is hidden whole. Members directly below `pointer` that are protocol `words`
+        are not changed either. Removed values are appended to `removed`."""
         hidden_places: RemovedValues = []
         visible = _hide_places(value, pointer, places, hidden_places) if places else value
         matcher = questions or self.matcher
@@ -376,6 +377,8 @@ class _CopySearch:
         if isinstance(value, str):
             return self._hide_text(value, pointer)
         if (marker := self._matcher.whole_marker(value)) is not None and not _KEEPS_SHAPE.fullmatch(pointer):
+            return self._replace_whole(value, pointer, marker)
+        if (marker := self._matcher.names_marker(value)) is not None:
             return self._replace_whole(value, pointer, marker)
         if not (is_object(value) or is_array(value)):
             return value

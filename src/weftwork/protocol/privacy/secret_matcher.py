@@ -138,6 +138,11 @@ class SecretMatcher:
         """The marker of a number, an object or an array that must be hidden as a whole; None if it need not be."""
         return None
 
+    def names_marker(self, value: Any) -> str | None:
+        """The marker of an object that must be hidden as a whole because of a member name; None if it need not be. A
+        single name cannot be masked: the removed values are stored by pointer, and pointers contain names."""
+        return None
+
     @property
     def has_texts(self) -> bool:
         return bool(self._markers or self._secrets)
