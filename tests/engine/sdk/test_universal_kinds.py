@@ -24,7 +24,7 @@ from tests.engine.sdk.model_callers import (
 )
 from tests.harness.cases import each_case, fails_without
 from weftwork.engine.sdk import generation, model_turn
-from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE, UNIVERSAL_USES
 from weftwork.protocol.envelopes.text.extraction import extract_value
 from weftwork.testing import FakeModel, crash_everywhere
 
@@ -178,6 +178,15 @@ async def test_every_system_prompt_names_the_universal_kinds(host: CallerHost, n
     # The event shows the text that was made of a template, which this text of the host is not.
     for composed in of(events, "prompt.composed"):
         assert f"{composed['systemPrompt']}\n\n" == AUTHORED["mock"]
+
+
+@pytest.mark.rule("rel-16")
+@each_case("name", *CALLERS)
+async def test_an_envelope_of_the_shape_in_the_prompt_has_not_drifted(host: CallerHost, name: str) -> None:
+    shape = UNIVERSAL_DIRECTIVE[UNIVERSAL_DIRECTIVE.index("{") : UNIVERSAL_DIRECTIVE.index("}") + 1]
+    said = shape.replace("KIND", '"error"').replace("PAYLOAD", UNIVERSAL_USES["error"][0])
+    (record,) = of(await host.run(name, said), "weftwork.envelope.recorded")
+    assert (record["type"], record["schemaVersion"], record.get("drift")) == ("error", 1, None)
 
 
 @pytest.mark.rule("rel-16")
