@@ -359,3 +359,7 @@ class Host:
         await self._store.close()
         self._lock.release()
         return effects
+
+    def report_effects(self) -> list[ClosedEffect]:
+        """What has become of the effects that `close` waits for, if the process exits without the end of the wait."""
+        return self._executor.report_effects()

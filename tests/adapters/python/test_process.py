@@ -344,12 +344,14 @@ def test_an_effect_that_takes_longer_than_the_grace_period_is_left_to_a_person(p
 
 def test_a_second_signal_ends_the_wait_for_an_effect(place: Path) -> None:
     with started(place, env={"WEFTWORK_SHUTDOWN_GRACE_SECONDS": "3600"}) as host:
-        paying(place, host)
+        run_id = paying(place, host)
         host.process.send_signal(signal.SIGTERM)
         until(lambda: "waiting up to 3600 s" in host.output, "the host to say that it waits")
         host.process.send_signal(signal.SIGTERM)
         assert host.process.wait(60) == 0
         assert lines(host, "second signal; exiting without waiting")
+        assert f"run {run_id}, node n: not finished, its outcome is unknown" in host.output
+        assert [line["runId"] for line in lines(host, UNKNOWN)] == [run_id]
 
 
 def test_a_host_without_an_effect_in_progress_waits_for_nothing(place: Path) -> None:

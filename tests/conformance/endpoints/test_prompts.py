@@ -79,6 +79,7 @@ def test_each_layer_is_named_with_what_it_had(host: Host) -> None:
 
 
 @pytest.mark.rule("prompt-13")
+@pytest.mark.scenario("prompt-composed")
 def test_a_secret_is_masked_and_untrusted_text_is_marked(host: Host) -> None:
     canary = "secret-canary-prompt"
     answer = ask(host, "compose", ref=SECRET, variables={"apiKey": canary})

@@ -1,6 +1,7 @@
 """Scenarios of the core family: documents, keys, errors, runs, streams, steering and bundles."""
 
 import json
+import re
 import threading
 import uuid
 from typing import Any
@@ -323,12 +324,31 @@ def test_debug_bundle(host: Host) -> None:
     assert host.call("GET", f"/v1/runs/{UNKNOWN_RUN}/debug-bundle").status == 404
 
 
+@pytest.mark.scenario("redaction")
+def test_redaction(host: Host) -> None:
+    """A credential in the inputs of a run is in nothing that the host shows of it."""
+    secret = next(each for each in CREDENTIALS.values() if isinstance(each, str))
+    run_id = host.create("conformance-identity", inputs={"payload": {"deep": [f"use {secret} now"]}})
+    assert "[REDACTED:" in json.dumps(host.log(run_id))
+    run = f"/v1/runs/{run_id}"
+    paths = [run, f"{run}/events", f"{run}/events/poll", f"{run}/debug-bundle", "/v1/runs"]
+    paths += [f"{run}/events?streamMode={mode}" for mode in ("updates", "values", "messages", "debug")]
+    for path in paths:
+        answer = host.call("GET", path)
+        assert answer.status == 200, path
+        assert secret not in answer.body.decode(), path
+
+
 @pytest.mark.scenario("test-seam-unauthenticated")
 def test_test_endpoints_need_a_key(host: Host) -> None:
-    paths = ("test/mock-ai/program", "governance/approval-gate", "packs/install-gate", "subrun/attest")
-    for path in paths:
-        assert host.call("GET", f"/v1/host/sample/{path}", key=None).status in (401, 403, 404, 405, 501)
-        assert host.call("POST", f"/v1/host/sample/{path}", {}, key=None).status in (401, 403, 404, 405, 501)
+    described = host.call("GET", "/v1/openapi.json", key=None).document["paths"]
+    served = [path for path in described if path.startswith("/v1/host/sample/")]
+    assert len(served) > 10
+    others = ("governance/approval-gate", "packs/install-gate", "subrun/attest")
+    for path in (*served, *(f"/v1/host/sample/{each}" for each in others)):
+        concrete = re.sub(r"\{\w+\}", "x", path)
+        for method, document in (("GET", None), ("POST", {})):
+            assert host.call(method, concrete, document, key=None).status in (401, 403, 404, 405, 501), path
 
 
 @pytest.mark.scenario("safefetch-behavior")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Host
+from tests.live import OTHER_KEY, Host
 from tests.live.envelopes import (
     ACCEPT,
     PAYLOADS,
@@ -19,6 +19,7 @@ from tests.live.envelopes import (
     run_id,
     spans,
 )
+from weftwork.protocol.json import schema
 
 CLARIFICATION = "clarification.request"
 SURFACE = "ui.a2ui-surface"
@@ -91,6 +92,7 @@ def test_universal_kinds(host: Host) -> None:
     missing = accept_envelope(host, envelope(CLARIFICATION, payload={}))
     assert missing["status"] == "invalid"
     assert missing["details"]
+    assert discovery(host)["aiEnvelope"]["schemaResponseCounterPolicy"] in ("counted", "exempt")
 
 
 @pytest.mark.scenario("aiEnvelope.schemaDrift")
@@ -147,6 +149,12 @@ def test_contract_refusal(host: Host) -> None:
     accept_envelope(host, envelope(VENDOR), projectTo=target, **contract)
     assert not events_in_test_log(host, lenient, "?type=node.failed")
     assert [each["payload"]["level"] for each in events_in_test_log(host, lenient, "?type=log.appended")] == ["warn"]
+    toggle, key = {"name": "host.aiEnvelope.supported", "value": False}, OTHER_KEY
+    assert host.call("POST", f"{TEST}/capability-toggle", toggle, key=key).status == 200
+    stacked = accept_envelope(host, envelope(VENDOR), key, hostSupportedEnvelopes=list(UNIVERSAL), **contract)
+    assert (stacked["status"], stacked["reason"]) == ("invalid", "capability_required")
+    assert host.call("POST", f"{TEST}/capability-toggle", {**toggle, "value": None}, key=key).status == 200
+    assert accept_envelope(host, envelope(VENDOR), key, **contract)["status"] == "gated"
 
 
 @pytest.mark.scenario("aiEnvelope.trustBoundaryPropagation", "a2ui-untrusted-blocks-approval")
@@ -173,7 +181,27 @@ def test_trust_boundary_propagation(host: Host) -> None:
     assert "hello" in wrapped
 
 
-@pytest.mark.scenario("aiEnvelope.redaction", "envelope-reasoning-secret-redaction")
+@pytest.mark.scenario("envelope-reasoning-secret-redaction")
+def test_reasoning_secret_redaction(host: Host) -> None:
+    run, target = run_id(), {"nodeId": "n"}
+    payload = {"reasoning": f"the key is {SECRET}", "code": "c", "message": SECRET}
+    outcome = accept_envelope(
+        host, envelope("error", payload), byokCanaries=CANARIES, projectTo={"runId": run, **target}
+    )
+    assert (outcome["status"], outcome["redactionCount"]) == ("accepted", 2)
+    assert outcome["redactedPayload"]["reasoning"] == f"the key is {MARKER}"
+    clean = {"reasoning": "no key", **PAYLOADS["error"]}
+    unchanged = accept_envelope(host, envelope("error", clean), byokCanaries=CANARIES)
+    assert (unchanged["redactionCount"], unchanged["redactedPayload"]) == (0, clean)
+    other = run_id()
+    accept_envelope(host, envelope("error", {"code": "c", "message": "m"}), projectTo={"runId": other, **target})
+    types = [[event["type"] for event in events_in_test_log(host, each)] for each in (run, other)]
+    assert types[0] == types[1]
+    bundle = host.call("POST", f"{TEST}/debug-bundle/export", {"runId": run}).document
+    assert SECRET not in json.dumps([outcome, events_in_test_log(host, run), spans(host, run), bundle])
+
+
+@pytest.mark.scenario("aiEnvelope.redaction")
 def test_redaction(host: Host) -> None:
     run = run_id()
     payload = {"reasoning": SECRET, "code": "c", "message": SECRET, "details": {"deep": [{"text": f"x {SECRET} y"}]}}
@@ -342,6 +370,24 @@ def test_media_url_and_inline_cap(host: Host) -> None:
     bundle = host.call("GET", f"/v1/runs/{emitted}/debug-bundle").document
     found = [each for each, _ in objects_in(bundle["events"]) if "base64" in each]
     assert found == []
+
+
+@pytest.mark.scenario("provider-usage")
+def test_provider_usage(host: Host) -> None:
+    """One event for each call of a model, with counts and without anything of the request."""
+    secret = "sk-proj-0123456789abcdefghijklmn"
+    override = {"conformance.stream-text-noop": f"Use {secret}"}
+    run = host.create("conformance-stream-text", configurable={"promptOverrides": override})
+    events = host.log(run)
+    answered = [event for event in events if event["type"] == "weftwork.model.answered"]
+    usage = [event["payload"] for event in events if event["type"] == "provider.usage"]
+    assert len(usage) == len(answered) == 1
+    for each in usage:
+        assert schema.check_payload("provider.usage", each) == []
+        assert {"provider", "model", "inputTokens", "outputTokens"} <= set(each)
+        assert min(each["inputTokens"], each["outputTokens"]) >= 0
+        assert secret not in json.dumps(each)
+        assert not {name for name in each if "credential" in name.lower() or "key" in name.lower()}
 
 
 @pytest.mark.scenario("envelope-refusal-shape")

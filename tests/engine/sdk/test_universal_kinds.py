@@ -24,7 +24,7 @@ from tests.engine.sdk.model_callers import (
 )
 from tests.harness.cases import each_case, fails_without
 from weftwork.engine.sdk import generation, model_turn
-from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
+from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE, UNIVERSAL_USES
 from weftwork.protocol.envelopes.text.extraction import extract_value
 from weftwork.testing import FakeModel, crash_everywhere
 
@@ -158,6 +158,33 @@ async def test_questions_and_requests_for_schemas_are_counted(host: CallerHost, 
     assert [each["kind"] for each in of(events, "cap.breached")] == ["envelopes"]
 
 
+ASKS_WRONGLY = sent("clarification.request", {"questions": ["Who?"]})
+
+
+@pytest.mark.rule("ai-07")
+@fails_without(generation, "is_universal", lambda document: False)
+@each_case("name", *CALLERS)
+async def test_a_malformed_question_is_corrected_and_then_asked(host: CallerHost, name: str) -> None:
+    run_id = await host.start(name, f"```json\n{ASKS_WRONGLY}\n```", QUESTION, VALUE)
+    await host.wait_for_interrupt(run_id)
+    await host.answer(run_id, name, {"who": "Ada"})
+    events = await host.log(run_id)
+    assert "Lamp" in json.dumps(outputs(events, name))
+    assert recorded(events)[0] == "clarification.request"
+    (retried,) = of(events, "envelope.retry.attempted")
+    assert (retried["attempt"], retried["previousError"]) == (2, "/payload/questions/0 must be of type object")
+    assert "- /payload/questions/0 must be of type object" in host.requests[1].system
+
+
+@pytest.mark.rule("ai-07")
+@each_case("name", *TEXTS)
+async def test_a_malformed_question_stays_text_in_prose_and_after_the_last_attempt(host: CallerHost, name: str) -> None:
+    for said, calls in ((f"A question looks like this: {ASKS_WRONGLY}", 1), (ASKS_WRONGLY, 3)):
+        events = await host.run(name, *[said] * 9)
+        assert said in json.dumps(outputs(events, name)).replace("\\", "")
+        assert (len(host.requests), recorded(events), of(events, "envelope.retry.exhausted")) == (calls, [], [])
+
+
 def without_the_directive(request: Any, directive: str) -> Any:
     return request
 
@@ -178,6 +205,15 @@ async def test_every_system_prompt_names_the_universal_kinds(host: CallerHost, n
     # The event shows the text that was made of a template, which this text of the host is not.
     for composed in of(events, "prompt.composed"):
         assert f"{composed['systemPrompt']}\n\n" == AUTHORED["mock"]
+
+
+@pytest.mark.rule("rel-16")
+@each_case("name", *CALLERS)
+async def test_an_envelope_of_the_shape_in_the_prompt_has_not_drifted(host: CallerHost, name: str) -> None:
+    shape = UNIVERSAL_DIRECTIVE[UNIVERSAL_DIRECTIVE.index("{") : UNIVERSAL_DIRECTIVE.index("}") + 1]
+    said = shape.replace("KIND", '"error"').replace("PAYLOAD", UNIVERSAL_USES["error"][0])
+    (record,) = of(await host.run(name, said), "weftwork.envelope.recorded")
+    assert (record["type"], record["schemaVersion"], record.get("drift")) == ("error", 1, None)
 
 
 @pytest.mark.rule("rel-16")

@@ -135,6 +135,7 @@ class _Shutdown:
 
     def _exit(self, code: int, message: str) -> None:
         log.warning(message)
+        _print_lines(_closed_effect_lines(self._host.report_effects()))
         sys.stdout.flush()
         sys.stderr.flush()
         # Leaving the event loop would wait for the task that hangs.

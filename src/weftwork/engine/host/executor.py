@@ -76,6 +76,8 @@ class Executor:
         self._live: CountedRuns[LiveRun] = CountedRuns()
         self._creating = RunCounts()
         self._closed = False
+        self._awaited_effects: dict[OpenEffect, LiveRun] = {}
+        """The effects that `close` waits for, until it is reported what became of them."""
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
@@ -272,23 +274,32 @@ class Executor:
         """
         self._closed = True
         runs = list(self._live.values())
-        effects = [OpenEffect(live.key.run_id, each) for live in runs for each in live.nodes_with_open_effects()]
+        effects = {OpenEffect(live.key.run_id, each): live for live in runs for each in live.nodes_with_open_effects()}
+        self._awaited_effects = effects
         for effect in effects:
             log.warning("shutdown waits for an effect in progress", extra=effect.log_fields)
         if effects and on_waiting is not None:
-            on_waiting(effects)
+            on_waiting(tuple(effects))
         self._unconfirmed.close()
         self._child_messages.close()
         self._admission.close()
         self._alarm.close()
         await asyncio.gather(*(live.close() for live in self._live.values()))
-        left = {OpenEffect(live.key.run_id, each) for live in runs for each in live.nodes_with_open_effects()}
-        for effect in effects:
-            if effect in left:
-                log.warning("effect not finished at shutdown: its outcome is unknown", extra=effect.log_fields)
-            else:
+        return self.report_effects()
+
+    def report_effects(self) -> list[ClosedEffect]:
+        """Log and return what has become of the effects that `close` waits for, each of them once. A process that exits
+        without the end of the wait calls this."""
+        closed: list[ClosedEffect] = []
+        for effect, live in self._awaited_effects.items():
+            finished = effect.node_id not in live.nodes_with_open_effects()
+            if finished:
                 log.info("effect finished during the shutdown", extra=effect.log_fields)
-        return [ClosedEffect(effect, finished=effect not in left) for effect in effects]
+            else:
+                log.warning("effect not finished at shutdown: its outcome is unknown", extra=effect.log_fields)
+            closed.append(ClosedEffect(effect, finished))
+        self._awaited_effects = {}
+        return closed
 
     async def _wake(self, run: RunKey, to_cancel: bool = False) -> LiveRun | None:
         """The live run, loaded if it is not in memory. Concurrent calls share one load."""

@@ -22,7 +22,7 @@ from weftwork.engine.sdk.model_turn import ModelTurn
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import CheckedEnvelope, NodeCall, NodeContext
-from weftwork.protocol.envelopes.answer_documents import UniversalEnvelope, read_value
+from weftwork.protocol.envelopes.answer_documents import UniversalEnvelope, is_universal, read_value
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import (
     MismatchedAnswer,
@@ -48,6 +48,7 @@ from weftwork.protocol.envelopes.text.extraction import (
     Extraction,
     extract_envelopes,
     find_envelopes,
+    is_prose,
     looks_like_envelope,
 )
 from weftwork.protocol.json.caller_schema import check_value
@@ -109,12 +110,13 @@ async def generate_text(
             return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
         if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
             return GeneratedText(answer, accepted)
-        if conflicts := _check_text(turn, answer):
-            if attempt >= _attempts(context, rounds):
-                return attempts_exhausted(call.node_id, context.limits, calls + attempt, conflicts)
+        violations = _check_text(turn, answer)
+        if violations and attempt < _attempts(context, rounds):
             attempt += 1
-            next_request = with_instruction(conversation, text_correction(conflicts), conversation.max_tokens)
+            next_request = with_instruction(conversation, text_correction(violations), conversation.max_tokens)
             continue
+        if unusable := [each for each in violations if _is_unusable(each)]:
+            return attempts_exhausted(call.node_id, context.limits, calls + attempt, unusable)
         failed = await turn.send(answer)
         if failed is not None:
             return failed
@@ -130,14 +132,25 @@ async def generate_text(
 
 
 def _check_text(turn: ModelTurn, answer: ModelAnswer) -> list[Violation]:
-    """Check the envelopes in a text; returns the conflicts between their ids, and the faults of their pieces. Other
-    JSON that looks like an envelope but is not a valid one, or has an unknown kind, is part of the text."""
+    """Check the envelopes in a text; returns what the model has to correct: conflicts between their ids, faults of
+    their pieces, and all faults of universal kinds in an answer that is JSON and not prose. Other JSON that looks like
+    an envelope but is not a valid one, or has an unknown kind, is part of the text."""
     turn.begin()
     found = find_envelopes(answer.text)
     known = tuple(each for each in found.documents if turn.knows(each["type"])) if found is not None else ()
-    documents = reassemble(known, turn.origin)
-    violations = [violation for document in documents for violation in turn.check(answer, document)]
-    return [each for each in violations if each.rule == CORRELATION_CONFLICT or each.pointer.startswith("/partial")]
+    prose = is_prose(answer.text)
+    violations: list[Violation] = []
+    for document in reassemble(known, turn.origin):
+        faults = turn.check(answer, document)
+        is_answer = not prose and is_universal(document)
+        violations += [each for each in faults if is_answer or _is_unusable(each)]
+    return violations
+
+
+def _is_unusable(violation: Violation) -> bool:
+    """Whether the node fails if the model does not correct this. Without a correction of other violations, the
+    envelope is part of the text."""
+    return violation.rule == CORRELATION_CONFLICT or violation.pointer.startswith("/partial")
 
 
 def output_shape(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -300,8 +313,8 @@ def _events_of_text(
         return ()
     if attempt >= _attempts(turn.context, turn.rounds):
         return ()
-    if conflicts := _check_text(turn, answer):
-        error = violation_summary(conflicts)
+    if violations := _check_text(turn, answer):
+        error = violation_summary(violations)
         return (EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "schema-violation", error)),)
     return ()
 

@@ -46,12 +46,13 @@ UNIVERSAL_USES: Final = {
 assert tuple(UNIVERSAL_USES) == UNIVERSAL_KINDS
 UNIVERSAL_DIRECTIVE: Final = "\n".join(
     [
-        'In these cases, send a JSON envelope {"type": KIND, "payload": PAYLOAD} instead of the requested answer:',
+        'In these cases, send {"type": KIND, "schemaVersion": 1, "payload": PAYLOAD} instead of the requested answer:',
         *(f"- {kind}, {example}: {use}" for kind, (example, use) in UNIVERSAL_USES.items()),
     ]
 )
 """rel-16 (RFC 0021, universal kinds): names the universal kinds, when to use each one, and its shape. It is in the
-system prompt of every node, so it is short; it never changes, so that providers can cache it."""
+system prompt of every node, so it is short; it never changes, so that providers can cache it. The version is part of
+the shape: an envelope without one is of version 0, and would be recorded as drifted."""
 
 _JSON_ONLY: Final = "Answer with exactly one JSON value: no text around it, no code fence."
 _REASONING: Final = (
