@@ -225,6 +225,7 @@ def refused(host: Host, code: str, **body: Any) -> None:
 
 
 @pytest.mark.rule("env-33")
+@pytest.mark.scenario("envelope-recovery-applied", "envelope-refusal-shape")
 @pytest.mark.parametrize("kind", GOOD)
 def test_an_event_that_fits_is_written(host: Host, kind: str) -> None:
     run = run_id()
@@ -241,6 +242,7 @@ def test_an_event_that_fits_is_written(host: Host, kind: str) -> None:
 
 
 @pytest.mark.rule("env-33", "env-35")
+@pytest.mark.scenario("envelope-recovery-applied", "envelope-refusal-shape")
 @pytest.mark.parametrize("kind", GOOD)
 def test_a_payload_is_closed_and_whole(host: Host, kind: str) -> None:
     required = schema.document("run-event-payloads")["$defs"]

@@ -48,7 +48,7 @@ NOT_ADVERTISED = {
     "node-module-required-capabilities-shape": "modelCapabilities",
     "a2ui-surface-delta-transport": "a2uiSurface",
     "prompt-prefix-cache": "aiProviders.promptPrefixCache",
-    "safefetch-live-audit": "httpClient.safeFetch.audit",
+    "safefetch-live-audit": "toolHooks.prePostEvents",
     "audit-log-integrity": "auth.auditLogIntegrity",
     "grpc": "grpc",
     "i18n": "i18n",

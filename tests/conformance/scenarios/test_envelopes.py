@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tests.live import OTHER_KEY, Host
@@ -40,15 +41,23 @@ def kind_schema(host: Host, kind: str) -> dict[str, Any]:
     return answer.document
 
 
-def objects_in(value: Any, depth: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
-    """Every object of a JSON value, with the number of objects around it."""
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a JSON value."""
     if isinstance(value, dict):
-        yield value, depth
+        yield value
         for each in value.values():
-            yield from objects_in(each, depth + 1)
+            yield from objects_in(each)
     elif isinstance(value, list):
         for each in value:
-            yield from objects_in(each, depth)
+            yield from objects_in(each)
+
+
+def nesting(schema: Any) -> int:
+    """The number of levels of a schema without references."""
+    if not isinstance(schema, dict):
+        return 0
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), *schema.get("anyOf", ())]
+    return 1 + max(map(nesting, inner), default=0)
 
 
 def surface(*components: dict[str, Any], **members: Any) -> dict[str, Any]:
@@ -61,6 +70,10 @@ BUTTON = {"component": "action.button", "id": "send", "label": "Send", "action":
 @pytest.mark.scenario("ai-envelope-shape")
 def test_ai_envelope_shape(host: Host) -> None:
     assert all(isinstance(kind, str) for kind in discovery(host)["supportedEnvelopes"])
+    outer = host.call("GET", "/schemas/ai-envelope.schema.json", key=None).document
+    for served in (outer, *(kind_schema(host, kind) for kind in UNIVERSAL)):
+        jsonschema_rs.meta.validate(served)
+        jsonschema_rs.validator_for(served)
     assert accept_envelope(host, envelope("error"))["status"] == "accepted"
     for bad in ({**envelope("error"), "extra": 1}, {"type": "error"}, envelope("error", schemaVersion="1.0")):
         outcome = accept_envelope(host, bad)
@@ -234,9 +247,11 @@ def test_cap_breached(host: Host) -> None:
         counters = {name: {"current": 4, "cap": 4}}
         outcome = accept_envelope(host, document, counters=counters, projectTo={"runId": run, "nodeId": "n"})
         assert (outcome["status"], outcome["capKind"]) == ("breached", cap_kind)
-        assert name in outcome["reason"]
+        assert f"{name} cap (4)" in outcome["reason"]
         (breach,) = events_in_test_log(host, run, "?type=cap.breached")
         assert (breach["payload"]["kind"], breach["payload"]["limit"]) == (cap_kind, 4)
+        assert breach["payload"]["observed"] > 4
+        assert breach["payload"].get("nodeId") == (None if cap_kind == "envelopes" else "n")
         assert breach["causationId"] == document["correlationId"]
         (failed,) = events_in_test_log(host, run, "?type=node.failed")
         assert failed["payload"]["error"]["code"] == "cap_breached"
@@ -261,8 +276,9 @@ def test_reasoning_shape(host: Host) -> None:
 def test_tier_one_subset(host: Host) -> None:
     forbidden = {"oneOf", "allOf", "not", "if", "then", "else", "dependencies", "prefixItems", "propertyNames"}
     for kind in UNIVERSAL:
-        for each, _ in objects_in(kind_schema(host, kind)):
+        for each in objects_in(kind_schema(host, kind)):
             assert not forbidden & each.keys(), kind
+        assert 2 <= nesting(kind_schema(host, kind)) <= 5, kind
     assert discovery(host)["envelopes"]["tierOneSubsetCompliance"] in ("strict", "warn", "off")
 
 
@@ -270,7 +286,7 @@ def test_tier_one_subset(host: Host) -> None:
 def test_variant_discriminator(host: Host) -> None:
     for kind in KINDS:
         schema = kind_schema(host, kind)
-        for each, _ in objects_in(schema):
+        for each in objects_in(schema):
             assert "oneOf" not in each
             for branch in each.get("anyOf", ()):
                 target = branch
@@ -314,7 +330,7 @@ def test_surface_degrades(host: Host) -> None:
 def test_surface_version_refusal(host: Host) -> None:
     schema = kind_schema(host, SURFACE)
     assert schema["properties"]["catalogVersion"]["enum"] == ["0.9.1"]
-    references = [each["$ref"] for each, _ in objects_in(schema) if isinstance(each.get("$ref"), str)]
+    references = [each["$ref"] for each in objects_in(schema) if isinstance(each.get("$ref"), str)]
     assert references
     assert all(each.startswith("#/") for each in references)
     other = accept_envelope(host, envelope(SURFACE, {**surface(BUTTON), "catalogVersion": "9.9.9"}))
@@ -368,7 +384,7 @@ def test_media_url_and_inline_cap(host: Host) -> None:
     for kind in ("media.image", "media.audio", "media.file"):
         assert kind_schema(host, kind)["required"] == ["bytes"]
     bundle = host.call("GET", f"/v1/runs/{emitted}/debug-bundle").document
-    found = [each for each, _ in objects_in(bundle["events"]) if "base64" in each]
+    found = [each for each in objects_in(bundle["events"]) if "base64" in each]
     assert found == []
 
 

@@ -96,6 +96,7 @@ WORKFLOWS = (
     flow("mute", "acme.mute"),
     flow("mute-gate", "core.approvalGate", title="{{variables.pw}}", actions=["accept"]),
     flow("mute-model", "core.ai.generateEnvelope", envelopeType=DONE["type"]),
+    flow("chooses", "core.ai.structuredOutput", outputSchema={"type": "object"}),
 )
 
 
@@ -107,8 +108,14 @@ def serve(folder: Path, program: list[str] | None = None) -> Any:
     )
 
 
-def started(host: Host, name: str) -> str:
-    program = [{"mode": "envelope", "envelope": each} for each in (ASKS, DONE)]
+def started(host: Host, name: str, schema: Any = None) -> str:
+    """A run whose model asks a question, and then sends what it was asked for."""
+    asks = (
+        ASKS
+        if schema is None
+        else {**ASKS, "payload": {"questions": [{"id": "q", "question": KEPT, "schema": schema}]}}
+    )
+    program = [{"mode": "envelope", "envelope": each} for each in (asks, DONE)]
     if name == "mute-model":
         program[0]["envelope"] = {"type": ASKS["type"], "payload": {"questions": [{"id": "q", "question": "907!"}]}}
     assert host.call("POST", SEAM, {"nodeId": name, "program": program}).status == 200
@@ -173,6 +180,30 @@ def test_a_node_whose_question_is_nothing_but_the_secret_fails(tmp_path: Path) -
             assert events[-1]["type"] == "run.failed", name
             assert events[-1]["payload"]["error"]["code"] == "question_hidden", name
             assert leaks({"events": json.dumps(events)}) == set(), name
+
+
+CHOICES: tuple[tuple[Any, bool], ...] = (
+    ({"enum": ["kestrel-4711"]}, False),
+    ({"const": 907}, False),
+    ({"enum": [{"name": "kestrel-4711"}, [907]]}, False),
+    ({"enum": ["kestrel-4711", "another"]}, True),
+    ({"type": "string"}, True),
+)
+
+
+@pytest.mark.rule("hide-07")
+def test_a_question_all_of_whose_choices_are_hidden_fails_its_node(tmp_path: Path) -> None:
+    with serve(tmp_path) as host:
+        for schema_of_answer, is_asked in CHOICES:
+            run_id = started(host, "chooses", schema_of_answer)
+            if is_asked:
+                waits(host, run_id)
+                assert leaks(shown(host, run_id)) == set()
+                value = {"resumeValue": {"answers": {"q": "another"}}}
+                assert host.call("POST", f"/v1/runs/{run_id}/interrupts/chooses", value).status == 200
+            end = host.log(run_id)[-1]
+            assert end["type"] == ("run.completed" if is_asked else "run.failed"), schema_of_answer
+            assert is_asked or end["payload"]["error"]["code"] == "question_hidden"
 
 
 @pytest.mark.rule("hide-08")

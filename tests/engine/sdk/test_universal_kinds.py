@@ -24,6 +24,7 @@ from tests.engine.sdk.model_callers import (
 )
 from tests.harness.cases import each_case, fails_without
 from weftwork.engine.sdk import generation, model_turn
+from weftwork.protocol.envelopes import answer_documents
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE, UNIVERSAL_USES
 from weftwork.protocol.envelopes.text.extraction import extract_value
 from weftwork.testing import FakeModel, crash_everywhere
@@ -156,6 +157,52 @@ async def test_questions_and_requests_for_schemas_are_counted(host: CallerHost, 
     assert of(events, "cap.breached") == [{"kind": "clarification", "limit": 3, "observed": 4, "nodeId": name}]
     events = await host.run(name, f"[{', '.join([ERROR] * 6)}]")
     assert [each["kind"] for each in of(events, "cap.breached")] == ["envelopes"]
+
+
+BROKEN = (
+    f"{QUESTION[:-1]}, }}",
+    QUESTION.replace('"', "'"),
+    f"```json\n{QUESTION[:-1]}\n```",
+)
+
+
+@pytest.mark.rule("ai-07", "rel-03")
+@each_case("name", *CALLERS)
+async def test_a_question_in_broken_json_is_repaired_and_asked(host: CallerHost, name: str) -> None:
+    await asks_broken_questions(host, name)
+
+
+async def asks_broken_questions(host: CallerHost, name: str) -> None:
+    for said in BROKEN:
+        run_id = await host.start(name, said, VALUE)
+        await host.wait_for_interrupt(run_id)
+        await host.answer(run_id, name, {"who": "Ada"})
+        events = await host.log(run_id)
+        assert "Lamp" in json.dumps(outputs(events, name))
+        assert (recorded(events)[0], of(events, "envelope.retry.attempted")) == ("clarification.request", [])
+        assert [each["path"] for each in of(events, "envelope.recovery.applied")] == ["jsonrepair"]
+
+
+@fails_without("weftwork.protocol.envelopes.answer_documents.repair_document", lambda text: None)
+@each_case("name", *TEXTS)
+async def test_texts_that_are_broken_envelopes_need_the_repair(host: CallerHost, name: str) -> None:
+    await asks_broken_questions(host, name)
+
+
+FLAT = json.dumps({"type": "clarification.request", "questions": [{"id": "who", "question": "Who?"}]})
+
+
+@pytest.mark.rule("ai-07", "env-28")
+@fails_without(answer_documents, "_DISTINCT_KINDS", frozenset())
+@each_case("name", *CALLERS)
+async def test_a_question_without_a_payload_is_corrected_and_then_asked(host: CallerHost, name: str) -> None:
+    run_id = await host.start(name, FLAT, QUESTION, VALUE)
+    await host.wait_for_interrupt(run_id)
+    await host.answer(run_id, name, {"who": "Ada"})
+    events = await host.log(run_id)
+    assert "Lamp" in json.dumps(outputs(events, name))
+    (retried,) = of(events, "envelope.retry.attempted")
+    assert 'must have the member "payload"' in retried["previousError"]
 
 
 ASKS_WRONGLY = sent("clarification.request", {"questions": ["Who?"]})
@@ -297,6 +344,17 @@ async def joins_pieces(host: CallerHost, name: str) -> None:
         assert (recorded(events), events[-1]["type"]) == (["error"], "run.completed"), order
         assert of(events, "weftwork.envelope.recorded")[0]["payload"] == PROBLEM
         assert (of(events, "envelope.retry.attempted"), levels(events)) == ([], ["error"])
+
+
+@pytest.mark.rule("env-16", "env-23")
+@each_case("name", *CALLERS)
+async def test_an_envelope_in_pieces_keeps_the_meta_of_all_of_them(host: CallerHost, name: str) -> None:
+    first, second, third = pieces(ERROR)
+    first["meta"] = {"label": "a draft", "traceparent": "early", "rendering": {"display": "card"}}
+    second["meta"] = {"traceparent": "late"}
+    for order in ([first, second, third], [third, second, first]):
+        (record,) = of(await host.run(name, json.dumps(order)), "weftwork.envelope.recorded")
+        assert record.items() >= {**first["meta"], "traceparent": "late"}.items()
 
 
 @pytest.mark.rule("env-16")

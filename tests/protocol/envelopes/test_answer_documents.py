@@ -78,6 +78,18 @@ def test_a_schema_that_declares_the_members_of_an_envelope_decides(schema: dict[
     assert declares_envelope(array)
 
 
+@pytest.mark.rule("env-28")
+def test_a_dotted_kind_without_a_payload_is_an_envelope_unless_the_schema_declares_its_type() -> None:
+    flat = {"type": "schema.request", "envelopeType": "error"}
+    report = {"type": "error", "message": "The line is busy."}
+    assert read(flat, schema=LOOSE) == ([flat], [])
+    assert read(report, schema=LOOSE) == ([], [report])
+    typed = {"type": "object", "properties": {"type": {"type": "string"}}}
+    assert read(flat, schema=typed) == ([], [flat])
+    assert read([flat], schema={"type": "array", "items": typed}) == ([], [[flat]])
+    assert read({**flat, "payload": {}}, schema=typed) == ([{**flat, "payload": {}}], [])
+
+
 @each_case(
     "schema", SHAPE, LOOSE, {}, True, {"properties": {"type": {}}}, {"properties": {"a": ENTRY}}, {"$ref": "#/$defs/a"}
 )

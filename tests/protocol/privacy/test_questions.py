@@ -94,3 +94,21 @@ def test_a_question_is_asked_only_if_something_readable_is_left(
 def test_media_stay_decodable(sent: dict[str, Any], redacted: dict[str, Any], shown: tuple[str, str]) -> None:
     usable = with_usable_media(sent, {**redacted, "alt": "[R]"})
     assert (usable.get("base64", usable.get("url")), usable["mimeType"], usable["alt"]) == (*shown, "[R]")
+
+
+@pytest.mark.rule("hide-07")
+@fails_without(questions, "_has_choice", lambda schema: True)
+@each_case(
+    "schema, expected",
+    (None, True),
+    (True, True),
+    ({"type": "string"}, True),
+    ({"enum": ["[REDACTED:s]", "no"]}, True),
+    ({"enum": ["[REDACTED:credential]"]}, True),
+    ({"enum": ["[REDACTED:s]"]}, False),
+    ({"const": "[REDACTED:s]"}, False),
+    ({"enum": [{"a": ["[REDACTED:s]"]}, "I am [REDACTED:s]"]}, False),
+)
+def test_a_question_with_choices_is_asked_only_if_one_of_them_can_be_sent(schema: Any, expected: bool) -> None:
+    question = {"id": "q", "question": "Which one?"} | ({} if schema is None else {"schema": schema})
+    assert is_answerable("clarification", {"questions": [question]}) is expected

@@ -71,7 +71,7 @@ def test_without_the_closed_families_a_stranger_would_pass(monkeypatch: pytest.M
     assert is_event_type("run.cancelling")
 
 
-FRAMES = ("state.snapshot", "ai.message.chunk", "run.annotated", "stream.opened")
+FRAMES = ("state.snapshot", "ai.message.chunk", "run.annotated", "stream.opened", "heartbeat.stateChanged")
 
 
 @pytest.mark.rule("evt-06")

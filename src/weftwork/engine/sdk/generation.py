@@ -22,7 +22,14 @@ from weftwork.engine.sdk.model_turn import ModelTurn
 from weftwork.ports.models import Message, ModelRequest
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed
 from weftwork.ports.nodes import CheckedEnvelope, NodeCall, NodeContext
-from weftwork.protocol.envelopes.answer_documents import UniversalEnvelope, is_universal, read_value
+from weftwork.protocol.envelopes.answer_documents import (
+    UniversalEnvelope,
+    is_described,
+    is_universal,
+    may_hold_envelopes,
+    read_text,
+    read_value,
+)
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.completion import (
     MismatchedAnswer,
@@ -47,21 +54,19 @@ from weftwork.protocol.envelopes.reassembly import reassemble
 from weftwork.protocol.envelopes.text.extraction import (
     Extraction,
     extract_envelopes,
-    find_envelopes,
     is_prose,
     looks_like_envelope,
 )
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 from weftwork.protocol.run.payloads import CapBreached
 
 STRUCTURED_KIND: Final = "vendor.weftwork.structured-output"
 """The envelope kind of a value whose schema is defined by one node."""
 DEFAULT_SHAPE_NAME: Final = "structured-output"
 MAX_SHAPE_NAME: Final = 128
-PAYLOAD_MEMBER: Final = '"payload"'
-"""Every envelope has this member. Most texts do not contain it, and then nothing is parsed."""
 MAX_TURNS: Final = 32
 """Model turns for one result, counting clarifications, schema requests and corrections alike."""
 
@@ -108,7 +113,7 @@ async def generate_text(
         answer = await context.generate(next_request, along)
         if answer.stop == "content-filter":
             return Failed("envelope_refusal", REFUSAL_MESSAGE, retryable=False)
-        if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
+        if answer.stop != "stop" or not may_hold_envelopes(answer.text):
             return GeneratedText(answer, accepted)
         violations = _check_text(turn, answer)
         if violations and attempt < _attempts(context, rounds):
@@ -136,7 +141,7 @@ def _check_text(turn: ModelTurn, answer: ModelAnswer) -> list[Violation]:
     their pieces, and all faults of universal kinds in an answer that is JSON and not prose. Other JSON that looks like
     an envelope but is not a valid one, or has an unknown kind, is part of the text."""
     turn.begin()
-    found = find_envelopes(answer.text)
+    found = read_text(answer.text)
     known = tuple(each for each in found.documents if turn.knows(each["type"])) if found is not None else ()
     prose = is_prose(answer.text)
     violations: list[Violation] = []
@@ -288,6 +293,8 @@ def _answer_spec(
 def _as_envelope(document: Any, kind: KindDefinition) -> Any:
     """The document as an envelope. A model may send the bare payload of the requested kind."""
     if not looks_like_envelope(document):
+        if is_universal(document) and not is_described(kind.schema, document):
+            return document
         return {"type": kind.name, "schemaVersion": kind.version, "payload": document}
     # The model got the schema of this version, so this is the default version.
     return {"schemaVersion": kind.version, **document} if document["type"] == kind.name else document
@@ -309,13 +316,16 @@ def _events_of_text(
         prompts = [request.system, *(message.text for message in request.messages)]
         refusal = refusal_event(node_id, answer.provider, answer.model, answer.refusal, answer.safety_category, prompts)
         return (EmitEvent.of(refusal),)
-    if answer.stop != "stop" or PAYLOAD_MEMBER not in answer.text:
-        return ()
-    if attempt >= _attempts(turn.context, turn.rounds):
+    if answer.stop != "stop" or not may_hold_envelopes(answer.text):
         return ()
     if violations := _check_text(turn, answer):
+        if attempt >= _attempts(turn.context, turn.rounds):
+            return ()
         error = violation_summary(violations)
         return (EmitEvent.of(retry_attempted_event(node_id, attempt + 1, "schema-violation", error)),)
+    found = read_text(answer.text)
+    if found is not None and found.path == "jsonrepair":
+        return (EmitEvent.of(EnvelopeRecoveryApplied(node_id, found.path, found.offset)),)
     return ()
 
 

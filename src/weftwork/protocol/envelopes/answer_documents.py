@@ -3,6 +3,10 @@
 Any answer can contain envelopes of the universal kinds, even the answer to a request for a value with a schema of its
 own. The `type` distinguishes such an envelope from the value. A schema that declares the members `type` and
 `payload` itself describes objects that look like envelopes; a value that matches such a schema is the value.
+
+Models sometimes write the members of the payload next to `type`. The kinds with a dot in their name are not used for
+anything else, so an object with such a type is an envelope without its payload, which the model has to correct. `error`
+is also used as the `type` of other objects.
 """
 
 from typing import Any, Final
@@ -18,11 +22,15 @@ from weftwork.protocol.envelopes.text.extraction import (
     extract_envelopes,
     extract_value,
     looks_like_envelope,
+    repair_document,
 )
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.values import is_array, is_object
 
 _MAX_SUBSCHEMAS: Final = 1_000
+_DISTINCT_KINDS: Final = frozenset(UNIVERSAL_KINDS) - {ERROR_KIND}
+_HINTS: Final = ("payload", *sorted(_DISTINCT_KINDS))
+"""Every text with an envelope contains one of these."""
 _DEFINITIONS: Final = "#/$defs/"
 
 
@@ -42,7 +50,7 @@ def read_value(text: str, schema: dict[str, Any], origin: EnvelopeOrigin) -> Ext
     this value is left out; a value next to an error is left out if it does not match.
     """
     found = extract_value(text, clean=True)
-    if found is None or "payload" not in text or _is_described(schema, found.documents[0]):
+    if found is None or not may_hold_envelopes(text) or is_described(schema, found.documents[0]):
         return found
     envelopes = extract_envelopes(text, clean=True)
     documents = envelopes.documents if envelopes is not None else ()
@@ -59,9 +67,34 @@ def read_value(text: str, schema: dict[str, Any], origin: EnvelopeOrigin) -> Ext
     return msgspec.structs.replace(envelopes, documents=(*joined, *values))
 
 
+def may_hold_envelopes(text: str) -> bool:
+    """False only if there is no envelope in the text. Most texts contain none, and then nothing is parsed."""
+    return any(hint in text for hint in _HINTS)
+
+
+def read_text(text: str) -> Extraction | None:
+    """rel-03 (RFC 0021, transports): the envelopes in a text that may also be plain prose; None if there are none.
+
+    Prose may contain examples of JSON, so nothing in it is repaired. A text that starts as a broken document instead of
+    prose is repaired, and envelopes of universal kinds are taken from it.
+    """
+    if not may_hold_envelopes(text):
+        return None
+    found = extract_envelopes(text, clean=None)
+    if found is not None:
+        documents = tuple(each for each in found.documents if looks_like_envelope(each) or is_universal(each))
+    elif (found := repair_document(text)) is not None:
+        documents = tuple(filter(is_universal, found.documents))
+    else:
+        return None
+    return msgspec.structs.replace(found, documents=documents) if documents else None
+
+
 def is_universal(document: Any) -> bool:
-    """Whether the document has the members of an envelope and the type of a universal kind."""
-    return looks_like_envelope(document) and document["type"] in UNIVERSAL_KINDS
+    """Whether the document is an envelope of a universal kind, possibly without its payload."""
+    if not is_object(document) or not isinstance(kind := document.get("type"), str):
+        return False
+    return kind in _DISTINCT_KINDS or (kind == ERROR_KIND and "payload" in document)
 
 
 def check_answer_id(envelope: dict[str, Any], kinds_by_id: dict[str, str]) -> Invalid | None:
@@ -74,13 +107,18 @@ def check_answer_id(envelope: dict[str, Any], kinds_by_id: dict[str, str]) -> In
     return correlation_conflict() if kind != envelope["type"] else None
 
 
-def _is_described(schema: dict[str, Any], value: Any) -> bool:
-    """Whether the schema describes objects that look like envelopes, and the value matches it."""
-    return declares_envelope(schema) and not check_value(schema, value, "")
+def is_described(schema: dict[str, Any], value: Any) -> bool:
+    """Whether the schema describes objects that look like this envelope, or this list of envelopes, and the value
+    matches it."""
+    objects: list[Any] = value if is_array(value) else [value]
+    has_payload = any(is_object(each) and "payload" in each for each in objects)
+    return declares_envelope(schema, has_payload) and not check_value(schema, value, "")
 
 
-def declares_envelope(schema: Any) -> bool:
-    """Whether a schema declares both `type` and `payload` for the value itself or for the items of a list."""
+def declares_envelope(schema: Any, has_payload: bool = True) -> bool:
+    """Whether a schema declares `type`, and with `has_payload` also `payload`, for the value itself or for the items of
+    a list."""
+    members = {"type", "payload"} if has_payload else {"type"}
     definitions: Any = schema.get("$defs") if is_object(schema) else None
     pending: list[Any] = [schema]
     for _ in range(_MAX_SUBSCHEMAS):
@@ -90,7 +128,7 @@ def declares_envelope(schema: Any) -> bool:
         if not is_object(each):
             continue
         properties = each.get("properties")
-        if is_object(properties) and properties.keys() >= {"type", "payload"}:
+        if is_object(properties) and properties.keys() >= members:
             return True
         pending.extend(each.get(keyword) for keyword in ("items", "if", "then", "else"))
         for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):

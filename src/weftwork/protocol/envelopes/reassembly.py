@@ -6,9 +6,9 @@ same ids each time it is processed. Source: RFC 0021 (engine-filled fields), rea
 
 Theory of operation. The pieces of one envelope share a correlation id and may arrive in any order. If all payloads are
 strings, they are parts of one JSON text. Otherwise, each payload is a snapshot, and the payload of the last piece is
-used. The envelope is untrusted if any of its pieces is. A piece that is sent again unchanged is ignored, even after its
-envelope is complete. Once pieces of an envelope contradict each other, all further pieces under the same correlation id
-are invalid until the turn ends.
+used. The envelope has the `meta` of all pieces; of a member that several have, the last one counts. It is untrusted if
+any of its pieces is. A piece that is sent again unchanged is ignored, even after its envelope is complete. Once pieces
+of an envelope contradict each other, all further pieces under the same correlation id are invalid until the turn ends.
 """
 
 import hashlib
@@ -103,6 +103,8 @@ class _PartialEnvelope(msgspec.Struct):
     size: int = 0
     total: int = -1
     last: dict[str, Any] | None = None
+    meta: dict[int, dict[str, Any]] = {}
+    """The `meta` of each piece by its index."""
     trust: Trust | None = None
     refusal: Invalid | None = None
 
@@ -191,14 +193,16 @@ def _add_piece(emission: _PartialEnvelope, document: dict[str, Any], digest: byt
         emission.size += len(payload.encode())
     if emission.size > MAX_BYTES:
         return _invalid_partial("maxLength", f"makes the envelope larger than {MAX_BYTES} bytes")
+    emission.meta[index] = document["meta"]
     emission.trust = combine_trust((emission.trust, document["meta"].get("contentTrust")))
     return None
 
 
 def _complete_envelope(emission: _PartialEnvelope, last: dict[str, Any]) -> Any | Invalid:
     whole = {name: member for name, member in last.items() if name != "partial"}
+    whole["meta"] = {name: value for _, meta in sorted(emission.meta.items()) for name, value in meta.items()}
     if emission.trust == "untrusted":
-        whole["meta"] = {**last["meta"], "contentTrust": emission.trust}
+        whole["meta"]["contentTrust"] = emission.trust
     if emission.total > 1 and len(emission.texts) == emission.total:
         text = "".join(emission.texts[index] for index in range(emission.total))
         try:

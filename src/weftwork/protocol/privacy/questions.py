@@ -130,15 +130,26 @@ def is_answerable(kind: str, data: dict[str, Any]) -> bool:
     """hide-07 (readings, Questions of a node that read a secret): whether something readable is left of the data of an
     interrupt after redaction.
 
-    Every question of a clarification must be readable; of other interrupts, at least one text. A credential that was
+    Every question of a clarification must be readable, and so must one of its choices if its schema lists them, because
+    an answer with a marker is refused. Of other interrupts, at least one text must be readable. A credential that was
     cut out counts as readable, because a text that only looks like a credential must not fail a node.
     """
     if kind not in STATUS_BY_KIND or kind in MACHINE_KINDS:
         return True
     if kind == "clarification":
-        return all(map(_is_readable, [each["question"] for each in data["questions"]]))
+        return all(_is_readable(each["question"]) and _has_choice(each.get("schema")) for each in data["questions"])
     found = list(_texts({name: value for name, value in data.items() if name not in _IDENTIFIERS}))
     return any(map(_is_readable, found)) or not any(MARKER_PREFIX in text for text in found)
+
+
+def _has_choice(schema: Any) -> bool:
+    """Whether at least one of the values that a question allows has no sensitive value in it; True if it allows all."""
+    if not is_object(schema):
+        return True
+    choices = schema["enum"] if is_array(schema.get("enum")) else [schema["const"]] if "const" in schema else None
+    if choices is None:
+        return True
+    return any(not any(map(_SENSITIVE_MARKER.search, _texts(each))) for each in choices)
 
 
 def _is_readable(text: str) -> bool:

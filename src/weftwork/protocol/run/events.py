@@ -71,6 +71,8 @@ RESERVED_FAMILIES: Final[frozenset[str]] = frozenset(
         *(name.partition(".")[0] for name in CATALOGUE),
         # Frames that streams derive from the log, and the name that readers use for streams.
         *("state", "ai", "stream"),
+        # Protocol events that are not part of the log of a run (RFC 0060).
+        "heartbeat",
         # Envelope kinds: readers of streams look for events with the type of a kind, such as media.image.
         *("media", "ui", "schema", "error"),
         # Registries of the protocol (host-extensions), which no event type may begin with.

@@ -230,6 +230,21 @@ def test_a_default_value_does_not_decide_about_untrusted_content(host: Host, nam
     assert host.log(create(host, name, {}))[-1]["type"] == "run.completed"
 
 
+def let_default_values_decide() -> None:
+    from weftwork.adapters.nodes.people import gates
+    from weftwork.adapters.python.calls import invocation
+
+    for module in (gates, invocation):
+        setattr(module, "blocks_approval", lambda kind, untrusted: False)  # noqa: B010 - the guard that is removed
+
+
+@pytest.mark.rule("appr-05")
+def test_the_proof_sees_a_default_value_that_decides(tmp_path: Path) -> None:
+    with serve(tmp_path, program=sabotaged(Path(__file__), "let_default_values_decide")) as host:
+        for name in ("timed", "default"):
+            assert host.log(create(host, name))[-1]["type"] == "run.completed"
+
+
 def changed_content(host: Host, configurable: Any) -> list[dict[str, Any]]:
     run_id = create(host, "changes", configurable)
     waits(host, run_id)

@@ -158,6 +158,7 @@ def test_batches_hold_what_the_plain_stream_holds(host: Host, ended: str, mode: 
     assert [frame.id for frame in batches][-1:] == ids[-1:]
 
 
+@pytest.mark.scenario("stream-modes-buffer")
 def test_a_terminal_event_does_not_wait_for_the_buffer(host: Host) -> None:
     run_id = host.create(QUICK_WORKFLOW)
     with host.stream(run_id, "?bufferMs=5000").connection as quick:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import example_count, for_all
 from tests.protocol.envelopes.text.sample_texts import ANY_TEXT, HOSTILE, OBJECTS, PROSE, VALUES, hostile_texts
+from weftwork.protocol.envelopes.answer_documents import read_text
 from weftwork.protocol.envelopes.text import extraction
 from weftwork.protocol.envelopes.text.repair import repair
 
@@ -131,7 +132,7 @@ def test_a_forgotten_bracket_is_added_only_to_an_answer_that_ended_by_itself() -
 @for_all(200, ANY_TEXT, st.booleans(), full=8_000)
 def test_no_text_makes_reading_fail(text: str, clean: bool) -> None:
     value, envelopes = extraction.extract_value(text, clean=clean), extraction.extract_envelopes(text, clean=clean)
-    for found in (value, envelopes, extraction.find_envelopes(text)):
+    for found in (value, envelopes, read_text(text)):
         if found is not None:
             assert found.documents
             assert (found.offset is None) == (found.path == "direct")
@@ -159,7 +160,7 @@ ERROR = {"type": "error", "payload": {"code": "no"}, "meta": {"source": "ai-gene
     (f'An open {{" here\n```json\n{json.dumps([PLAN, ERROR])}\n```', "markdown-fence"),
 )
 def test_envelopes_are_read_from_top_to_bottom(text: str, path: str) -> None:
-    for read in (extraction.extract_envelopes, extraction.find_envelopes):
+    for read in (extraction.extract_envelopes, read_text):
         found = present(read(text))
         assert (found.documents, found.path) == ((PLAN, ERROR), path)
 
@@ -171,7 +172,24 @@ def test_broken_envelopes_are_repaired_only_where_envelopes_are_expected() -> No
     text = f"```json\n{PLAN}\n```\n```json\n{ERROR}\n```"
     found = present(extraction.extract_envelopes(text))
     assert (found.documents, found.path) == ((PLAN, ERROR), "jsonrepair")
-    assert extraction.find_envelopes(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+    assert read_text(text.replace("'type'", '"type"').replace("'payload'", '"payload"')) is None
+
+
+@pytest.mark.rule("rel-03")
+@each_case(
+    "text, kinds",
+    (f"{ERROR}", ["error"]),
+    (f" [{PLAN}, {ERROR}]\n", ["error"]),
+    (f"```\n{ERROR}\n```", ["error"]),
+    (f"{PLAN}", None),
+    (f"This is one: {ERROR}", None),
+    (f"```python\nerror = {ERROR}\n```", None),
+    (f"```\n{ERROR}\n```\nThat was one.", None),
+)
+def test_a_text_that_starts_as_a_broken_envelope_is_repaired(text: str, kinds: list[str] | None) -> None:
+    found = read_text(text)
+    assert (found and [each["type"] for each in found.documents]) == kinds
+    assert found is None or found.path == "jsonrepair"
 
 
 @pytest.mark.rule("rel-03")
@@ -182,10 +200,10 @@ def test_objects_come_out_in_their_order(objects: list[dict[str, Any]], data: st
 
 
 def test_only_what_looks_like_an_envelope_is_taken_from_plain_text() -> None:
-    assert extraction.find_envelopes('A "type" and a "payload" in words.') is None
-    assert extraction.find_envelopes('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
-    assert extraction.find_envelopes('{"type": "x"}') is None
-    assert present(extraction.find_envelopes(f'{{"a": 1}} {json.dumps(PLAN)}')).documents == (PLAN,)
+    assert read_text('A "type" and a "payload" in words.') is None
+    assert read_text('{"type": 1, "payload": 2} and {"payload": {"type": "x"}}') is None
+    assert read_text('{"type": "x"}') is None
+    assert present(read_text(f'{{"a": 1}} {json.dumps(PLAN)}')).documents == (PLAN,)
     assert not extraction.looks_like_envelope([PLAN])
 
 
@@ -194,7 +212,7 @@ def test_ordinary_prose_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError
 
     monkeypatch.setattr(extraction, "decode", never)
-    assert extraction.find_envelopes('Once upon a time {"there": "was"} a "type" of day.') is None
+    assert read_text('Once upon a time {"there": "was"} a "type" of day.') is None
 
 
 @pytest.mark.rule("rel-04")

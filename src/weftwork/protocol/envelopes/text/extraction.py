@@ -107,16 +107,16 @@ def looks_like_envelope(value: Any) -> bool:
     return is_object(value) and isinstance(value.get("type"), str) and "payload" in value
 
 
-def find_envelopes(text: str) -> Extraction | None:
-    """The envelopes in a text that may also be plain prose; None if there are none. Nothing is repaired, because prose
-    may contain examples of JSON."""
-    if '"type"' not in text or '"payload"' not in text:
+def repair_document(text: str) -> Extraction | None:
+    """rel-03: the objects of the broken JSON document with which a text starts, or its only fence if there is nothing
+    around it; None for every other text. Unlike `extract_envelopes`, it repairs nothing inside prose or code."""
+    parts = [part for part in split_sections(text) if text[part.start : part.end].strip()]
+    if len(parts) != 1 or text[parts[0].start : parts[0].end].lstrip()[0] not in "{[":
         return None
-    found = extract_envelopes(text, clean=None)
-    if found is None:
+    found = next(_repaired_candidates(text, clean=True), None)
+    if found is None or not (documents := _objects_of(found.document)):
         return None
-    documents = tuple(each for each in found.documents if looks_like_envelope(each))
-    return Extraction(documents, found.path, found.offset) if documents else None
+    return Extraction(documents[:MAX_DOCUMENTS], found.path, _byte_offset(text, found.start))
 
 
 def holds_document(text: str) -> bool:
