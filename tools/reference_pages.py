@@ -69,6 +69,14 @@ SETTINGS_TEXT = {
     "max_node_executions": "Maximum number of node executions in one run. Advertised.",
     "max_run_duration_ms": "Time limit of a run in milliseconds; 0 means no limit. Advertised if set.",
     "max_request_body_bytes": "Maximum size of a request body, except uploads. Advertised.",
+    "max_body_bytes_in_memory": (
+        "Maximum total size of the [request bodies](../operate/limits.md#shared-limits) that are being received or "
+        "processed; at least `max_request_body_bytes`. Above it, requests are refused with 503."
+    ),
+    "max_body_bytes_in_memory_per_key": "The same for one API key.",
+    "reserved_share_percent": (
+        "Part of a [shared limit](../operate/limits.md#shared-limits) that only tenants below their share can use."
+    ),
     "max_parallel_nodes": "Maximum number of concurrent nodes in one run.",
     "shutdown_grace_seconds": "How long a host that is stopped waits for [effects in progress]"
     "(../operate/sqlite.md#shutdown) that must not happen twice. If there are none, it does not wait.",

@@ -14,6 +14,7 @@ from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
+from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.python.node_runner import PythonNodes
@@ -246,7 +247,14 @@ class Host:
             bundles=True,
         )
         handlers = self._handlers(offer)
-        self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
+        limits, largest = settings.limits(), settings.max_request_body_bytes
+        # With a limit below the size of one body, that body would never be accepted.
+        body_memory = BodyMemory(
+            max(limits.max_body_bytes_in_memory, largest),
+            max(limits.max_body_bytes_in_memory_per_key, largest),
+            limits.reserved_share_percent,
+        )
+        self.app = App(self.keyring, self._ids, handlers, largest, body_memory)
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:

@@ -47,6 +47,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_node_executions: int = Limits().max_node_executions
     max_run_duration_ms: int = Limits().max_run_duration_ms
     max_request_body_bytes: int = Limits().max_request_body_bytes
+    max_body_bytes_in_memory: int = Limits().max_body_bytes_in_memory
+    max_body_bytes_in_memory_per_key: int = Limits().max_body_bytes_in_memory_per_key
+    reserved_share_percent: int = Limits().reserved_share_percent
     max_parallel_nodes: int = Limits().max_parallel_nodes
     max_live_runs: int = Limits().max_live_runs
     max_live_children: int = Limits().max_live_children
@@ -107,6 +110,9 @@ _RANGES = {
     "max_node_executions": (1, 10_000_000),
     "max_run_duration_ms": (0, 10**12),
     "max_request_body_bytes": (1024, 256 * 2**20),
+    "max_body_bytes_in_memory": (1024, 2**40),
+    "max_body_bytes_in_memory_per_key": (1024, 2**40),
+    "reserved_share_percent": (0, 90),
     "max_parallel_nodes": (1, 10_000),
     "max_live_runs": (1, 10_000_000),
     "max_live_children": (1, 10_000_000),

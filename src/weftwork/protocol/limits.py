@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from weftwork.protocol.fair_share import DEFAULT_RESERVED_PERCENT
+
 
 class Limits(msgspec.Struct, frozen=True):
     """The `limits` of discovery and further limits of the host. 0 means no limit only where the docstring says so."""
@@ -15,6 +17,11 @@ class Limits(msgspec.Struct, frozen=True):
     max_run_duration_ms: int = 0
     """0: no limit."""
     max_request_body_bytes: int = 1_048_576
+    max_body_bytes_in_memory: int = 67_108_864
+    """Bytes of request bodies that are being received or processed."""
+    max_body_bytes_in_memory_per_key: int = 16_777_216
+    reserved_share_percent: int = DEFAULT_RESERVED_PERCENT
+    """Part of the limits on live runs, streams and bodies that only tenants below their share may use."""
     max_parallel_nodes: int = 64
     max_live_runs: int = 10_000
     max_live_children: int = 500

@@ -9,6 +9,7 @@ from weftwork.adapters.http.host_errors import shutting_down, store_unavailable
 from weftwork.adapters.http.message import ClientDisconnected, Request, Response, decode_segment, json_response
 from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
+from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -39,18 +40,21 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 class App:
     """OpenWOP v1 on ASGI. `handlers` has one entry per mounted operation."""
 
-    def __init__(self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], max_body_bytes: int) -> None:
+    def __init__(
+        self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], max_body_bytes: int, body_memory: BodyMemory
+    ) -> None:
         self._keyring = keyring
         self._ids = ids
         self._handlers = handlers
         self._max_body_bytes = max_body_bytes
+        self._body_memory = body_memory
         self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation_id in handlers)
         self._router = Router(self.routes, UNOFFERED_PATHS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = Request(scope, receive, send, self._max_body_bytes)
+        request = Request(scope, receive, send, self._max_body_bytes, self._body_memory)
         self._set_traceparent(request)
         try:
             response = await self._call_handler(request)
@@ -71,6 +75,9 @@ class App:
                 # Otherwise asyncio.timeout, used below, would treat this cancellation as its own.
                 task.uncancel()
             await _end_on_shutdown(request)
+        finally:
+            if request.held_body_bytes:
+                request.release_body()
 
     def _set_traceparent(self, request: Request) -> None:
         """trace-02: every response has a traceparent, in the caller's trace if the request has a valid one."""

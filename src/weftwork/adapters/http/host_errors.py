@@ -14,16 +14,22 @@ DRAIN_RETRY_SECONDS: Final = 5
 """About the duration of a restart."""
 CONNECTIONS_RETRY_SECONDS: Final = 5
 """Connections are closed after fifteen idle seconds, so by then some have probably been closed."""
+BODIES_RETRY_SECONDS: Final = 1
+"""Most bodies are processed within milliseconds."""
+
+
+def _unavailable(message: str, retry_seconds: int) -> ClientFault:
+    return ClientFault("service_unavailable", message, {"retryAfter": retry_seconds})
 
 
 def store_unavailable() -> ClientFault:
     message = f"The store of the host is not available. Retry in {STORE_RETRY_SECONDS} s."
-    return ClientFault("service_unavailable", message, {"retryAfter": STORE_RETRY_SECONDS})
+    return _unavailable(message, STORE_RETRY_SECONDS)
 
 
 def shutting_down() -> ClientFault:
     message = f"The host is shutting down. Retry in {DRAIN_RETRY_SECONDS} s."
-    return ClientFault("service_unavailable", message, {"retryAfter": DRAIN_RETRY_SECONDS})
+    return _unavailable(message, DRAIN_RETRY_SECONDS)
 
 
 def too_many_connections(limit: int) -> ClientFault:
@@ -31,7 +37,15 @@ def too_many_connections(limit: int) -> ClientFault:
         f"The host is at its limit of {limit:,} connections. Retry in {CONNECTIONS_RETRY_SECONDS} s, or raise "
         "max_connections."
     )
-    return ClientFault("service_unavailable", message, {"retryAfter": CONNECTIONS_RETRY_SECONDS})
+    return _unavailable(message, CONNECTIONS_RETRY_SECONDS)
+
+
+def too_many_bodies(holder: str, limit: int, setting: str) -> ClientFault:
+    message = (
+        f"The request bodies in progress of {holder} reach the limit of {limit:,} bytes. Retry in "
+        f"{BODIES_RETRY_SECONDS} s, or raise `{setting}`."
+    )
+    return _unavailable(message, BODIES_RETRY_SECONDS)
 
 
 def raw_error_response(fault: ClientFault, common: Headers | None = None) -> bytes:

@@ -15,6 +15,7 @@ import msgspec
 
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
 from weftwork.adapters.http.response_writer import ResponseWriter
+from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
@@ -87,6 +88,7 @@ class Request:
     _receive: Receive
     send: InitVar[Send]
     max_body_bytes: int
+    _body_memory: BodyMemory
     path: str = field(init=False)
     headers: dict[bytes, bytes] = field(init=False)
     writer: ResponseWriter = field(init=False)
@@ -100,6 +102,8 @@ class Request:
     traceparent: str = ""
     caller_traceparent: str | None = None
     """The traceparent header of the request, if it is valid."""
+    held_body_bytes: int = 0
+    """Bytes of the body that are counted in BodyMemory until `release_body`."""
     _query: list[tuple[str, str]] | None = None
 
     def __post_init__(self, send: Send) -> None:
@@ -168,7 +172,10 @@ class Request:
         return self.query_id("cursor", "cursor must be the nextCursor of an earlier page.", is_cursor)
 
     async def body(self) -> bytes:
-        """wire-04 (RFC 0094 H): the body. One that is too large is refused by its Content-Length, or at the limit."""
+        """wire-04 (RFC 0094 H): the body. One that is too large is refused by its Content-Length, or at the limit.
+
+        Raises ClientFault, before it reads more, if too many bytes of bodies are in memory.
+        """
         declared = self.headers.get(b"content-length")
         if declared is not None and int(declared) > self.max_body_bytes:
             raise body_too_large(self.max_body_bytes)
@@ -185,7 +192,28 @@ class Request:
             chunks.append(chunk)
             if not message.get("more_body", False):
                 self.has_unread_body = False
+                if size > LARGE_BODY_BYTES:
+                    self._hold_body(size)
                 return b"".join(chunks)
+            # The declared length counts from the start, so that a body is not refused when most of it has been sent.
+            self._hold_body(size if declared is None else int(declared))
+
+    def _hold_body(self, size: int) -> None:
+        """Count the body as `size` bytes in memory."""
+        if size > self.held_body_bytes:
+            self._body_memory.hold(*self._body_holder, size - self.held_body_bytes)
+            self.held_body_bytes = size
+
+    def release_body(self) -> None:
+        """Stop counting the body, when the request has been answered."""
+        self._body_memory.release(*self._body_holder, self.held_body_bytes)
+        self.held_body_bytes = 0
+
+    @property
+    def _body_holder(self) -> tuple[str, str]:
+        """The partition and the key that the body counts for. Callers with a token instead of a key share one."""
+        caller = self.principal
+        return ("", "") if caller is None else (caller.partition, caller.key_id)
 
     async def body_chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives. The next chunk is read when the caller asks for it; nothing is buffered."""

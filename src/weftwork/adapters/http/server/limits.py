@@ -1,4 +1,4 @@
-"""Limits on clients: the number of connections, and the size and shape of a request head.
+"""Limits on clients: the number of connections, the bodies in memory, and the size and shape of a request head.
 
 Connections above the maximum fall into three bands. The first 64 can still use public paths, so that health probes
 work; the next 64 receive a 503 and have a moment to read it; the rest receive the same 503 and are closed at once.
@@ -7,7 +7,8 @@ work; the next 64 receive a 503 and have a moment to read it; the rest receive t
 from typing import Final, Literal
 
 from weftwork.adapters.http.asgi import Headers
-from weftwork.adapters.http.host_errors import raw_error_response, too_many_connections
+from weftwork.adapters.http.host_errors import raw_error_response, too_many_bodies, too_many_connections
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.wire.v1.routes import ROUTES
 
 SPARE_CONNECTIONS: Final = 64
@@ -53,6 +54,44 @@ class ConnectionLimit:
             return False
         self.rejected_count += 1
         return True
+
+
+class BodyMemory:
+    """Limits the bytes of request bodies in memory: of all requests, of each tenant, and of each API key.
+
+    A body counts with its declared length, or else as it arrives, from its first bytes until its request has been
+    answered, because the decoded document takes at least as much memory. Small bodies that arrive with their head are
+    not counted: they are decoded at once.
+    """
+
+    __slots__ = ("_held_by_key", "_total", "max_bytes_per_key")
+
+    def __init__(self, max_bytes: int, max_bytes_per_key: int, reserved_percent: int) -> None:
+        self._total = FairLimit(max_bytes, reserved_percent)
+        self._held_by_key: dict[str, int] = {}
+        self.max_bytes_per_key = max_bytes_per_key
+
+    @property
+    def held(self) -> int:
+        """Bytes of all bodies in memory."""
+        return self._total.total
+
+    def hold(self, partition: str, key_id: str, size: int) -> None:
+        """lim-22 (host): count more bytes of a body. Raises ClientFault, and counts nothing, beyond a limit."""
+        held = self._held_by_key.get(key_id, 0)
+        if held + size > self.max_bytes_per_key:
+            raise too_many_bodies("this key", self.max_bytes_per_key, "max_body_bytes_in_memory_per_key")
+        if not self._total.take(partition, size):
+            raise too_many_bodies("the host", self._total.limit, "max_body_bytes_in_memory")
+        self._held_by_key[key_id] = held + size
+
+    def release(self, partition: str, key_id: str, size: int) -> None:
+        self._total.free(partition, size)
+        held = self._held_by_key[key_id] - size
+        if held:
+            self._held_by_key[key_id] = held
+        else:
+            del self._held_by_key[key_id]
 
 
 def connections_within(max_connections: int, max_files: int | None) -> int:
