@@ -28,6 +28,7 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
 from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
@@ -225,7 +226,8 @@ class Interrupts(msgspec.Struct, eq=False):
         if rows[0]["status"] != "open":
             raise answer_refusal(rows[0]["status"], stored.projection.status)
         voter = _voter(token)
-        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] == voter), None)
+        names = (voter, mask_credentials_in_text(voter))
+        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] in names), None)
         return {
             **{name: rows[0][name] for name in _INSPECT_MEMBERS if name in rows[0]},
             **({"for": token.person} if token.person is not None else {}),
