@@ -41,6 +41,7 @@ def copies(ctx: weftwork.PlainContext, value: str) -> dict:
 
 @weftwork.node("acme.name")
 def name(ctx: weftwork.PlainContext, table: dict) -> dict:
+    ctx.emit("acme.named", table)
     return {"sha256": hashlib.sha256(next(iter(table)).encode()).hexdigest(), "copy": {"again": [table]}}
 """
 
@@ -291,6 +292,8 @@ def test_a_credential_that_is_a_member_name_reaches_the_nodes_and_is_shown_nowhe
         for event in host.log(run_id):
             assert schema.check_payload(event["type"], event["payload"]) == [], event
         assert digests(host, run_id) == {"name": sha256(KEYS["member"])}
+        (named,) = [event["payload"] for event in host.log(run_id) if event["type"] == "acme.named"]
+        assert named == {"redacted": "[REDACTED:credential]"}
 
 
 @pytest.mark.slow
