@@ -16,6 +16,7 @@ from tests.live.sabotage import sabotaged
 from tests.live.workflows import chain, write_workflows
 from weftwork.protocol.json import schema
 from weftwork.protocol.media.asset_references import find_asset_tokens
+from weftwork.protocol.privacy import value_paths
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0"
 PLACES = (
@@ -317,3 +318,30 @@ def test_a_credential_that_names_a_person_or_a_model_is_shown_nowhere(tmp_path: 
         for event in host.log(run_id):
             assert schema.check_payload(event["type"], event["payload"]) == [], event
         assert leaks(shown(host, run_id)) == []
+
+
+UNNAMED = value_paths.VALUE_MEMBERS | {
+    kind: value_paths.MADE_MEMBERS.get(kind, ()) for kind in ("approval.granted", "approval.received")
+}
+
+
+@pytest.mark.rule("hide-09")
+@fails_without(value_paths, "VALUE_MEMBERS", UNNAMED)
+@fails_without("weftwork.engine.run.append.BatchBuilder._redact", lambda self, value: value)
+async def test_a_name_is_masked_in_events_and_interrupts_and_votes_are_counted_by_it() -> None:
+    gates = [
+        chain(
+            f"gate-{count}", [gate("gate", "approvalGate", title="Go on?", actions=["accept"], requiredApprovals=count)]
+        )
+        for count in (1, 2)
+    ]
+    async with open_in_process(*gates) as host:
+        for count, names in ((1, ["decider"]), (2, ["voter", "voter", "decider"])):
+            created = await host.call("POST", "/v1/runs", {"workflowId": f"gate-{count}"})
+            run = f"/v1/runs/{created.document['runId']}"
+            for name in names:
+                body = {"resumeValue": {"action": "accept", "decidedBy": KEYS[name]}}
+                answered = await host.call("POST", f"{run}/interrupts/gate", body)
+                assert (answered.document["status"] == "waiting-approval") is (name == "voter")
+                paths = (f"{run}/events/poll?lastSequence=-1&timeout=1", run, f"{run}/interrupts?status=all")
+                assert leaks({path: (await host.call("GET", path)).body.decode() for path in paths}) == []
