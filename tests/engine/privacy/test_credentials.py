@@ -16,11 +16,12 @@ from tests.live.sabotage import sabotaged
 from tests.live.workflows import chain, write_workflows
 from weftwork.protocol.json import schema
 from weftwork.protocol.media.asset_references import find_asset_tokens
+from weftwork.protocol.privacy import value_paths
 
 BODY = "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0"
 PLACES = (
     *("input", "default", "metadata", "tag", "option", "overwritten", "answer", "vote", "turn", "remark", "note"),
-    *("reason", "linked", "member", "port"),
+    *("reason", "linked", "member", "port", "voter", "decider", "model"),
 )
 KEYS = {name: f"sk-{name}-{BODY}" for name in PLACES}
 PASSWORD = "correct-horse-battery"
@@ -41,6 +42,7 @@ def copies(ctx: weftwork.PlainContext, value: str) -> dict:
 
 @weftwork.node("acme.name")
 def name(ctx: weftwork.PlainContext, table: dict) -> dict:
+    ctx.emit("acme.named", table)
     return {"sha256": hashlib.sha256(next(iter(table)).encode()).hexdigest(), "copy": {"again": [table]}}
 """
 
@@ -96,6 +98,15 @@ PLAIN = chain(
     ],
     variables=[variable("note")],
 )
+NAMES = chain(
+    "names",
+    [
+        node("ai", "core.ai.callPrompt", config={"prompt": "x"}),
+        gate("one", "approvalGate", title="Go on?", actions=["accept", "reject", "ask"]),
+        gate("two", "approvalGate", title="Go on?", actions=["accept", "reject"], requiredApprovals=2),
+        gate("last", "interrupt", kind="custom", data={"customKind": "go"}),
+    ],
+)
 NOTE = f"use {KEYS['input']} please"
 
 
@@ -115,7 +126,7 @@ TABLE = chain(
 @contextlib.contextmanager
 def serve(folder: Path, program: list[str] | None = None) -> Any:
     (folder / "credential_nodes.py").write_text(NODES, "utf-8")
-    flows = write_workflows(folder / "w", PARENT, CHILD, PLAIN, TABLE)
+    flows = write_workflows(folder / "w", PARENT, CHILD, PLAIN, TABLE, NAMES)
     options = ("--test-seams", "--nodes", "credential_nodes", "--workflows", flows)
     with start_host(folder, *options, cwd=folder, program=program) as host:
         yield host
@@ -282,3 +293,55 @@ def test_a_credential_that_is_a_member_name_reaches_the_nodes_and_is_shown_nowhe
         for event in host.log(run_id):
             assert schema.check_payload(event["type"], event["payload"]) == [], event
         assert digests(host, run_id) == {"name": sha256(KEYS["member"])}
+        (named,) = [event["payload"] for event in host.log(run_id) if event["type"] == "acme.named"]
+        assert named == {"redacted": "[REDACTED:credential]"}
+
+
+@pytest.mark.slow
+@pytest.mark.rule("hide-09")
+def test_a_credential_that_names_a_person_or_a_model_is_shown_nowhere(tmp_path: Path) -> None:
+    with serve(tmp_path) as host:
+        run_id = host.create("names", configurable={"model": KEYS["model"]})
+        waits(host, run_id, "one")
+        answer(host, run_id, "one", {"action": "ask", "question": "Why?", "decidedBy": KEYS["voter"]})
+        answer(host, run_id, "one", {"action": "accept", "decidedBy": KEYS["decider"]})
+        waits(host, run_id, "two")
+        answer(host, run_id, "two", {"action": "accept", "decidedBy": KEYS["voter"]})
+        assert leaks(shown(host, run_id)) == []
+        host.kill()
+    with serve(tmp_path) as host:
+        answer(host, run_id, "two", {"action": "accept", "decidedBy": KEYS["voter"]})
+        assert host.snapshot(run_id)["currentNodeId"] == "two"
+        answer(host, run_id, "two", {"action": "accept", "decidedBy": KEYS["decider"]})
+        waits(host, run_id, "last")
+        answer(host, run_id, "last", "go")
+        for event in host.log(run_id):
+            assert schema.check_payload(event["type"], event["payload"]) == [], event
+        assert leaks(shown(host, run_id)) == []
+
+
+UNNAMED = value_paths.VALUE_MEMBERS | {
+    kind: value_paths.MADE_MEMBERS.get(kind, ()) for kind in ("approval.granted", "approval.received")
+}
+
+
+@pytest.mark.rule("hide-09")
+@fails_without(value_paths, "VALUE_MEMBERS", UNNAMED)
+@fails_without("weftwork.engine.run.append.BatchBuilder._redact", lambda self, value: value)
+async def test_a_name_is_masked_in_events_and_interrupts_and_votes_are_counted_by_it() -> None:
+    gates = [
+        chain(
+            f"gate-{count}", [gate("gate", "approvalGate", title="Go on?", actions=["accept"], requiredApprovals=count)]
+        )
+        for count in (1, 2)
+    ]
+    async with open_in_process(*gates) as host:
+        for count, names in ((1, ["decider"]), (2, ["voter", "voter", "decider"])):
+            created = await host.call("POST", "/v1/runs", {"workflowId": f"gate-{count}"})
+            run = f"/v1/runs/{created.document['runId']}"
+            for name in names:
+                body = {"resumeValue": {"action": "accept", "decidedBy": KEYS[name]}}
+                answered = await host.call("POST", f"{run}/interrupts/gate", body)
+                assert (answered.document["status"] == "waiting-approval") is (name == "voter")
+                paths = (f"{run}/events/poll?lastSequence=-1&timeout=1", run, f"{run}/interrupts?status=all")
+                assert leaks({path: (await host.call("GET", path)).body.decode() for path in paths}) == []

@@ -23,6 +23,8 @@ def found(url: str) -> str | None:
     ("https://:x@pictures.example.com?a=b", "a user name or a password"),
     (f"{BASE}?Access-Token=x", "the parameter access_token"),
     (f"{BASE}?a=1;api%5Fkey=x#part", "the parameter api_key"),
+    (f"{BASE}?accessToken=x", "the parameter access_token"),
+    (f"{BASE}?a=1&client-Secret=x", "the parameter client_secret"),
     (f"{BASE}?a=1&v=AKIAIOSFODNN7EXAMPLE", "text that looks like a credential"),
     (f"{BASE}?next=https%3A%2F%2Fx.example%2F%3Fk%3Dsk-Q7w8E9r0T1y2U3i4", "text that looks like a credential"),
     (f"{BASE}?sk-Q7w8E9r0T1y2U3i4", "text that looks like a credential"),

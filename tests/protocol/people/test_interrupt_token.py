@@ -54,7 +54,8 @@ def test_the_longest_names_fit() -> None:
         "inspect",
         10**13,
         "j" * 24,
-        "🧶" * interrupt_tokens.MAX_PERSON_NAME,
+        "key_" + "k" * 16,
+        ("🧶" * interrupt_tokens.MAX_PERSON_NAME,),
     )
     text = interrupt_tokens.encode_token(interrupt_tokens.signed_bytes(widest), SIGNATURE)
     assert len(text) <= interrupt_tokens.MAX_TOKEN

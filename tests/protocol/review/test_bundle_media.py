@@ -145,6 +145,16 @@ def test_media_of_every_form_are_referenced() -> None:
 
 
 @pytest.mark.rule("bundle-08")
+@fails_without(bundle_media, "_TYPE_MEMBERS", ())
+@each_case("name", "mimeType", "mediaType", "media_type", "contentType", "content_type")
+def test_bytes_of_an_unknown_format_are_media_if_their_object_names_a_type(name: str) -> None:
+    sound = bytes(range(7, 107))
+    ref = media_ref(hashlib.sha256(sound).hexdigest())
+    assert referenced({name: "audio/pcm", "data": text_of(sound)}) == {name: "audio/pcm", "url": ref}
+    assert referenced({name: "audio/pcm", "base64": text_of(sound)}) == {name: "audio/pcm", "url": ref}
+
+
+@pytest.mark.rule("bundle-08")
 @each_case(
     "value",
     "a" * 64,

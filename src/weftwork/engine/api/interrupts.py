@@ -28,6 +28,7 @@ from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
 from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
@@ -58,18 +59,25 @@ class InterruptLinks(msgspec.Struct, eq=False):
         """The absolute URL of a token if `public_url` is set, else its path."""
         return self.public_url + self.path(text)
 
-    def for_reader(self, run: RunKey, row: dict[str, Any], intent: Intent) -> str:
+    def for_reader(self, reader: Principal, run_id: str, row: dict[str, Any], intent: Intent) -> str:
         """tok-03 (readings, Interrupt tokens): the token that is returned with an open interrupt."""
-        return self._sign(run, row, intent, None, interrupt_tokens.READ_TOKEN_MS)[0]
+        return self._sign(reader, run_id, row, intent, None, interrupt_tokens.READ_TOKEN_MS)[0]
 
     def for_person(
-        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, seconds: int | None
+        self,
+        creator: Principal,
+        run_id: str,
+        row: dict[str, Any],
+        intent: Intent,
+        person: str | None,
+        seconds: int | None,
     ) -> tuple[str, InterruptToken]:
         """tok-03 (readings, Interrupt tokens): a token that is valid until the deadline of the interrupt, or for
         `interrupt_link_days` if it has none. `seconds` can only shorten that."""
         due = _due(row)
         longest = self._link_days * DAY_MS if due is None else max(0, due - self._clock.now())
-        return self._sign(run, row, intent, person, longest if seconds is None else min(longest, seconds * 1000))
+        lifetime_ms = longest if seconds is None else min(longest, seconds * 1000)
+        return self._sign(creator, run_id, row, intent, person, lifetime_ms)
 
     def open_token(self, text: str) -> InterruptToken:
         """tok-04: the content of a valid token. Raises ClientFault.
@@ -87,17 +95,24 @@ class InterruptLinks(msgspec.Struct, eq=False):
         return token
 
     def _sign(
-        self, run: RunKey, row: dict[str, Any], intent: Intent, person: str | None, lifetime_ms: int
+        self,
+        creator: Principal,
+        run_id: str,
+        row: dict[str, Any],
+        intent: Intent,
+        person: str | None,
+        lifetime_ms: int,
     ) -> tuple[str, InterruptToken]:
         token = InterruptToken(
             kid=self._signer.kid,
-            tenant=run.partition,
-            run_id=run.run_id,
+            tenant=creator.partition,
+            run_id=run_id,
             interrupt_id=row["interruptId"],
             intent=intent,
             expires_at=interrupt_tokens.token_expiry(self._clock.now(), lifetime_ms, _due(row)),
             jti=self._ids.event_ids(1)[0],
             person=person,
+            key_names=_attributed_names(creator, intent, person),
         )
         payload = interrupt_tokens.signed_bytes(token)
         return interrupt_tokens.encode_token(payload, self._signer.sign(interrupt_tokens.PURPOSE, payload)), token
@@ -193,9 +208,7 @@ class Interrupts(msgspec.Struct, eq=False):
             raise ClientFault("forbidden", message)
         if intent == "resolve":
             _check_approver(row, person)
-        text, token = self._links.for_person(
-            principal.run(run_id), row, intent, person, document.get("expiresInSeconds")
-        )
+        text, token = self._links.for_person(principal, run_id, row, intent, person, document.get("expiresInSeconds"))
         response: dict[str, Any] = {
             "runId": run_id,
             "nodeId": node_id,
@@ -224,8 +237,8 @@ class Interrupts(msgspec.Struct, eq=False):
             raise interrupt_tokens.unknown_token_fault()
         if rows[0]["status"] != "open":
             raise answer_refusal(rows[0]["status"], stored.projection.status)
-        voter = _voter(token)
-        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] == voter), None)
+        names = {token.voter, mask_credentials_in_text(token.voter), *token.names}
+        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] in names), None)
         return {
             **{name: rows[0][name] for name in _INSPECT_MEMBERS if name in rows[0]},
             **({"for": token.person} if token.person is not None else {}),
@@ -243,9 +256,8 @@ class Interrupts(msgspec.Struct, eq=False):
         token = self.check_token(text, "resolve")
         bearer = _bearer(token)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
-        names = frozenset({token.person} if token.person is not None else ())
         # appr-03: one link has one vote, even if its answers give several names.
-        by = Answerer(bearer.key_id, names, _voter(token), has_key=False, partition=bearer.partition)
+        by = Answerer(bearer.key_id, frozenset(token.names), token.voter, has_key=False, partition=bearer.partition)
         answer = partial(self._answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
@@ -282,7 +294,7 @@ class Interrupts(msgspec.Struct, eq=False):
     def _mint_token(self, principal: Principal, run_id: str, row: Row) -> tuple[str, str, Intent]:
         """tok-05 (readings, Interrupt tokens): a token with no more rights than the key of the reader has."""
         intent: Intent = "resolve" if RESPOND in principal.scopes and not _needs_key(row) else "inspect"
-        text = self._links.for_reader(principal.run(run_id), row, intent)
+        text = self._links.for_reader(principal, run_id, row, intent)
         return text, self._links.url(text), intent
 
 
@@ -329,16 +341,16 @@ def _final_status(rows: list[Row]) -> str | None:
     return "cancelled" if any(row["status"] == "cancelled" for row in rows) else rows[-1]["status"]
 
 
-def _link_principal(token: InterruptToken) -> str:
-    return f"link:{token.jti}"
-
-
-def _voter(token: InterruptToken) -> str:
-    """appr-03: the person who answers by this link: the name in the token, or the link itself."""
-    return token.person or _link_principal(token)
+def _attributed_names(creator: Principal, intent: Intent, person: str | None) -> tuple[str, ...]:
+    """appr-03: the names of the key to which answers by a link are attributed, except `person`: its creator, if that
+    key may not answer as another person. Otherwise one key could vote several times, by one link for each vote."""
+    if intent != "resolve" or DELEGATE in creator.scopes:
+        return ()
+    label = creator.label if interrupt_tokens.is_person_name(creator.label) else ""
+    return tuple(name for name in (creator.key_id, label) if name and name != person)
 
 
 def _bearer(token: InterruptToken) -> Principal:
     """The principal for the bearer of a link: in the tenant of the key that created it, without scopes."""
     mode, _, tenant = token.tenant.partition(":")
-    return Principal.of(_link_principal(token), tenant, "test" if mode == "test" else "live", frozenset())
+    return Principal.of(token.principal, tenant, "test" if mode == "test" else "live", frozenset())

@@ -304,11 +304,16 @@ class BatchBuilder:
             if interrupt.due is not None:
                 row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
             if interrupt.votes:
-                row["votes"] = [{"voter": voter, "action": action} for voter, action in interrupt.votes.items()]
+                votes = interrupt.votes.items()
+                row["votes"] = [{"voter": self._redact(voter), "action": action} for voter, action in votes]
             if interrupt.reminders_sent:
                 row["remindersSent"] = interrupt.reminders_sent
         elif interrupt.status == "resolved" and (resolution := self._state.resolutions.get(interrupt.key)) is not None:
-            optional = {"resolvedBy": resolution.by, "outcome": resolution.outcome, "reason": resolution.reason}
+            optional = {
+                "resolvedBy": self._redact(resolution.by),
+                "outcome": resolution.outcome,
+                "reason": resolution.reason,
+            }
             row |= {
                 "resolvedAt": iso(resolution.at),
                 **{name: each for name, each in optional.items() if each is not None},

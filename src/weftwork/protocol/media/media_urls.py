@@ -14,16 +14,18 @@ from urllib.parse import unquote_plus
 TextCheck = Callable[[str], bool]
 
 TOKEN_PARAMETERS: Final = frozenset(
-    "access_key access_token api_key api_token apikey auth auth_token authorization bearer client_secret id_token jwt "
+    "access_key access_token api_key api_token auth auth_token authorization bearer client_secret id_token jwt "
     "oauth_token passwd password private_token pwd refresh_token secret secret_access_key secret_key session_token "
     "subscription_key token x_api_key".split()
 )
-"""Parameters whose value is a credential, in lower case and with underscores."""
+"""Parameters whose value is a credential. The case of letters, hyphens and underscores do not matter."""
 PRESIGNED_PARAMETERS: Final = frozenset(
     "awsaccesskeyid googleaccessid x_amz_credential x_amz_security_token x_goog_credential".split()
 )
 """Parameters of presigned URLs that look like credentials: they name the signer, and open only the signed object."""
 
+_SEPARATORS: Final = str.maketrans("", "", "-_")
+_BARE_NAMES: Final = {name.translate(_SEPARATORS): name for name in (*TOKEN_PARAMETERS, *PRESIGNED_PARAMETERS)}
 _AUTHORITY_END: Final = re.compile(r"[/\\?#]")
 _PAIR_END: Final = re.compile("[&;]")
 
@@ -38,7 +40,7 @@ def find_url_secret(url: str, is_secret: TextCheck, looks_like_credential: TextC
         return "a secret of the run"
     for pair in _PAIR_END.split(rest.partition("#")[0].partition("?")[2]):
         name, _, value = pair.partition("=")
-        parameter = unquote_plus(name).lower().replace("-", "_")
+        parameter = _BARE_NAMES.get(unquote_plus(name).lower().translate(_SEPARATORS))
         if parameter in TOKEN_PARAMETERS and value:
             return f"the parameter {parameter}"
         if parameter not in PRESIGNED_PARAMETERS and any(map(looks_like_credential, _readings(pair))):

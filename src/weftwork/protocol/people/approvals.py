@@ -74,7 +74,8 @@ class Answerer(msgspec.Struct, frozen=True):
     aliases: frozenset[str] = frozenset()
     """Further verified names of the sender: the label of the key, the person for whom a link was created."""
     bound_person: str | None = None
-    """The person for whom the link was created. If set, `voter` and `decidedBy` in the answer are ignored."""
+    """The voter of a link: its person, else its key, else the link. If set, `voter` and `decidedBy` in the answer are
+    ignored."""
     may_delegate: bool = False
     """Whether the sender may answer as another person (scope approvals:delegate)."""
     may_override: bool = False
@@ -125,8 +126,9 @@ def resolve_actor(data: dict[str, Any], answer: dict[str, Any], by: Answerer, vo
     sender may not answer.
 
     That is the sender. An answer can name another person only if the sender has the scope approvals:delegate. If a gate
-    names its approvers, that person must be one of them. An answer by a link for one person is always attributed to
-    that person. A sender with several names has one vote: `votes` has the votes so far, by actor.
+    names its approvers, that person must be one of them. An answer by a link is attributed to its person, else to the
+    key that created it, unless that key may answer as another person. A sender with several names has one vote: `votes`
+    has the votes so far, by actor.
     """
     _check_profile(data, by)
     approvers: list[str] = data.get("approversList", [])

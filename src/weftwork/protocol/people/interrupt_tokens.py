@@ -54,6 +54,24 @@ class InterruptToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     jti: str
     person: str | None = msgspec.field(name="for", default=None)
     """The person for whom the link was created, if any."""
+    key_names: tuple[str, ...] = msgspec.field(name="by", default=())
+    """appr-03: the id and the label of the key that created the link, except `person`, if that key may not answer as
+    another person."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """appr-03: the names of the person or key to whom an answer by this link is attributed. They have one vote."""
+        return (*([] if self.person is None else [self.person]), *self.key_names)
+
+    @property
+    def voter(self) -> str:
+        """The first of `names`, else the link itself."""
+        return next(iter(self.names), self.principal)
+
+    @property
+    def principal(self) -> str:
+        """The link as the sender of an answer."""
+        return f"link:{self.jti}"
 
     @property
     def node_id(self) -> str:

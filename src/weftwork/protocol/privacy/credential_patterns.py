@@ -36,7 +36,16 @@ _RULES: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (("AIza",), _WORD, f"{_KEY}{{30,}}"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), _WORD, "[A-Za-z0-9_]{20,}"),
     (("glpat-", "npm_", "hf_"), _WORD, f"{_KEY}{{20,}}"),
-    (("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-"), _WORD, "[A-Za-z0-9-]{10,}"),
+    (("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-1-"), _WORD, "[A-Za-z0-9-]{10,}"),
+    # Names of models and of programs begin like these keys, but contain hyphens or underscores.
+    (("gsk_", "r8_", "xai-", "pplx-", "dop_v1_"), _WORD, "[A-Za-z0-9]{30,}"),
+    (("shpat_", "shpss_", "shpca_", "shppa_", "dckr_pat_", "sq0atp-", "sq0csp-", "pypi-AgE"), _WORD, f"{_KEY}{{20,}}"),
+    (("hvs.", "hvb.", "ya29."), _WORD, f"{_KEY}{{20,}}"),
+    (("whsec_",), _WORD, "[A-Za-z0-9+/_-]{20,}={0,2}"),
+    (("SG.",), _WORD, f"{_KEY}{{16,}}[.]{_KEY}{{16,}}"),
+    (("AGE-SECRET-KEY-1",), _WORD, "[A-Z0-9]{30,}"),
+    # The address of an incoming webhook is all that is needed to post.
+    (("hooks.slack.com/services/",), _WORD, "[A-Za-z0-9/]{16,}"),
     # A JSON Web Token. The lookbehind excludes the token's own characters, so its first segment is read only once.
     (("eyJ",), _KEY, _TOKEN),
     (("Bearer ", "bearer ", "BEARER "), _WORD, "[ ]{0,8}[A-Za-z0-9._~+/=-]{16,}"),

@@ -136,6 +136,8 @@ class Redactor:
         removed: RemovedValues = []
         if kind in value_paths.SENT_KINDS:
             self.learn_credentials(kind, payload)
+        if is_author_event_type(kind) and (marker := self.matcher.names_marker(payload)) is not None:
+            return {"redacted": marker}, [("", payload)]
         visible = dict(payload)
         questions = self._question_matcher(kind, node_id, payload)
         places = self._hidden_places(kind, node_id, payload) if questions is None else {}

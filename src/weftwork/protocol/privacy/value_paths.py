@@ -67,15 +67,22 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     **MADE_MEMBERS,
     events.EFFECT_RECORDED: ("step", *MADE_MEMBERS[events.EFFECT_RECORDED]),
     "approval.requested": (*MADE_MEMBERS["approval.requested"], "approversList"),
+    "approval.received": (*MADE_MEMBERS["approval.received"], "decidedBy"),
+    "approval.granted": ("principal",),
+    "approval.rejected": (*MADE_MEMBERS["approval.rejected"], "principal"),
+    "approval.overridden": (*MADE_MEMBERS["approval.overridden"], "principal"),
+    events.APPROVAL_REMARK: (*MADE_MEMBERS[events.APPROVAL_REMARK], "principal"),
+    "output.chunk": (*MADE_MEMBERS["output.chunk"], "meta"),
     **dict.fromkeys(MEDIA_KINDS, ("url", "alt", "name")),
     WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
-"""Members that carry values, by event type. Only these members and errors are ever redacted."""
+"""Members that carry values, by event type. Only these members and errors are ever redacted. The sender of an answer
+chooses the name of the person, and the caller of a run the name of the model."""
 
 SENT_KINDS: Final = frozenset(
     {
         *("variable.changed", "channel.written", "interrupt.resolved", "clarification.resolved"),
-        *("approval.received", "approval.rejected", "approval.overridden", events.APPROVAL_REMARK),
+        *("approval.received", "approval.granted", "approval.rejected", "approval.overridden", events.APPROVAL_REMARK),
         *("conversation.exchanged", "run.cancelled", "run.paused", "run.resumed"),
         *(events.CANCEL_REQUESTED, events.PAUSE_REQUESTED, events.CHILD_ENDED),
     }

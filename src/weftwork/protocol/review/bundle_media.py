@@ -66,6 +66,8 @@ _NOT_MEDIA: Final = frozenset({UNKNOWN_TYPE, PLAIN_TYPE, JSON_TYPE, HTML_TYPE, X
 _SNIFF_CHARS: Final = SNIFF_BYTES // 3 * 8
 
 _FAMILY: Final = "media."
+_TYPE_MEMBERS: Final = ("mimeType", "mediaType", "media_type", "contentType", "content_type")
+"""Members that say the media type of the bytes next to them, on the wire and in the APIs of model providers."""
 _HINTS: Final = (b"ase64", b'"data"')
 """Documents with media in members or data URLs, also of a few bytes, have one of these."""
 _BASE64_MAP: Final = bytes(
@@ -159,13 +161,19 @@ def _media_member(value: dict[str, Any], is_payload: bool) -> str | None:
         text = value.get(name)
         if not isinstance(text, str) or not _is_base64(text):
             continue
-        declared = value.get("mimeType")
-        says_bytes = name == "base64" and ("bytes" in value or "mimeType" in value)
-        if says_bytes or (isinstance(declared, str) and not is_textual(canonical_media_type(declared))):
+        declared = _declared_type(value)
+        says_bytes = name == "base64" and ("bytes" in value or any(each in value for each in _TYPE_MEMBERS))
+        if says_bytes or (declared and not is_textual(canonical_media_type(declared))):
             return name
         if _detect(text) is not None:
             return name
     return None
+
+
+def _declared_type(value: dict[str, Any]) -> str:
+    """The media type that an object declares; the empty string if it declares none."""
+    types = (value.get(name) for name in _TYPE_MEMBERS)
+    return next((each for each in types if isinstance(each, str)), "")
 
 
 def _is_base64(text: str) -> bool:
@@ -180,8 +188,8 @@ def _with_url(value: dict[str, Any], member: str, link: AssetLink | None) -> dic
     data = decode_base64(text) if isinstance(text, str) else None
     if data is None:
         return {**others, "elided": _ELIDED}
-    declared, name = (others.get(each) if isinstance(others.get(each), str) else "" for each in ("mimeType", "name"))
-    return {"url": _url(data, link, declared or "", name or ""), **others}
+    name = others["name"] if isinstance(others.get("name"), str) else ""
+    return {"url": _url(data, link, _declared_type(others), name), **others}
 
 
 def _reference_in_text(text: str, link: AssetLink | None) -> str:

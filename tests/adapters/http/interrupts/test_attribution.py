@@ -127,6 +127,53 @@ def test_a_link_is_for_its_person_and_needs_the_scope(asking: Host) -> None:
     assert decided_by(asking, run_id) == ["bob"]
 
 
+@pytest.mark.rule("appr-03", "tok-05")
+@fails_without("weftwork.engine.api.interrupts._attributed_names", lambda creator, intent, person: ())
+async def test_a_key_has_one_vote_also_by_its_links() -> None:
+    async with open_in_process(approval_workflow("pair", requiredApprovals=2)) as inside:
+
+        async def new_caller(label: str) -> tuple[str, str]:
+            key, row = await inside.host.keyring.create("acme", label=label)
+            return key, row.key_id
+
+        async def created(key: str) -> str:
+            return (await inside.call("POST", "/v1/runs", {"workflowId": "pair"}, key=key)).document["runId"]
+
+        async def link(key: str, run_id: str, document: dict[str, str]) -> str:
+            path = f"/v1/host/weftwork/runs/{run_id}/interrupts/gate/links"
+            return (await inside.call("POST", path, document, key=key)).document["token"]
+
+        async def read(key: str, run_id: str) -> str:
+            snapshot = (await inside.call("GET", f"/v1/runs/{run_id}", key=key)).document
+            listed = (await inside.call("GET", f"/v1/runs/{run_id}/interrupts", key=key)).document["interrupts"][0]
+            assert snapshot["interrupt"]["interruptToken"] != listed["interruptToken"]
+            return listed["interruptToken"]
+
+        async def vote(token: str) -> str:
+            path = f"/v1/interrupts/{token}"
+            return (await inside.call("POST", path, {"resumeValue": ACCEPT}, key="no key")).document["status"]
+
+        async def shown(token: str) -> dict[str, Any]:
+            return (await inside.call("GET", f"/v1/interrupts/{token}", key="no key")).document
+
+        (ada, ada_id), (bob, _) = await new_caller("ada"), await new_caller("bob")
+        links: list[dict[str, str]] = [{}, {"for": "ada"}, {"for": ada_id}]
+        for first in links:
+            run = await created(ada)
+            assert await vote(await link(ada, run, first)) == "waiting-approval"
+            tokens = [await read(ada, run) for _ in range(2)] + [await link(ada, run, each) for each in links]
+            for token in tokens:
+                assert (await shown(token)).get("voted") == "accept"
+                assert await vote(token) == "waiting-approval", "the key has voted again"
+            for claim in ({}, {"voter": "ada"}):
+                path, body = f"/v1/runs/{run}/interrupts/gate", {"resumeValue": {**ACCEPT, **claim}}
+                answered = await inside.call("POST", path, body, key=ada)
+                assert answered.document["status"] == "waiting-approval", "the key has voted again"
+            other = await read(bob, run)
+            assert "voted" not in await shown(other)
+            assert await vote(other) == "completed"
+
+
 def test_the_command_line_answers_as_another_person_with_the_scope(asking: Host) -> None:
     run_id = asking.create("plain")
     narrow, wide = new_key(asking, "ada")[0], key_with(asking, "runs:read", "approvals:respond", "approvals:delegate")
