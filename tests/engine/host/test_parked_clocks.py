@@ -107,7 +107,7 @@ async def test_small_steps_back_add_up(caplog: pytest.LogCaptureFixture) -> None
         await store.clocks.refresh()
     assert await store.wakes() == [(A, HOUR + 1)]
     (record,) = (each for each in caplog.records if each.levelno == logging.WARNING)
-    assert record.__dict__["setBackMs"] == 3 * MAX_LAG_MS // 2
+    assert record.__dict__["ms"] == 3 * MAX_LAG_MS // 2
 
 
 @pytest.mark.rule("time-02")

@@ -123,9 +123,7 @@ class ParkedClocks(msgspec.Struct, eq=False):
         if self._is_first_scan and self._scan_origin is None:
             self._scan_origin = before
         if is_ahead(before, current):
-            log.warning(
-                "system clock set back; waits in progress keep their length", extra={"setBackMs": before - current}
-            )
+            log.warning("system clock set back; waits in progress keep their length", extra={"ms": before - current})
             self._wall_origin = current
             self._changes += 1
             # Runs that were parked during an unfinished scan are in `_parked_in_scan`.

@@ -1,7 +1,7 @@
 """The clock of one run in memory."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -22,6 +22,14 @@ class RunClock(msgspec.Struct, eq=False):
     """That of the host's clock."""
     _time: int
     _read_at: int
+
+    @classmethod
+    def begin(cls, clock: Clock, last_event_at: int, origin: int | None = None) -> Self:
+        """The clock of a run that is created or loaded. `origin` is that of its time before it was parked, if the wall
+        clock was set back since then."""
+        read_at = clock.monotonic_ns()
+        time = last_event_at if origin is None else max(last_event_at, origin + read_at // NS_PER_MS)
+        return cls(clock, clock.monotonic_ns, time, read_at)
 
     def now(self) -> int:
         """The time of the run in milliseconds since the epoch: the wall clock, unless that was set back."""

@@ -92,13 +92,9 @@ class LiveRun:
         redactor: Redactor | None = None,
         origin: int | None = None,
     ) -> None:
-        """`origin` is that of the clock of a run that this process parked, if the wall clock was set back since."""
+        """Hold the run; the caller starts or resumes it. `origin` is that of `RunClock.begin`."""
         self.state = state
-        clock, last = runtime.clock, state.last_event_at
-        read_at = clock.monotonic_ns()
-        if origin is not None:
-            last = max(last, origin + read_at // NS_PER_MS)
-        self.clock = RunClock(clock, clock.monotonic_ns, last, read_at)
+        self.clock = RunClock.begin(runtime.clock, state.last_event_at, origin)
         self.key: RunKey = state.header.key
         self._runtime = runtime
         self._callbacks = callbacks

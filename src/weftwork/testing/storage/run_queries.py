@@ -221,35 +221,25 @@ async def timed_runs_are_listed_in_pages(store: Store) -> None:
     runs: dict[str, RunKey] = {}
     for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
         run = runs[name] = await make_run(store, f"run-{9 - number}", OTHER if number % 2 else ACME)
-        first = parked_batch(run, -1, NOW + wake)
-        events = tuple(replace(event, timestamp=NOW + 100 * number) for event in first.events)
-        assert await store.log.append(run, -1, replace(first, events=events)) is None
+        await store.log.append(run, -1, _at(parked_batch(run, -1, NOW + wake), NOW + number))
     await make_parked_run(store, "no-wake-time")
     awake = await make_run(store, "awake")
     await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
     listed = await store.queries.timed_runs(None, 10)
     assert [each.run for each in listed] == [runs[name] for name in "beacd"]
-    assert [(each.wake_at - NOW, each.last_event_at - NOW) for each in listed] == [
-        (1, 100),
-        (1, 400),
-        (5, 0),
-        (5, 200),
-        (9, 300),
-    ]
+    times = [(each.wake_at - NOW, each.last_event_at - NOW) for each in listed]
+    assert times == [(1, 1), (1, 4), (5, 0), (5, 2), (9, 3)]
     for limit in (1, 2, 3, 10):
         assert await walk(lambda after, limit=limit: store.queries.timed_runs(after, limit), limit) == listed
     assert await store.queries.timed_runs(None, 0) == []
     await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
-    later = parked_batch(runs["b"], 0, NOW + 7)
-    events = tuple(replace(event, timestamp=NOW + 1_000) for event in later.events)
-    await store.log.append(runs["b"], 0, replace(later, events=events))
-    rest = await store.queries.timed_runs(listed[1], 10)
-    assert [(each.run, each.last_event_at - NOW) for each in rest] == [
-        (runs["a"], 0),
-        (runs["c"], 200),
-        (runs["b"], 1_000),
-        (runs["d"], 300),
-    ]
+    await store.log.append(runs["b"], 0, _at(parked_batch(runs["b"], 0, NOW + 7), NOW + 6))
+    rest = [(each.run, each.last_event_at - NOW) for each in await store.queries.timed_runs(listed[1], 10)]
+    assert rest == [(runs["a"], 0), (runs["c"], 2), (runs["b"], 6), (runs["d"], 3)]
+
+
+def _at(given: Batch, timestamp: int) -> Batch:
+    return replace(given, events=tuple(replace(each, timestamp=timestamp) for each in given.events))
 
 
 async def unfinished_runs_are_found(store: Store) -> None:
