@@ -1,18 +1,13 @@
 """A host whose wall clock a test sets while the host runs.
 
-`set_clock_host` starts it as a program of its own, with the function `shifted` of this file. The wall clock of that
-process is ahead of the real one by the number of milliseconds in a file; the monotonic clock is the real one.
+`sabotage.py` starts it as a program of its own, with one of the functions of this file. The wall clock of that process
+is ahead of the real one by the number of milliseconds in a file; the monotonic clock is the real one.
 """
 
-import contextlib
 import mmap
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
-
-from tests.live.host import Host, start_host
-from tests.live.sabotage import sabotaged
 
 CLOCK_FILE = "CLOCK_FILE"
 """The variable of the environment that names the file."""
@@ -27,12 +22,6 @@ def set_clock(file: Path, milliseconds: int) -> None:
             opened.write(data)
     else:
         file.write_bytes(data)
-
-
-@contextlib.contextmanager
-def set_clock_host(folder: Path, file: Path, guard: str = "shifted") -> Iterator[Host]:
-    with start_host(folder, program=sabotaged(Path(__file__), guard), env={CLOCK_FILE: str(file)}) as host:
-        yield host
 
 
 def shifted() -> None:

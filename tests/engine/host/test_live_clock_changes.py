@@ -1,5 +1,7 @@
 """A real host whose wall clock is set back and forward, while it runs and between two processes."""
 
+import contextlib
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,10 @@ import pytest
 
 from tests.harness.cases import each_case
 from tests.harness.definitions import node
-from tests.live.clock import set_clock, set_clock_host
-from tests.live.host import Host, until
+from tests.live import clock
+from tests.live.clock import CLOCK_FILE, set_clock
+from tests.live.host import Host, start_host, until
+from tests.live.sabotage import sabotaged
 from tests.live.steering import flow, register
 
 pytestmark = pytest.mark.slow
@@ -33,6 +37,12 @@ FLOWS = [
 ]
 
 
+@contextlib.contextmanager
+def set_clock_host(folder: Path, file: Path, guard: str = "shifted") -> Iterator[Host]:
+    with start_host(folder, program=sabotaged(Path(clock.__file__), guard), env={CLOCK_FILE: str(file)}) as host:
+        yield host
+
+
 def start_runs(host: Host) -> list[str]:
     for document in FLOWS:
         register(host, document)
@@ -54,11 +64,11 @@ def check_order(events: list[dict[str, Any]]) -> None:
 
 @each_case("back", HOUR, 40 * DAY)
 def test_setting_the_clock_back_does_not_lengthen_the_waits_of_a_real_host(tmp_path: Path, back: int) -> None:
-    folder, clock = tmp_path / str(back), tmp_path / f"clock-{back}"
-    set_clock(clock, 0)
-    with set_clock_host(folder, clock) as host:
+    folder, file = tmp_path / str(back), tmp_path / f"clock-{back}"
+    set_clock(file, 0)
+    with set_clock_host(folder, file) as host:
         runs = start_runs(host)
-        set_clock(clock, -back)
+        set_clock(file, -back)
         later = host.create("long")
         await_ends(host, [*runs, later])
         for run in (*runs, later):
@@ -70,26 +80,26 @@ def test_setting_the_clock_back_does_not_lengthen_the_waits_of_a_real_host(tmp_p
 
 @pytest.mark.parametrize("guard", ["wall_clock_only", "never_ahead"])
 def test_without_the_monotonic_clock_the_waits_of_a_real_host_do_not_end(tmp_path: Path, guard: str) -> None:
-    clock = tmp_path / "clock"
-    set_clock(clock, 0)
-    with set_clock_host(tmp_path / "host", clock, guard) as host:
+    file = tmp_path / "clock"
+    set_clock(file, 0)
+    with set_clock_host(tmp_path / "host", file, guard) as host:
         runs = start_runs(host)
-        set_clock(clock, -DAY)
+        set_clock(file, -DAY)
         with pytest.raises(AssertionError, match="the waits to end"):
             await_ends(host, runs, TOO_LONG_SECONDS)
 
 
 @pytest.mark.parametrize("shift", [-40 * DAY, -HOUR, HOUR])
 def test_a_clock_that_is_set_while_the_host_is_down_does_not_lengthen_a_wait(tmp_path: Path, shift: int) -> None:
-    clock = tmp_path / "clock"
-    set_clock(clock, 0)
-    with set_clock_host(tmp_path / "host", clock) as host:
+    file = tmp_path / "clock"
+    set_clock(file, 0)
+    with set_clock_host(tmp_path / "host", file) as host:
         runs = start_runs(host)
         register(host, flow("hour", [node("a", "core.delay", config={"ms": HOUR})]))
         hour = host.create("hour")
         host.kill()
-    set_clock(clock, shift)
-    with set_clock_host(tmp_path / "host", clock) as host:
+    set_clock(file, shift)
+    with set_clock_host(tmp_path / "host", file) as host:
         await_ends(host, [*runs, hour] if shift > 0 else runs)
         assert has_ended(host, hour) is (shift > 0), "the delay of an hour"
         for run in runs:
