@@ -1,6 +1,7 @@
 """The fakes of the kit: they keep the promises of the ports, and answer what the test says."""
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ async def test_time_stands_still_until_it_is_moved() -> None:
     woken: list[int] = []
 
     async def sleep(after: int) -> None:
-        await clock.sleep_until(START + after)
+        await manual.sleep_until(START + after)
         woken.append(after)
 
     tasks = [asyncio.create_task(sleep(after)) for after in (30, 10, 20, 0, -5)]
@@ -57,6 +58,36 @@ async def test_time_stands_still_until_it_is_moved() -> None:
     manual.advance(100)
     await asyncio.gather(*tasks)
     assert (clock.now(), manual.next_wake) == (START + 120, None)
+
+
+async def test_the_wall_clock_is_set_back_and_forward_and_no_time_passes() -> None:
+    clock = ManualClock()
+    woken: list[int] = []
+
+    async def sleep(length: int) -> None:
+        await clock.sleep(length)
+        woken.append(length)
+
+    tasks = [asyncio.create_task(sleep(length)) for length in (0, 1_000, 5_000, 90_000)]
+    await run_ready_tasks()
+    clock.shift(-60_000)
+    assert (clock.now(), clock.monotonic_ns(), clock.next_wake) == (START - 60_000, 0, START - 59_000)
+    clock.advance(999)
+    await run_ready_tasks()
+    assert woken == [0]
+    clock.advance(1)
+    await run_ready_tasks()
+    assert woken == [0, 1_000]
+    clock.shift(60_000 + 4_000)
+    await run_ready_tasks()
+    assert (woken, clock.next_wake) == ([0, 1_000], START + 5_000), "a shift alone wakes nothing"
+    clock.advance(0)
+    await run_ready_tasks()
+    assert woken == [0, 1_000, 5_000]
+    clock.shift(-(10**9))
+    clock.advance(89_000)
+    await asyncio.gather(*tasks)
+    assert (woken[-1], clock.monotonic_ns(), clock.next_wake) == (90_000, 90_000 * 1_000_000, None)
 
 
 async def test_a_sleeper_who_is_cancelled_leaves_nothing_behind() -> None:
@@ -303,3 +334,36 @@ def test_no_event_shows_the_url_of_media_that_contain_a_credential(crash: int) -
     assert result.error is None
     assert "[REDACTED:media]" in f"{result.outputs['copy']}"
     assert find_asset_tokens(f"{result.events}") == []
+
+
+@pytest.mark.rule("time-01")
+@each_case("shift", -7 * 86_400_000, -1_000, 0, 1_000, 7 * 86_400_000)
+def test_a_node_sets_the_wall_clock_of_the_kit(shift: int) -> None:
+    clock = ManualClock()
+    seen: list[datetime] = []
+
+    @weftwork.node("test.set_clock")
+    async def set_clock(ctx: weftwork.Context) -> None:
+        clock.shift(shift)
+
+    @weftwork.node("test.look")
+    async def look(ctx: weftwork.Context) -> None:
+        seen.append(ctx.now())
+
+    hour = 3_600_000
+    document = workflow(
+        [
+            node("set", "test.set_clock"),
+            node("wait", "core.delay", config={"ms": hour}),
+            node("look", "test.look"),
+        ],
+        [edge("set", "wait"), edge("wait", "look")],
+    )
+    result = run_workflow(document, nodes=[set_clock, look], clock=clock)
+    assert result.status == "completed"
+    # The delay starts in the commit in which the clock is set, and the time of this commit is from before.
+    least = max(hour - max(shift, 0), 0)
+    assert least <= clock.monotonic_ns() // 1_000_000 <= hour + 1
+    assert hour <= result.elapsed_ms <= hour + max(shift, 0) + 1
+    (at,) = seen
+    assert at >= datetime.fromtimestamp((START + hour) / 1000, UTC)

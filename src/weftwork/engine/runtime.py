@@ -64,4 +64,4 @@ class Runtime(msgspec.Struct, frozen=True):
 
     async def wait_for_store(self) -> None:
         """Wait before the next attempt at a store that is unavailable."""
-        await self.clock.sleep_until(self.clock.now() + STORE_RETRY_MS)
+        await self.clock.sleep(STORE_RETRY_MS)

@@ -4,12 +4,20 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The only source of time for the engine."""
+    """The only source of time for the engine: the wall clock, which may be set, and a clock that only moves forward."""
 
     def now(self) -> int:
-        """Wall-clock milliseconds since the epoch. May jump; used for timestamps and deadlines only."""
+        """Wall-clock milliseconds since the epoch. May be set back or forward at any time."""
         ...
 
-    async def sleep_until(self, when: int) -> None:
-        """Return once `now() >= when`. Cancellation leaves nothing behind."""
+    def monotonic_ns(self) -> int:
+        """Nanoseconds on a clock that cannot be set. Only differences between two readings have a meaning."""
+        ...
+
+    async def sleep(self, milliseconds: int) -> None:
+        """Return after that much time on the monotonic clock.
+
+        If the wall clock is set forward in the meantime, it may return as soon as that much time has passed on the
+        wall clock. Setting the wall clock back has no effect. Cancellation leaves nothing behind.
+        """
         ...

@@ -159,7 +159,8 @@ class NodeContext(Protocol):
         ...
 
     async def sleep_until(self, when: int) -> None:
-        """Wait for a wall-clock instant. Cancelled when the run has to end."""
+        """Wait until this time of the run, which is that of its events: the wall clock, unless that was set back.
+        Cancelled when the run has to end."""
         ...
 
     def effect_key(self, step: str = "") -> str:

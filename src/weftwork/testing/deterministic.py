@@ -20,36 +20,61 @@ START: Final = 1_767_225_600_000
 
 
 class ManualClock:
-    """Implements ports.clock.Clock. Time moves only by `advance`. Sleepers wake in the order of their due times."""
+    """Implements ports.clock.Clock. Time passes only by `advance`. `shift` sets the wall clock, as an operator or a
+    time server does: then `now` changes, and no time passes. Sleepers wake in the order of their due times."""
 
     def __init__(self, now: int = START) -> None:
         self._now = now
-        self._sleepers: dict[asyncio.Future[None], int] = {}
+        self._passed = 0
+        self._sleepers: dict[asyncio.Future[None], tuple[int, int]] = {}
+        """When each task wakes, in passed milliseconds and on the wall clock, whichever is reached first."""
 
     def now(self) -> int:
         return self._now
 
-    async def sleep_until(self, when: int) -> None:
-        if when <= self._now:
+    def monotonic_ns(self) -> int:
+        return self._passed * 1_000_000
+
+    async def sleep(self, milliseconds: int) -> None:
+        if milliseconds <= 0:
             return
         sleeper: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._sleepers[sleeper] = when
+        self._sleepers[sleeper] = self._passed + milliseconds, self._now + milliseconds
         try:
             await sleeper
         finally:
             self._sleepers.pop(sleeper, None)
 
+    async def sleep_until(self, when: int) -> None:
+        """Sleep for the time that is left until `when` on the wall clock as it is set now."""
+        await self.sleep(when - self._now)
+
     @property
     def next_wake(self) -> int | None:
-        """The earliest time that a task sleeps until, in milliseconds; None if no task sleeps."""
-        return min(self._sleepers.values(), default=None)
+        """The earliest time that a task sleeps until, in milliseconds on the wall clock as it is set now; None if no
+        task sleeps."""
+        remaining = min(map(self._remaining, self._sleepers.values()), default=None)
+        return None if remaining is None else self._now + remaining
 
     def advance(self, milliseconds: int) -> None:
-        """Move the clock. Tasks whose time has come continue at the next iteration of the event loop."""
+        """Let time pass. Tasks whose time has come continue at the next iteration of the event loop."""
         self._now += milliseconds
-        for sleeper in sorted(self._sleepers, key=self._sleepers.__getitem__):
-            if self._sleepers[sleeper] <= self._now and not sleeper.done():
+        self._passed += milliseconds
+        for sleeper in sorted(self._sleepers, key=lambda sleeper: self._remaining(self._sleepers[sleeper])):
+            if self._remaining(self._sleepers[sleeper]) <= 0 and not sleeper.done():
                 sleeper.set_result(None)
+
+    def shift(self, milliseconds: int) -> None:
+        """Set the wall clock forward, or back with a negative number, without letting time pass.
+
+        After a shift forward, tasks that sleep until a time before the new `now` wake with the next `advance`; a real
+        host notices such a shift within an hour. A shift back has no effect on tasks that sleep.
+        """
+        self._now += milliseconds
+
+    def _remaining(self, due: tuple[int, int]) -> int:
+        passed_due, wall_due = due
+        return min(passed_due - self._passed, wall_due - self._now)
 
 
 class SequentialIds:
@@ -98,7 +123,7 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, clock: ManualClock, seconds: float, busy_threads: Callable[[], int]) -> None:
         self._manual_clock = clock
-        self._began = clock.now()
+        self._began = clock.monotonic_ns()
         self._executing = 0
         self._busy_threads = busy_threads
         self._seconds = seconds
@@ -110,7 +135,7 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
         self._own_files = len(self._files.get_map())
 
     def time(self) -> float:
-        return (self._manual_clock.now() - self._began) / 1000
+        return (self._manual_clock.monotonic_ns() - self._began) / 1_000_000_000
 
     def idle(self) -> "asyncio.Future[None]":
         """A future that completes when nothing more can happen at the current time. Only one caller may wait for it."""
@@ -119,11 +144,13 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
 
     def advance_to_next(self) -> bool:
         """Move the clock to the next timer; False if no timer is set."""
-        due = [when for when in (self._manual_clock.next_wake, self._timer) if when is not None]
-        if not due:
+        clock, timer = self._manual_clock, self._timer
+        remaining = [clock.next_wake - clock.now()] if clock.next_wake is not None else []
+        remaining += [timer - clock.monotonic_ns() // 1_000_000] if timer is not None else []
+        if not remaining:
             return False
         self._timer = None
-        self._manual_clock.advance(max(min(due) - self._manual_clock.now(), 0))
+        clock.advance(max(min(remaining), 0))
         return True
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
@@ -167,7 +194,8 @@ class ManualTimeLoop(asyncio.SelectorEventLoop):
             return self._files.select_really(WORK_POLL_SECONDS)
         if len(self._files.get_map()) > self._own_files and (ready := self._files.select_really(SOCKET_IDLE_SECONDS)):
             return ready
-        self._timer = None if timeout is None else self._manual_clock.now() + int(timeout * 1000) + 1
+        passed = self._manual_clock.monotonic_ns() // 1_000_000
+        self._timer = None if timeout is None else passed + int(timeout * 1000) + 1
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
         elif not self.advance_to_next():

@@ -280,7 +280,7 @@ class Scenario:
 
     async def _retry_later(self) -> None:
         clock = self.host.clock
-        await clock.sleep_until(clock.now() + RETRY_MS)
+        await clock.sleep(RETRY_MS)
         if self._run is None:
             await self._recover(self._process())
 

@@ -74,6 +74,8 @@ def unclamped(least: int, value: int) -> int:
     (run_queries, "UNFINISHED", ("AND parked = 0", ""), "parked_runs_are_not_recovered"),
     (run_queries, "NEXT_WAKE", ("parked = 1 AND", ""), "the_next_wake_is_the_earliest"),
     (run_queries, "DUE_RUNS", ("<= ?", "< ?"), "due_runs_come_earliest_first"),
+    (run_queries, "TIMED_RUNS", ("r.parked = 1 AND", ""), "timed_runs_are_listed_in_pages"),
+    (run_queries, "TIMED_RUNS", ("> (?, ?)", ">= (?, ?)"), "timed_runs_are_listed_in_pages"),
     (transactions, "set_open", lambda *_: None, "open_interrupts_are_listed_oldest_first"),
     (interrupts, "_DELETE_OPEN", "SELECT ?, ?", "an_interrupt_is_listed_while_it_is_open"),
     (

@@ -60,6 +60,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
     "next wake": lambda connection: run_queries.find_next_wake(connection, -1),
     "due": lambda connection: run_queries.list_due(connection, NOW + 2**40, 20),
+    "timed": lambda connection: run_queries.list_timed(connection, None, 20),
     "none due": lambda connection: run_queries.list_due(connection, NOW - 1, 20),
 }
 

@@ -67,6 +67,9 @@ class Pair(RuleBasedStateMachine):
                 answer = await getattr(log, method)(*arguments)
             except Exception as error:
                 return type(error)
+            if method == "timed_runs":
+                # The numbers of two stores differ.
+                return [replace(each, number=0) for each in answer]
             return fields_of(answer) if method == "read" else answer
 
         wanted = self.runner.run(ask(RunPorts(self.model)))
@@ -225,6 +228,7 @@ class Twins(Pair):
                 self.both("list_runs", partition, RunQuery())
                 self.both("list_interrupts", partition, InterruptQuery())
             self.both("next_wake")
+            self.both("timed_runs", None, 3)
 
 
 @pytest.fixture(autouse=True)

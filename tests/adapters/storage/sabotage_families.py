@@ -327,6 +327,7 @@ INTERRUPTS: dict[str, tuple[str, Wrap]] = {
     ),
     "the_next_wake_is_the_earliest": ("queries.next_wake", parked_or_not),
     "due_runs_come_earliest_first": ("queries.due_runs", asked(lambda port, until, limit: (until + 1, limit))),
+    "timed_runs_are_listed_in_pages": ("queries.timed_runs", asked(lambda port, after, limit: (None, limit))),
     "signing_keys_are_listed_oldest_first": ("signing.all", changed(lambda keys: keys[::-1])),
     "a_signing_key_is_replaced_by_its_kid": ("signing.put", moved_to_the_end("_keys", "kid")),
     "a_dropped_signing_key_is_gone": ("signing.drop", answered(lambda port, kid: kid in port._keys)),

@@ -297,21 +297,6 @@ async def test_a_map_that_waits_stays_in_memory() -> None:
         assert await bench.status(key) == "completed"
 
 
-@pytest.mark.rule("park-02")
-@each_case("jump", -DAY, -1, 3 * LENGTH, DAY)
-async def test_a_clock_that_jumps_delays_a_wait_at_most_until_its_deadline_on_the_new_clock(jump: int) -> None:
-    async with started(delayed()) as (bench, key):
-        await bench.advance(10)
-        bench.clock._now += jump
-        await pass_time(bench, max(0, START + LENGTH - bench.clock.now()))
-        if jump < 0:
-            assert (await bench.stored_run(key)).projection.status == "completed"
-        else:
-            # The sleeper looks at the clock when it is next woken, within the hour.
-            await bench.advance(1)
-        await bench.run_to_end(key)
-
-
 @pytest.mark.rule("park-02", "lim-07")
 @fails_without("weftwork.engine.host.executor.Executor._is_at_limit", lambda self: False, match="at once")
 async def test_a_crowd_that_waits_for_the_same_time_is_woken_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.simulation.child_runs.child_run_schedule import ChildRunSchedule
 
 
-ALARM_COROUTINES = ("Alarm._watch", "Event.wait", "ManualClock.sleep_until")
+ALARM_COROUTINES = ("Alarm._watch", "Event.wait", "ManualClock.sleep")
 """What the alarm is made of."""
 
 

@@ -96,7 +96,7 @@ class RandomModel:
         if self._rng.random() < 0.5:
             await asyncio.sleep(0)
         elif self._rng.random() < 0.3:
-            await self._clock.sleep_until(self._clock.now() + self._rng.choice([1, 50]))
+            await self._clock.sleep(self._rng.choice([1, 50]))
 
     def _answer(self, request: ModelRequest) -> tuple[str, AnswerEnd | Exception | None]:
         dice = self._rng

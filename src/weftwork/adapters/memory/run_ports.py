@@ -16,7 +16,7 @@ from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChild
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import (
     Batch,
@@ -133,6 +133,13 @@ class MemoryRunQueries(RunPort):
 
     async def due_runs(self, until: int, limit: int) -> list[RunKey]:
         return self._table.wakes.due(until, limit)
+
+    async def timed_runs(self, after: TimedRun | None, limit: int) -> list[TimedRun]:
+        found: list[TimedRun] = []
+        for wake_at, number, key in self._table.wakes.after(after, limit):
+            events = self._table.runs[key].events
+            found.append(TimedRun(key, wake_at, events[-1].timestamp if events else 0, number))
+        return found
 
 
 def _matches(run: MemoryRun, query: RunQuery) -> bool:

@@ -17,7 +17,7 @@ from weftwork.adapters.memory.assets import MemoryAssets
 from weftwork.adapters.memory.port import MemoryIdempotencyRecords, MemoryPort
 from weftwork.ports.storage.annotations import Annotation
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, OpenInterrupt, TimedRun
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, Parent, RunHeader, RunKey
@@ -165,6 +165,13 @@ class WakeIndex:
     def due(self, until: int, limit: int) -> list[RunKey]:
         end = bisect_left(self._runs, until + 1, key=lambda entry: entry[0])
         return [run for _, _, run in self._runs[: min(end, max(limit, 0))]]
+
+    def after(self, run: TimedRun | None, limit: int) -> list[tuple[int, int, RunKey]]:
+        """The wake-up time, the number and the key of runs after this one."""
+        start = 0
+        if run is not None:
+            start = bisect_left(self._runs, (run.wake_at, run.number + 1), key=lambda entry: entry[:2])
+        return self._runs[start : start + max(limit, 0)]
 
 
 def _wake_entry(run: MemoryRun) -> tuple[int, int, RunKey] | None:

@@ -117,7 +117,7 @@ class ScriptedProvider:
 async def sleep_ms(clock: Clock, milliseconds: int) -> None:
     """Wait on the given clock; returns at once for 0."""
     if milliseconds:
-        await clock.sleep_until(clock.now() + milliseconds)
+        await clock.sleep(milliseconds)
 
 
 def split_words(text: str) -> tuple[str, ...]:

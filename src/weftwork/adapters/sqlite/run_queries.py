@@ -15,8 +15,8 @@ from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.interrupts import list_interrupts
-from weftwork.adapters.sqlite.runs import find_by_number, run_number
-from weftwork.ports.storage.run_queries import RunPage, RunQuery
+from weftwork.adapters.sqlite.runs import SEQUENCE_BITS, find_by_number, run_number
+from weftwork.ports.storage.run_queries import RunPage, RunQuery, TimedRun
 from weftwork.protocol.run.header import STATUSES, RunKey
 
 MAX_CANDIDATES: Final = 2000
@@ -140,6 +140,23 @@ def list_due(connection: SqliteConnection, until: int, limit: int) -> list[RunKe
     return [RunKey(*row) for row in connection.execute(DUE_RUNS, (until, max(limit, 0))).fetchall()]
 
 
+TIMED_RUNS = """
+    SELECT r.partition, r.run_id, r.wake_at, IFNULL(e.timestamp, 0), r.run_no
+    FROM runs r LEFT JOIN events e ON e.id = (r.run_no << ?) + r.last_sequence
+    WHERE r.parked = 1 AND r.wake_at IS NOT NULL AND (r.wake_at, r.run_no) > (?, ?)
+    ORDER BY r.wake_at, r.run_no LIMIT ?
+"""
+
+
+def list_timed(connection: SqliteConnection, after: TimedRun | None, limit: int) -> list[TimedRun]:
+    position = (-1, -1) if after is None else (after.wake_at, after.number)
+    rows = connection.execute(TIMED_RUNS, (SEQUENCE_BITS, *position, max(limit, 0))).fetchall()
+    return [
+        TimedRun(RunKey(partition, run_id), wake_at, last_event_at, number)
+        for partition, run_id, wake_at, last_event_at, number in rows
+    ]
+
+
 class SqliteRunQueries(SqlitePort):
     """Implements ports.storage.run_queries.RunQueries."""
 
@@ -148,3 +165,4 @@ class SqliteRunQueries(SqlitePort):
     unfinished_runs = reads(list_unfinished)
     next_wake = reads(find_next_wake)
     due_runs = reads(list_due)
+    timed_runs = reads(list_timed)

@@ -11,14 +11,19 @@ _MAX_SLEEP_S = 3600.0
 
 
 class SystemClock:
-    """Wall-clock time. Sleeps check it at least once an hour, so a clock that is set forward is noticed by then."""
+    """Implements ports.clock.Clock. Sleeps check the wall clock at least once an hour, so a clock that is set forward
+    is noticed by then, and so is the time that the machine was suspended, which the monotonic clock does not count."""
+
+    monotonic_ns = staticmethod(time.monotonic_ns)
 
     def now(self) -> int:
         return time.time_ns() // 1_000_000
 
-    async def sleep_until(self, when: int) -> None:
-        while (remaining := when - self.now()) > 0:
-            await asyncio.sleep(min(remaining / 1000, _MAX_SLEEP_S))
+    async def sleep(self, milliseconds: int) -> None:
+        wall_end = self.now() + milliseconds
+        end = time.monotonic() + milliseconds / 1000
+        while (remaining := end - time.monotonic()) > 0 and self.now() < wall_end:
+            await asyncio.sleep(min(remaining, _MAX_SLEEP_S))
 
 
 _CROCKFORD: Final = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -118,7 +118,7 @@ class Admission(msgspec.Struct, eq=False):
                 if not batch:
                     break
                 if not all(await asyncio.gather(*(self._start(slots, run, count, root) for run, count, root in batch))):
-                    await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
+                    await self._clock.sleep(STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
 

@@ -228,4 +228,4 @@ class ChildMessages(msgspec.Struct, eq=False):
             log.exception("child run not cancelled; retrying at the next start", extra={"runId": request.child.run_id})
 
     async def _sleep(self, ms: int) -> None:
-        await self._clock.sleep_until(self._clock.now() + ms)
+        await self._clock.sleep(ms)

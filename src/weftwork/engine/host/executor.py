@@ -24,6 +24,7 @@ from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.child_start import ChildStarter
+from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
@@ -81,8 +82,14 @@ class Executor:
         self._pending_requests: Counter[RunKey] = Counter()
         """Runs with requests that are about to arrive. They stay in memory until the requests are answered."""
         self._unconfirmed = UnconfirmedCreates(runtime.clock, self._wake)
+        self._parked_clocks = ParkedClocks(runtime.clock, runtime.queries, self._live.__contains__)
         self._alarm = Alarm(
-            runtime.queries, runtime.clock, self._wake_and_settle, self._live.__contains__, self._is_at_limit
+            runtime.queries,
+            runtime.clock,
+            self._parked_clocks,
+            self._wake_and_settle,
+            self._live.__contains__,
+            self._is_at_limit,
         )
         self._loads = run_loader.LoadsInProgress()
         self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
@@ -316,7 +323,8 @@ class Executor:
             return None
         if self._closed:
             raise StoreUnavailable("the host is shutting down")
-        live = self._live[run] = LiveRun(self._runtime, loaded.state, self._callbacks, loaded.redactor)
+        origin = self._parked_clocks.on_loaded(run)
+        live = self._live[run] = LiveRun(self._runtime, loaded.state, self._callbacks, loaded.redactor, origin)
         live.log_bytes = loaded.log_bytes
         live.executable = loaded.executable
         live.resume(loaded.stored)
@@ -357,7 +365,7 @@ class Executor:
         fault_point("run.parked")
         if live.parked and live.executable:
             self._loader.park(run_loader.LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
-        self._alarm.schedule(live.committed_run().projection.wake_at)
+        self._alarm.schedule(live.key, live.clock.origin, live.committed_run().projection.wake_at)
         self._admission.free(live.key)
 
     def _start_child(self, new: NewChild) -> None:
@@ -443,7 +451,7 @@ class UnconfirmedCreates(msgspec.Struct, eq=False):
 
     async def _confirm_all(self) -> None:
         while self._runs:
-            await self._clock.sleep_until(self._clock.now() + CONFIRM_INTERVAL_MS)
+            await self._clock.sleep(CONFIRM_INTERVAL_MS)
             for run in list(self._runs):
                 try:
                     await self._wake(run)

@@ -58,4 +58,4 @@ class Sweeper:
                     await chore()
             except StoreUnavailable:
                 log.warning("store unavailable, cleanup postponed")
-            await self._clock.sleep_until(self._clock.now() + SWEEP_INTERVAL_MS)
+            await self._clock.sleep(SWEEP_INTERVAL_MS)

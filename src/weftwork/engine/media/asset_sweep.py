@@ -77,7 +77,7 @@ class AssetSweep(msgspec.Struct, eq=False):
         while more:
             swept = await self.prune()
             deleted, more = deleted + swept.deleted, swept.more
-        now = self._clock.now()
+        now = self._clock.monotonic_ns() // 1_000_000
         if self._scanned_at is None or now - self._scanned_at >= STRAY_SCAN_INTERVAL_MS:
             self._scanned_at = now
             if stray := await self.delete_strays():

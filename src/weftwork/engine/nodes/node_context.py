@@ -20,6 +20,7 @@ from weftwork.engine.node_events import OUTPUT_TOO_LARGE, BufferedEvents, interr
 from weftwork.engine.nodes.concurrency import slots_for, thread_slots
 from weftwork.engine.nodes.effect_ledger import EffectLedger
 from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
+from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest, UnresolvedMessage
@@ -70,6 +71,7 @@ class EntryContext:
     __slots__ = (
         "_buffered",
         "_call",
+        "_clock",
         "_effects",
         "_is_untrusted",
         "_item_records",
@@ -87,6 +89,7 @@ class EntryContext:
     def __init__(
         self,
         runtime: Runtime,
+        clock: RunClock,
         report: Callable[[Input], None],
         state: RunState,
         call: NodeCall,
@@ -97,10 +100,11 @@ class EntryContext:
         node = state.nodes[node_id]
         self._node_id = node_id
         self._runtime = runtime
+        self._clock = clock
         self._report = report
         self._state = state
         self._call = call
-        self._node: NodeState = node if part is None else NodeState("running", started_at=runtime.clock.now())
+        self._node: NodeState = node if part is None else NodeState("running", started_at=clock.now())
         tenant, began = state.header.owner.tenant, node.first_started_at
         self._effects = EffectLedger(runtime, report, call, node, tenant, node_id, item, began)
         self._redactor = redactor
@@ -120,7 +124,7 @@ class EntryContext:
         return self._node.long_wait_end
 
     async def sleep_until(self, when: int) -> None:
-        await self._runtime.clock.sleep_until(when)
+        await self._clock.sleep_until(when)
 
     @property
     def recorded_items(self) -> Mapping[int, Any]:
@@ -145,9 +149,8 @@ class EntryContext:
             except (StepFailed, ExpressionFault) as error:
                 outcome = raised_failure(error)
         else:
-            part = EntryContext(
-                self._runtime, self._report, self._state, call, (self._call.node_id, item), self._redactor
-            )
+            place = self._call.node_id, item
+            part = EntryContext(self._runtime, self._clock, self._report, self._state, call, place, self._redactor)
             outcome = await part.run_as_part(node_type, self._state.header.partition)
         return OUTPUT_TOO_LARGE if isinstance(outcome, Completed) and is_too_large(outcome.outputs) else outcome
 

@@ -18,8 +18,8 @@ from weftwork.engine.node_events import QUESTION_HIDDEN
 from weftwork.engine.nodes.concurrency import Slots, slots_for
 from weftwork.engine.nodes.node_call import input_of_exception, input_of_outcome, is_once_node, make_call
 from weftwork.engine.nodes.node_context import EntryContext
+from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import Failed, NodeOutcome, StepFailed, Suspended, raised_failure
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
@@ -51,6 +51,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
     """Calls node types and reports each outcome as an input. Outcomes of abandoned nodes are dropped."""
 
     _runtime: Runtime
+    _clock: RunClock
     _report: Callable[[Input], None]
     redactor: Redactor | None = None
     _tasks: dict[str, asyncio.Task[Input]] = {}
@@ -180,15 +181,15 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         slots = slots_for(node_type.declaration, state.header.partition, runtime.limits)
         if slots:
             if await runtime.limiter.acquire(slots):
-                began = runtime.clock.now()
+                began = self._clock.now()
             reporter.slots = slots
         try:
-            context = EntryContext(runtime, reporter, state, call, redactor=self.redactor)
+            context = EntryContext(runtime, self._clock, reporter, state, call, redactor=self.redactor)
             work = context.run(node_type)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:
                 return await work
-            outcome = await run_within(runtime.clock, work, began, limit)
+            outcome = await run_within(self._clock, work, began, limit)
             # A node that timed out may still be running; from here on nothing is reported for it.
             context.close()
         finally:
@@ -222,7 +223,7 @@ class NodeTimedOut(Failed, frozen=True):
     """The node reached its time limit. Its effects may still happen."""
 
 
-async def run_within(clock: Clock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
+async def run_within(clock: RunClock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
     """node-13 (readings, Time limits): the outcome, or NodeTimedOut once `limit` milliseconds have passed since
     `started_at`.
 

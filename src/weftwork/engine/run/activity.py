@@ -4,8 +4,9 @@
 to the log. Everything that happens is reported to the run as an input.
 
 Timers (`Timers`) exist for retries, for nodes that wait for children, and for deadlines and reminders of interrupts.
-They are computed from the folded state, so they survive a restart. The time limit of a run (`RunDeadline`) counts wall
-clock time from its start, and includes all waiting.
+They are computed from the folded state, so they survive a restart. The time limit of a run (`RunDeadline`) counts from
+its start, and includes all waiting. All of them use the clock of the run, which setting the wall clock back does not
+stop.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ import msgspec
 from weftwork.engine.decide import inputs
 from weftwork.engine.decide.inputs import ChildrenRecheck, Input
 from weftwork.engine.nodes.node_runner import NodeRunner
+from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.run.pending_commit import PendingCommit
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.privacy.redaction import Redactor
@@ -38,13 +39,18 @@ class Activity:
     __slots__ = ("_closed", "_deadline", "_report", "_timers", "_types", "runner")
 
     def __init__(
-        self, runtime: Runtime, limit: int | None, report: Callable[[Input], None], redactor: Redactor | None = None
+        self,
+        runtime: Runtime,
+        clock: RunClock,
+        limit: int | None,
+        report: Callable[[Input], None],
+        redactor: Redactor | None = None,
     ) -> None:
         self._report = report
         self._types = runtime.types
-        self._deadline = RunDeadline(runtime.clock, limit, report)
-        self.runner = NodeRunner(runtime, report, redactor)
-        self._timers = Timers(runtime.clock, report)
+        self._deadline = RunDeadline(clock, limit, report)
+        self.runner = NodeRunner(runtime, clock, report, redactor)
+        self._timers = Timers(clock, report)
         self._closed = False
 
     def is_calling_any(self, awaiting: Iterable[str]) -> bool:
@@ -137,7 +143,7 @@ class Activity:
 class Timers(msgspec.Struct, eq=False):
     """One task per timer."""
 
-    _clock: Clock
+    _clock: RunClock
     _report: Callable[[Input], None]
     _tasks: dict[TimerKey, asyncio.Task[None]] = {}
 
@@ -202,7 +208,7 @@ class Timers(msgspec.Struct, eq=False):
 class RunDeadline(msgspec.Struct, eq=False):
     """Reports RunTimedOut once, unless it is cancelled before. A `_limit` of None is no limit."""
 
-    _clock: Clock
+    _clock: RunClock
     _limit: int | None
     _report: Callable[[inputs.RunTimedOut], None]
     _task: asyncio.Task[None] | None = None

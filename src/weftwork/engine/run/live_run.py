@@ -24,12 +24,12 @@ from weftwork.engine.decide.decision import NOTHING, RunBounds
 from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
 from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
 from weftwork.engine.decide.transitions import decide
+from weftwork.engine.nodes.run_clock import NS_PER_MS, RunClock
 from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import BatchBuilder, make_redactor
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
@@ -85,15 +85,22 @@ class LiveRun:
     """One run being executed."""
 
     def __init__(
-        self, runtime: Runtime, state: RunState, callbacks: RunCallbacks, redactor: Redactor | None = None
+        self,
+        runtime: Runtime,
+        state: RunState,
+        callbacks: RunCallbacks,
+        redactor: Redactor | None = None,
+        origin: int | None = None,
     ) -> None:
+        """Hold the run; the caller starts or resumes it. `origin` is that of `RunClock.begin`."""
         self.state = state
+        self.clock = RunClock.begin(runtime.clock, state.last_event_at, origin)
         self.key: RunKey = state.header.key
         self._runtime = runtime
         self._callbacks = callbacks
         self._bounds = run_bounds(runtime, state)
         redactor = redactor or make_redactor(state)
-        self._activity = Activity(runtime, self._bounds.duration, weak_reporter(self.send), redactor)
+        self._activity = Activity(runtime, self.clock, self._bounds.duration, weak_reporter(self.send), redactor)
         self._inbox = Inbox()
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
@@ -222,7 +229,7 @@ class LiveRun:
         try:
             while not self.state.is_terminal and not self._closing:
                 work = await self._collect()
-                if not len(work.builder) and not self._has_unsaved_parking:
+                if not work.builder.size and not self._has_unsaved_parking:
                     await self._answer_unchanged(work)
                     if self._inbox or self._has_unsaved_parking:
                         continue
@@ -257,7 +264,7 @@ class LiveRun:
 
         The tasks of nodes in a long wait end here. They are launched again when the run is loaded, as after a crash."""
         busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
-        unloadable = may_unload(self.state, self._bounds.duration, self._runtime.clock.now())
+        unloadable = may_unload(self.state, self._bounds.duration, self.clock.now())
         busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
         if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
@@ -346,7 +353,7 @@ class LiveRun:
             self._bounds,
             self._inbox,
             self._activity,
-            self._runtime.clock,
+            self.clock,
             claims=not self._is_uncreated,
             threads=threads,
         )
@@ -387,17 +394,19 @@ async def collect_commit(
     bounds: RunBounds,
     inbox: Inbox,
     activity: Activity,
-    clock: Clock,
+    clock: RunClock,
     claims: bool,
     threads: bool,
 ) -> PendingCommit:
-    """Collect the events of the next commit. Pure nodes run before it, so the quick ones share it.
+    """Collect the events of the next commit, which all have the same time. Pure nodes run before it, so the
+    quick ones share it.
 
     Without `claims`, effects and child runs are not claimed, because the store may not have the run. Without
     `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
     """
-    now = clock.now()
+    now = clock.stamp()
     work = PendingCommit(BatchBuilder(state, activity.runner.redactor, now, bounds.duration), now)
+    work.closes_at = clock.monotonic_ns() + MAX_BATCH_MS * NS_PER_MS
     collect_inputs(work, state, bounds, inbox, activity, clock)
     while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
         if uses_threads:
@@ -413,13 +422,13 @@ async def collect_commit(
 
 
 def collect_inputs(
-    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: Clock
+    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: RunClock
 ) -> None:
     """Take inputs, decide, fold, and run instant nodes inline, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.is_partial = True
     append = work.builder
-    while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
+    while append.size < MAX_BATCH_EVENTS and state.completed_at is None:
         input_ = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, input_)
         if state.pending_calls and isinstance(input_, NodeAwaitsChildren) and decision is NOTHING:
@@ -442,7 +451,7 @@ def collect_inputs(
         if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False
             break
-        if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
+        if append.size and clock.monotonic_ns() > work.closes_at:
             break
     inbox.put_back(outcomes)
     stop = state.stop

@@ -71,6 +71,8 @@ class PendingCommit(msgspec.Struct, eq=False):
 
     builder: BatchBuilder
     started_at: int
+    closes_at: int = 0
+    """When no more inputs are taken, in nanoseconds on the monotonic clock."""
     inputs: list[Input] = []
     launches: list[str] = []
     request: RunRequest | None = None

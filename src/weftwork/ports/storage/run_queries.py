@@ -67,6 +67,17 @@ class InterruptPage(msgspec.Struct, frozen=True):
     more: bool
 
 
+class TimedRun(msgspec.Struct, frozen=True):
+    """A parked run with a timer."""
+
+    run: RunKey
+    wake_at: int
+    last_event_at: int
+    """The timestamp of its last event; 0 without events."""
+    number: int
+    """The position of the run in the order of creation. It has a meaning for its store only."""
+
+
 class RunQueries(Protocol):
     """Lists runs and interrupts for callers, and finds the runs that a host has to execute."""
 
@@ -90,4 +101,9 @@ class RunQueries(Protocol):
 
     async def due_runs(self, until: int, limit: int) -> list[RunKey]:
         """Parked runs whose `wake_at` is `until` or earlier, earliest first."""
+        ...
+
+    async def timed_runs(self, after: TimedRun | None, limit: int) -> list[TimedRun]:
+        """Parked runs that have a `wake_at`, after the given one, earliest first. Runs with the same `wake_at` are in
+        the order of creation. The given run may have ended in the meantime."""
         ...

@@ -49,6 +49,9 @@ def fold(plan: Plan, header: RunHeader, inputs: dict[str, Any], facts: Iterable[
 def apply(state: RunState, fact: Fact) -> None:
     """fold-01: updates the state with the next fact of the log."""
     state.last_sequence = fact.sequence
+    if fact.timestamp > state.last_event_at:
+        # Logs of earlier versions contain timestamps that decrease.
+        state.last_event_at = fact.timestamp
     kind = fact.type
     state.status = next_status(state.status, kind)
     if fact.content_trust == UNTRUSTED:

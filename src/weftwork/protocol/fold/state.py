@@ -155,6 +155,8 @@ class RunState(msgspec.Struct, eq=False):
     """URLs of media that contain a secret, oldest first."""
     status: Status = "pending"
     last_sequence: int = -1
+    last_event_at: int = 0
+    """The latest time of an event, or the creation of the run before there is one."""
     started_at: int | None = None
     completed_at: int | None = None
     paused_at: int | None = None
@@ -222,6 +224,7 @@ class RunState(msgspec.Struct, eq=False):
     """Rows of the projection that changed and must be written. The caller clears the set after writing."""
 
     def __post_init__(self) -> None:
+        self.last_event_at = self.header.created_at
         self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 
     @property

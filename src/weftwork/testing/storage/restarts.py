@@ -87,6 +87,7 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.queries.unfinished_runs(None, 10),
         store.queries.next_wake(),
         store.queries.due_runs(0, 10),
+        store.queries.timed_runs(None, 10),
         store.queries.list_interrupts(ACME, InterruptQuery()),
         store.log.check_ready(),
         store.records.sweep(0),

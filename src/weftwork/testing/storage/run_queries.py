@@ -215,6 +215,33 @@ async def due_runs_come_earliest_first(store: Store) -> None:
     assert await store.queries.due_runs(NOW + 10, 10) == [runs["c"], runs["b"], runs["d"]]
 
 
+async def timed_runs_are_listed_in_pages(store: Store) -> None:
+    """`timed_runs` returns at most `limit` parked runs of all partitions that have a `wake_at`, ordered by `wake_at`
+    and then by age, with the time of their last event. A run that has ended is still a position in that order."""
+    runs: dict[str, RunKey] = {}
+    for number, (name, wake) in enumerate((("a", 5), ("b", 1), ("c", 5), ("d", 9), ("e", 1))):
+        run = runs[name] = await make_run(store, f"run-{9 - number}", OTHER if number % 2 else ACME)
+        await store.log.append(run, -1, _at(parked_batch(run, -1, NOW + wake), NOW + number))
+    await make_parked_run(store, "no-wake-time")
+    awake = await make_run(store, "awake")
+    await store.log.append(awake, -1, parked_batch(awake, -1, NOW, parked=False))
+    listed = await store.queries.timed_runs(None, 10)
+    assert [each.run for each in listed] == [runs[name] for name in "beacd"]
+    times = [(each.wake_at - NOW, each.last_event_at - NOW) for each in listed]
+    assert times == [(1, 1), (1, 4), (5, 0), (5, 2), (9, 3)]
+    for limit in (1, 2, 3, 10):
+        assert await walk(lambda after, limit=limit: store.queries.timed_runs(after, limit), limit) == listed
+    assert await store.queries.timed_runs(None, 0) == []
+    await store.log.append(runs["e"], 0, batch(runs["e"], 0, 1, "cancelled"))
+    await store.log.append(runs["b"], 0, _at(parked_batch(runs["b"], 0, NOW + 7), NOW + 6))
+    rest = [(each.run, each.last_event_at - NOW) for each in await store.queries.timed_runs(listed[1], 10)]
+    assert rest == [(runs["a"], 0), (runs["c"], 2), (runs["b"], 6), (runs["d"], 3)]
+
+
+def _at(given: Batch, timestamp: int) -> Batch:
+    return replace(given, events=tuple(replace(each, timestamp=timestamp) for each in given.events))
+
+
 async def unfinished_runs_are_found(store: Store) -> None:
     """`unfinished_runs` returns the runs of all partitions that have not ended, oldest first."""
     live: list[RunKey] = []

@@ -99,8 +99,9 @@ def _fail(call: NodeCall) -> NodeOutcome:
     notes="""
 The node uses the first of these that is present: the input `delayMs`, then the config members `delayMs`, `ms` and
 `durationMs`. Without any of them it fails with `node_input_missing`. The delay counts from the start of the node and
-continues while the host is down: after a restart the node waits only for the rest. The node returns no outputs. To wait
-until a point in time, use [core.wait](core.wait.md).
+continues while the host is down: after a restart the node waits only for the rest. [Setting the system clock
+back](../../operate/sqlite.md#clock-changes) does not lengthen it. The node returns no outputs. To wait until a point in
+time, use [core.wait](core.wait.md).
 
 A run that only waits for delays of more than a second is not kept in memory and does not count as a live run.
 """,
@@ -325,8 +326,9 @@ _MILLISECONDS: Final = schemas.integer(0, MAX_INSTANT_MS, "Milliseconds since 19
 The time is the input `until`, else the config member `until`, else the input `input`; without any of them the node
 fails with `node_input_missing`. If the value is not a valid time, the node fails with `wait_until_invalid`: for example
 a time without an offset, before 1970, or on a day that the month does not have. If the time is in the past, the node
-completes at once. The wait continues across a restart of the host. To wait for a duration, use
-[core.delay](core.delay.md).
+completes at once. The wait continues across a restart of the host. If the [system clock is set
+back](../../operate/sqlite.md#clock-changes) during the wait, it ends after the time that was left. To wait for a
+duration, use [core.delay](core.delay.md).
 
 A run that only waits for times more than a second away is not kept in memory and does not count as a live run.
 """,
