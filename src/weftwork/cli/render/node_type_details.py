@@ -54,7 +54,8 @@ def example(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _split_description(node: dict[str, Any]) -> tuple[str, str]:
-    """The description of a node type without the example at its end, and the example; each empty if there is none."""
+    """The description of a node type without the example at its end, and the example. A description without one is
+    unchanged, and the example is empty."""
     whole = str(node.get("description") or "")
     before, start, example = whole.rstrip().partition(_EXAMPLE_START)
     if not start or not example.endswith(_EXAMPLE_END):
