@@ -185,6 +185,9 @@ def test_a_token_in_a_text_is_masked(token: interrupt_tokens.InterruptToken, sig
         f"/interrupts/{text}/x?token={text}",
         text.replace(".", "%2E"),
         f"'{text}'",
+        f"{text}{text}",
+        f"ab.{text}",
+        "a" * 5_000 + f"/{text}",
     ):
         masked = interrupt_tokens.mask_tokens(shown)
         assert text[:40] not in masked

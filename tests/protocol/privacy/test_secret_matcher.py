@@ -15,7 +15,10 @@ from weftwork.protocol.privacy.secret_matcher import (
     MAX_TEXTS,
     MAX_VALUES,
     MIN_TEXT,
+    HoldBack,
     SecretMatcher,
+    redact_value,
+    replace_literals,
 )
 
 
@@ -110,7 +113,9 @@ def test_the_automata_are_built_once_for_what_is_known(monkeypatch: pytest.Monke
     made = knowing([f"text-{index}" for index in range(MAX_TEXTS)])
     compiled: list[Any] = []
     real = secret_matcher.AhoCorasick
-    monkeypatch.setattr(secret_matcher, "AhoCorasick", lambda texts: compiled.append(texts) or real(texts))
+    monkeypatch.setattr(
+        secret_matcher, "AhoCorasick", lambda texts, **named: compiled.append(texts) or real(texts, **named)
+    )
     for _ in range(100):
         made.learn_value("***", "text-1")
         assert not made.is_absent(["a text-1"])
@@ -185,3 +190,52 @@ def test_forms_of_a_text_in_json_are_learnt_with_it_and_take_no_place_of_another
         assert made.mask(f"<{text}>") == "<***>"
         assert not made.is_absent_in_json(json.dumps([text], ensure_ascii=False).encode())
     assert knowing('ab"cd', r"ab\"cd").mask(json.dumps(r"ab\"cd")) == '"***"'
+
+
+LONG = "s" * MAX_TEXT
+
+
+@each_case(
+    "text, is_absent", (f"{LONG}-key", False), (f"x{LONG}-keys", False), (f"{LONG}-ke", True), (f"{LONG}{LONG}", True)
+)
+def test_a_long_secret_counts_only_whole(text: str, is_absent: bool) -> None:
+    made = SecretMatcher()
+    made.learn_secret("id", f"{LONG}-key")
+    assert made.is_absent([text]) is is_absent
+    assert made.is_absent_in_json(json.dumps([text]).encode()) is is_absent
+    assert (made.mask(text) == text) is is_absent
+
+
+def test_a_short_text_inside_the_start_of_a_long_secret_is_found() -> None:
+    made = SecretMatcher()
+    made.learn_secret("long", f"{LONG}-key")
+    made.learn_secret("short", "sstop")
+    assert not made.is_absent(f"{LONG}top")
+    assert not made.is_absent_in_json(f'"{LONG}top"'.encode())
+
+
+@for_all(
+    100,
+    st.lists(st.text("ab", min_size=1, max_size=6), max_size=4).map(lambda texts: [*texts, "a" * 90 + "b"]),
+    st.lists(st.text("abc", max_size=8) | st.just("a" * 70), max_size=12),
+    full=5_000,
+)
+def test_chunks_split_no_secret(texts: list[str], pieces: list[str]) -> None:
+    hold = HoldBack(texts)
+    released = [*map(hold.release, pieces), hold.release("", last=True)]
+    assert "".join(released) == "".join(pieces)
+    made = SecretMatcher()
+    for text in texts:
+        made.learn_secret("id", text)
+    # Each secret is whole in one chunk, so masking the chunks is the same as masking the text.
+    assert "".join(map(made.mask, released)) == made.mask("".join(pieces))
+
+
+def test_names_that_become_equal_are_numbered_in_order() -> None:
+    masked, count = redact_value({f"{LONG}{number}": number for number in range(4)} | {"*** (3)": 9}, knowing(LONG))
+    assert masked == {"***": 0, "*** (2)": 1, "*** (4)": 2, "*** (5)": 3, "*** (3)": 9}
+    assert count == 4
+
+
+def test_literals_are_replaced() -> None:
+    assert replace_literals("<ab> \ud800 <cd><ab>", ["<ab>", "<cd>"], "*") == "* \ud800 **"

@@ -33,11 +33,11 @@ def send_request(path: Path, request: dict[str, Any]) -> dict[str, Any] | None:
             except (FileNotFoundError, ConnectionRefusedError):
                 return None
             connection.sendall(msgspec.json.encode(request) + b"\n")
-            received = b""
+            received = bytearray()
             while not received.endswith(b"\n") and (chunk := connection.recv(65_536)):
                 received += chunk
             if not received:
                 raise ConnectionResetError("the host closed the connection without a response")
-            return decode(received)
+            return decode(bytes(received))
     finally:
         os.close(folder)

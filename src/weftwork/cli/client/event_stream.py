@@ -62,7 +62,8 @@ class FrameParser:
     def __init__(self) -> None:
         self.retry_ms: int | None = None
         self._id = ""
-        self._rest = b""
+        self._rest: list[bytes] = []
+        """The pieces of the last line, which is not complete yet."""
         self._after_cr = False
         self._started = False
         self._event = ""
@@ -82,10 +83,10 @@ class FrameParser:
         *lines, rest = text.split(b"\n")
         self._size += len(piece)
         if not lines:
-            self._rest += rest
+            self._rest.append(rest)
         else:
-            lines[0] = self._rest + lines[0]
-            self._rest = rest
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest = [rest]
         frames: list[ReceivedFrame | UnreadableFrame] = []
         for line in lines:
             frames += self._line(line)
@@ -112,7 +113,7 @@ class FrameParser:
 
     def _frame(self) -> list[ReceivedFrame | UnreadableFrame]:
         event, data = self._event or "message", b"\n".join(self._data)
-        self._event, self._data, self._size = "", [], len(self._rest)
+        self._event, self._data, self._size = "", [], sum(map(len, self._rest))
         if not data:
             return []
         try:

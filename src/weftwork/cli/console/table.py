@@ -113,7 +113,8 @@ def _truncate(text: str, room: int, mark: str) -> str:
     """The text, truncated to `room` columns with a mark at the end if it is longer."""
     if display_width(text) <= room:
         return text
-    prefix = text
+    # Characters without width are counted as well, so that a long run of them is cut too.
+    prefix = text[: 2 * room]
     while prefix and display_width(prefix) + len(mark) > room:
         prefix = prefix[:-1]
     return prefix + mark

@@ -1,7 +1,6 @@
 """A node type as text: its purpose, effect, inputs, outputs and config, and an example node."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,13 +13,13 @@ from weftwork.protocol.workflow.node_types import EFFECTS, EXECUTION
 
 _MAX_CELL: Final = 120
 _SECTIONS: Final = (("inputs", "any"), ("outputs", "not fixed"), ("config", "any members"))
-_EXAMPLE: Final = re.compile(r"```json\n(.*?)\n```\s*\Z", re.DOTALL)
-"""A description may end with an example."""
+_EXAMPLE_START: Final = "```json\n"
+_EXAMPLE_END: Final = "\n```"
 
 
 def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
     yield from align(_head(node))
-    description = _EXAMPLE.sub("", str(node.get("description") or "")).strip()
+    description = _split_description(node)[0].strip()
     if description and description != node.get("title"):
         yield ""
         yield from (clean(line) for line in description.splitlines())
@@ -36,9 +35,9 @@ def node_type_lines(node: dict[str, Any]) -> Iterator[str]:
 
 def example(node: dict[str, Any]) -> dict[str, Any]:
     """An example node: the one at the end of its description, or one built from its schemas."""
-    match = _EXAMPLE.search(str(node.get("description") or ""))
+    source = _split_description(node)[1]
     try:
-        described_node = as_object(json.loads(match[1])) if match else {}
+        described_node = as_object(json.loads(source)) if source else {}
     except ValueError:
         described_node = {}
     # The required inputs, each with a static value.
@@ -52,6 +51,16 @@ def example(node: dict[str, Any]) -> dict[str, Any]:
         "config": described_node.get("config", as_object(SchemaText(node.get("config")).sample())),
         "inputs": described_node.get("inputs", inputs),
     }
+
+
+def _split_description(node: dict[str, Any]) -> tuple[str, str]:
+    """The description of a node type without the example at its end, and the example. A description without one is
+    unchanged, and the example is empty."""
+    whole = str(node.get("description") or "")
+    before, start, example = whole.rstrip().partition(_EXAMPLE_START)
+    if not start or not example.endswith(_EXAMPLE_END):
+        return whole, ""
+    return before, example.removesuffix(_EXAMPLE_END)
 
 
 def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:

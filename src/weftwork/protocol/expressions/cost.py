@@ -29,14 +29,15 @@ MATCH_UNITS_PER_STATE: Final = 4
 _UNICODE_CLASS_STATES: Final = 5_000
 # fmt: off
 _PATTERN_TOKEN = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|$)"
-    r"|(?P<property>\\[pP])(?:\{[^}]*\}|.)?"
-    r"|\\x\{[^}]*\}|\\."
-    r"|(?P<set>\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{[^}]*\}|\\.|[^\]\\])*\]?)"
+    r"\\Q(?P<quoted>(?:[^\\]|\\(?!E))*+)(?:\\E)?"
+    r"|(?P<property>\\[pP])(?:\{[^}]*+\}?|.)?"
+    r"|\\x\{[^}]*+\}?|\\."
+    r"|(?P<set>\[\^?\]?(?:\[:\^?\w+:\]|\\[pP]\{[^}]*+\}?|\\.|[^\]\\])*\]?)"
     r"|(?P<open>\((?:\?(?:P?<\w*>|[A-Za-z-]*[:)]?))?)|(?P<close>\))"
     r"|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|(?P<any>\.)|(?P<other>.)",
     re.DOTALL,
 )
+"""A brace that is not closed extends to the end, because such a pattern is not valid and must not be read again."""
 # fmt: on
 
 

@@ -16,9 +16,11 @@ LIMIT: Final = "expression_limit"
 _PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _UNDECLARED = re.compile(r"undeclared reference to '([\w.]{1,80})'")
-_OVERLOAD = re.compile(r"(?:overload for '(\S+)' applied to '\((.*)\)'|overloads found : (\S+)\((.*)\))$")
+_OVERLOAD = re.compile(
+    r"(?:overload for '([^\s']++)' applied to '\(([^\n']*)\)'|overloads found : ([^\s(]++)\(([^\n:]*)\))$"
+)
 _MEMBER_OVERLOAD = re.compile(r"overloads found : \((\w+)\)\.(\w+)\(([\w, ]*)\)$")
-_KEY = re.compile(r'Key not found in map : "(.*)"$', re.DOTALL)
+_KEY = 'Key not found in map : "'
 _TYPES = re.compile(r"[a-z0-9_ ,.()]*")
 _NUMBERS: Final = frozenset({"int", "uint", "double"})
 _NUMBER_HINT: Final = "numbers of a run are doubles; write 1.0 instead of 1, or convert with double(...) or int(...)"
@@ -87,8 +89,9 @@ def evaluation_fault(error: str, members: Set[str]) -> ExpressionFault:
     """expr-10 (host): the fault for an error text of an evaluation. `members`: the keys in the source."""
     if "budget" in error:
         return expression_limit("The expression iterates over more than 9,999 items in total.")
-    if (key := _KEY.search(error)) and key[1] in members:
-        return expression_failed(f"There is no member `{key[1]}`.")
+    key = error.partition(_KEY)[2]
+    if key.endswith('"') and key[:-1] in members:
+        return expression_failed(f"There is no member `{key[:-1]}`.")
     if mismatch := _mismatch(error):
         return expression_failed(f"{mismatch[0].upper()}{mismatch[1:]}.")
     return expression_failed(

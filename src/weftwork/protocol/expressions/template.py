@@ -28,13 +28,16 @@ CACHED_TEMPLATES: Final = 64
 # fmt: off
 _SKIPPED = re.compile(
     r"(?://[^\n]*"
-    r"|(?:[rR][bB]?|[bB][rR])(?:\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*\"|'[^'\n]*')"
-    r"|\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    r"|\w+)",
+    r"|(?:[rR][bB]?|[bB][rR])(?:\"\"\".*?\"\"\"|'''.*?'''|\"[^\"\n]*+\"|'[^'\n]*+')"
+    r"|\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*+\"|'(?:\\.|[^'\\\n])*+'"
+    r"|\w+|\\[\"'])",
     re.DOTALL,
 )
 """Comments, strings and names, inside which braces do not count. Names are matched as a whole, so that only a letter
-directly before a quote counts as the prefix of a string."""
+directly before a quote counts as the prefix of a string.
+
+A quote after a backslash opens no string. Otherwise, the rest of the text would be read once for each escaped quote
+behind a quote that is not closed. A backslash outside strings is never valid, so no valid expression changes."""
 # fmt: on
 
 

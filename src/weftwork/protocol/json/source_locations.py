@@ -109,8 +109,9 @@ def locate_syntax_error(data: bytes) -> Location:
 
 def _find_unreadable(text: str) -> int:
     """The offset of the first container that is nested too deep, or of the first number with too many digits."""
-    depth = 0
-    for match in _TOKEN.finditer(text):
+    depth = position = 0
+    while match := _TOKEN.match(text, position):
+        position = match.end()
         kind = match.lastindex
         if kind == _Token.OPEN:
             depth += 1

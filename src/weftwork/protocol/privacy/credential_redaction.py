@@ -22,7 +22,7 @@ from weftwork.protocol.privacy.credential_patterns import (
     may_hold_credential,
     patterns_in,
 )
-from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher, redaction_marker
+from weftwork.protocol.privacy.secret_matcher import MAX_TEXT, SecretMatcher, redaction_marker, replace_literals
 
 _OPTIONS: Final = ("tags", "metadata", "configurable")
 SECRET_MEDIA: Final = redaction_marker("media")
@@ -118,8 +118,8 @@ class CredentialMatcher(SecretMatcher):
     def mask_counted(self, text: str) -> tuple[str, int]:
         tokens = self._secret_tokens(text)
         count = len(tokens)
-        for token in tokens:
-            text = text.replace(token, SECRET_MEDIA)
+        if tokens:
+            text = replace_literals(text, tokens, SECRET_MEDIA)
 
         def mask(part: str) -> str:
             nonlocal count

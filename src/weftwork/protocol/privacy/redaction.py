@@ -15,7 +15,7 @@ Sources: readings (What the log may hide), readings (Questions of a node that re
 """
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, Final
 
 from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
@@ -315,7 +315,7 @@ class Redactor:
         visible = search.hide(visible, pointer)
         for at, hidden in hidden_places:
             # A part that was hidden whole already contains the values inside it.
-            if not any(at.startswith(f"{whole}/") for whole in search.hidden_whole):
+            if search.hidden_whole.isdisjoint(_ancestors(at)):
                 removed.append((at, hidden))
         for at, hidden in search.removed:
             is_whole = at in search.hidden_whole
@@ -432,6 +432,13 @@ def _hide_places(value: Any, pointer: str, places: dict[str, str], removed: Remo
         elif is_object(value) and key in value:
             visible[key] = _hide_places(value[key], f"{pointer}/{step}", inner, removed)
     return visible
+
+
+def _ancestors(pointer: str) -> Iterator[str]:
+    """The pointers of the values that contain the value at a pointer."""
+    while pointer:
+        pointer = pointer.rpartition("/")[0]
+        yield pointer
 
 
 def _value_at(value: Any, steps: list[str]) -> Any:

@@ -5,7 +5,9 @@ texts, and only a limited number of them. A secret is a text that the host itsel
 length are matched in full.
 
 Theory of operation. Most values contain no learnt text. Two Aho-Corasick automata establish this in linear time for all
-texts at once: one reads the JSON of a whole value, the other the single texts of a value whose JSON has a match. Exact
+texts at once: one reads the JSON of a whole value, the other the single texts of a value whose JSON has a match. They
+hold the first MAX_TEXT characters of each text, because building one can take quadratic time: 37 s for a credential of
+32 KiB next to a short part of it. Where a longer text may begin, the full texts are searched. Exact
 positions are found from left to right; of several matches at one position, the longest is used. The search for each
 text continues behind its last match and never restarts, so a hostile text cannot make it slow.
 
@@ -21,12 +23,12 @@ import json
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar, Final
 
 import msgspec
-from ahocorasick_rs import AhoCorasick, BytesAhoCorasick
+from ahocorasick_rs import AhoCorasick, BytesAhoCorasick, Implementation
 
 from weftwork.protocol.json.values import is_array, is_object
 
@@ -45,6 +47,8 @@ MAX_VALUES: Final = 4096
 _MARKER_PATTERN: Final = re.compile(r"\[REDACTED:([^\[\]]*)\]")
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _ESCAPE_PATTERN: Final = re.compile(r"\\u([0-9a-f]{4})")
+_LONG_HOLD: Final = 64
+"""Characters of a stream that are held before they are searched less often."""
 _PIECE: Final = 16_384
 """Characters or bytes per search. Each search also reads as far as a match that begins in its piece can extend."""
 _encode = msgspec.json.Encoder().encode
@@ -61,6 +65,20 @@ def literal_search(literals: list[bytes]) -> Callable[[bytes], list[tuple[int, i
     return BytesAhoCorasick(literals).find_matches_as_indexes
 
 
+def replace_literals(text: str, literals: Iterable[str], replacement: str) -> str:
+    """Replace the literals, of which none contains another, in one pass over the text."""
+    encodable = [each for each in literals if not _HALF_CHARACTER.search(each)]
+    # A DFA, which is the default for few literals, takes about 1 KiB for each of their characters.
+    automaton = AhoCorasick(encodable, implementation=Implementation.ContiguousNFA)
+    find: Any = automaton.find_matches_as_indexes
+    parts: list[str] = []
+    at = 0
+    for _, start, end in find(_HALF_CHARACTER.sub("?", text)):
+        parts += (text[at:start], replacement)
+        at = end
+    return "".join((*parts, text[at:]))
+
+
 class SecretMatcher:
     """A set of texts to find, each with the marker that replaces it. Texts can be added but not removed."""
 
@@ -75,6 +93,9 @@ class SecretMatcher:
         """Automata over the texts and over their JSON encodings. Reset to None by a new text, rebuilt at the next
         search."""
         self._longest = 0
+        self._certain = 0
+        """Texts that are in the automata with their full length. They come first."""
+        self._full_spellings: tuple[list[str], list[bytes]] = [], []
 
     def learn_value(self, marker: str, value: Any) -> None:
         """Learn the texts inside a sensitive value, within MIN_TEXT, MAX_TEXTS and MAX_VALUES."""
@@ -127,12 +148,20 @@ class SecretMatcher:
         if self._automata is None:
             # A text with an unpaired surrogate cannot be encoded as UTF-8 and never occurs in JSON.
             texts = [text for text in (*self._markers, *self._secrets) if not _HALF_CHARACTER.search(text)]
-            spelled = [_encode(text)[1:-1] for text in texts]
-            self._automata = AhoCorasick(texts), BytesAhoCorasick(spelled)
+            texts.sort(key=_is_long)
+            self._full_spellings = texts, [_encode(text)[1:-1] for text in texts]
+            self._certain = len(texts) - sum(map(_is_long, texts))
+            starts = [text[:MAX_TEXT] for text in texts]
+            spelled = [_encode(start)[1:-1] for start in starts]
+            self._automata = AhoCorasick(starts), BytesAhoCorasick(spelled)
             self._longest = max(map(len, spelled), default=0)
         find: Callable[[Any], list[Any]] = self._automata[which].find_matches_as_indexes
         # A search returns all matches, and a hostile text can have very many. Searching in pieces stops early.
-        return any(find(text[at : at + _PIECE + self._longest]) for at in range(0, len(text), _PIECE))
+        for at in range(0, len(text), _PIECE):
+            if found := find(text[at : at + _PIECE + self._longest]):
+                is_certain = any(index < self._certain for index, _, _ in found)
+                return is_certain or any(each in text for each in self._full_spellings[which])
+        return False
 
     def whole_marker(self, value: Any) -> str | None:
         """The marker of a number, an object or an array that must be hidden as a whole; None if it need not be."""
@@ -179,6 +208,23 @@ class SecretMatcher:
         return "".join((*masked, text[at:])), count
 
 
+def _longest_matches(text: str, literals: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """The matches from left to right, none inside another; of several at one position, the longest.
+
+    The search for each literal never goes back, so it reads the text once. An automaton for this kind of match goes
+    back to the end of each match, which takes quadratic time for `a` and a long run of `a` in a longer run of `a`."""
+    nearest = [(start, -len(each), each) for each in literals if each and (start := text.find(each)) >= 0]
+    heapify(nearest)
+    at = 0
+    while nearest:
+        start, _, found = heappop(nearest)
+        if start >= at:
+            at = start + len(found)
+            yield start, at
+        if (following := text.find(found, at)) >= 0:
+            heappush(nearest, (following, -len(found), found))
+
+
 class _KeptMarkers:
     """The spans of the markers in a text that must not be changed."""
 
@@ -194,6 +240,10 @@ class _KeptMarkers:
         """Whether one of the positions is inside a marker."""
         before = [(bisect_left(self._spans, (place, 0)) - 1, place) for place in places]
         return any(index >= 0 and self._spans[index][1] > place for index, place in before)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) > MAX_TEXT
 
 
 def _shorten_marker(marker: str) -> str:
@@ -224,14 +274,15 @@ def redact_value(value: Any, secrets: SecretMatcher) -> tuple[Any, int]:
 
 def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict[str, Any], int]:
     redacted: dict[str, Any] = {}
+    numbers: dict[str, int] = {}
     total = 0
     for name, each in value.items():
         new_name, in_name = redact_value(name, secrets)
         new_value, count = redact_value(each, secrets)
         total += in_name + count
-        free_name, number = new_name, 1
+        free_name = new_name
         while in_name and (free_name in redacted or free_name in value):
-            number += 1
+            numbers[new_name] = number = numbers.get(new_name, 1) + 1
             free_name = f"{new_name} ({number})"
         redacted[free_name] = new_value
     return (redacted if total else value), total
@@ -239,60 +290,66 @@ def _redact_members(value: dict[str, Any], secrets: SecretMatcher) -> tuple[dict
 
 class HoldBack:
     """Moves the chunk boundaries of a stream so that no secret is split. Without texts to find, chunks pass
-    unchanged."""
+    unchanged.
 
-    __slots__ = ("_held", "_longest", "_longest_first", "_texts_by_first_character")
+    Only the first MAX_TEXT characters of a text are compared with the end of a chunk. More may be held than necessary,
+    but never less, and no chunk takes longer for a secret that repeats itself. A text that is held for long is not
+    searched again for each chunk, but whenever it has grown by an eighth.
+    """
+
+    __slots__ = ("_held", "_longest", "_next_search", "_size", "_texts", "_texts_by_first_character")
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._held = ""
+        self._held: list[str] = []
+        self._size = 0
+        """Characters of the held chunks."""
+        self._next_search = 0
+        """Below this size, the chunks are held without a search."""
         self._set_texts(texts)
 
     def update_texts(self, texts: Collection[str]) -> None:
         """Set the texts to find. The new set must contain the old one."""
-        if len(texts) != len(self._longest_first):
+        if len(texts) != len(self._texts):
             self._set_texts(texts)
 
     def _set_texts(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(texts)
         self._texts_by_first_character: defaultdict[str, list[str]] = defaultdict(list)
-        self._longest_first = sorted(texts, key=len, reverse=True)
-        self._longest = len(self._longest_first[0]) if self._longest_first else 0
-        for text in self._longest_first:
+        self._longest = max(map(len, self._texts), default=0)
+        for text in self._texts:
             self._texts_by_first_character[text[:1]].append(text)
 
     def release(self, piece: str, last: bool = False) -> str:
         """hide-06 (readings, Text streaming): the text that may be passed on: the held text and the chunk, without the
         end that is now held. The result contains each secret whole or not at all, so that the redactor can find it. The
         `last` chunk releases everything."""
-        if not self._texts_by_first_character:
+        if not self._texts:
             return piece
-        whole = self._held + piece
+        self._held.append(piece)
+        self._size += len(piece)
+        if self._size < self._next_search and not last:
+            return ""
+        whole = "".join(self._held)
         at = len(whole) if last else self._safe_length(whole)
-        self._held = whole[at:]
+        self._held = [whole[at:]]
+        self._size = kept = len(whole) - at
+        self._next_search = kept + kept // 8 if kept > _LONG_HOLD else 0
         return whole[:at]
 
     def _safe_length(self, whole: str) -> int:
-        """The length of the prefix in which no secret begins that may continue behind the end."""
-        at = self._skip_matches(whole, len(whole) - self._longest + 1)
-        while at < len(whole):
-            step = 1
-            for text in self._texts_by_first_character.get(whole[at], ()):
-                if len(whole) - at < len(text):
-                    if text.startswith(whole[at:]):
-                        return at
-                elif step == 1 and whole.startswith(text, at):
-                    step = len(text)
-            at += step
-        return at
+        """The length of the prefix in which no secret begins that may continue behind the end. No secret that begins
+        inside a complete match counts, because SecretMatcher continues behind the match, too."""
+        # No secret that begins before this position can continue behind the end.
+        at = max(len(whole) - self._longest + 1, 0)
+        for start, end in (*_longest_matches(whole, self._texts), (len(whole) - 1, len(whole))):
+            for place in range(at, start + 1):
+                if self._may_begin(whole, place):
+                    return place
+            at = max(at, end)
+        return len(whole)
 
-    def _skip_matches(self, whole: str, edge: int) -> int:
-        """The first position at or after `edge` that is not inside a secret which begins before `edge`. No secret that
-        begins before `edge` can continue behind the end, so complete matches are skipped as `mask_counted` does."""
-        at = 0
-        nearest = [(start, -len(each), each) for each in self._longest_first if (start := whole.find(each)) >= 0]
-        heapify(nearest)
-        while nearest and nearest[0][0] < edge:
-            start, _, found = heappop(nearest)
-            at = max(at, start + len(found)) if start >= at else at
-            if (following := whole.find(found, max(start + 1, at))) >= 0:
-                heappush(nearest, (following, -len(found), found))
-        return max(at, edge, 0)
+    def _may_begin(self, whole: str, at: int) -> bool:
+        """Whether a text that is longer than the rest of the whole may begin there."""
+        texts = self._texts_by_first_character.get(whole[at], ())
+        rest = len(whole) - at
+        return any(rest < len(text) and text.startswith(whole[at : at + MAX_TEXT]) for text in texts)

@@ -32,7 +32,8 @@ MAX_DOCUMENTS: Final = 2_000
 MAX_CANDIDATES: Final = 1_000
 """Bracketed spans of a text that are decoded. The rest of the text is ignored."""
 
-_FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})([^\n`{[]*)$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]{0,3}(`{3,}+|~{3,}+)([^\n`{[]*+)$", re.MULTILINE)
+"""The repetitions are possessive: a line of n tildes that is no fence would otherwise be split in n ways."""
 _START: Final = re.compile(r'\{(?=[ \t\n\r]*["}])|\[(?=[ \t\n\r]*(?:[\[{"\]0-9-]|true|false|null))')
 _BRACKET: Final = re.compile(r'[{}\[\]"]')
 _STRING: Final = re.compile(r'(?:[^"\\]++|\\.)*+"', re.DOTALL)
