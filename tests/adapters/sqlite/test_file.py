@@ -124,7 +124,7 @@ INDEXES = {
     ),
     "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
     "run_queries.UNFINISHED_IN_PARTITION": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
-    "run_queries.COUNT_UNFINISHED": "runs USING COVERING INDEX runs_awake (run_no<?)",
+    "run_queries.COUNT_UNFINISHED": "runs USING INDEX runs_awake (run_no<?)",
     "run_queries.NEXT_WAKE": "runs USING COVERING INDEX runs_waking (wake_at>?)",
     "run_queries.DUE_RUNS": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
     "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",

@@ -113,8 +113,9 @@ UNFINISHED = """
     SELECT partition, run_id, is_child FROM runs
     WHERE completed_at IS NULL AND parked = 0 AND run_no > ? AND run_no <= ? ORDER BY run_no LIMIT ?
 """
-# The index has the unfinished runs of all partitions, so that a write maintains one index only. A page of one partition
-# steps over the others inside SQLite (`+partition` names no index); the host asks for such pages only for tenants with many unfinished runs.
+# One index has the unfinished runs of all partitions, so that writes maintain no further one. A page of one partition
+# steps over the others inside SQLite (`+partition` keeps the planner from other indexes). The host reads such pages
+# only for tenants with many unfinished runs.
 UNFINISHED_IN_PARTITION = """
     SELECT partition, run_id, is_child FROM runs
     WHERE completed_at IS NULL AND parked = 0 AND run_no > ? AND run_no <= ? AND +partition = ? ORDER BY run_no LIMIT ?
