@@ -10,6 +10,14 @@ class Clock(Protocol):
         """Wall-clock milliseconds since the epoch. May jump; used for timestamps and deadlines only."""
         ...
 
+    def monotonic_ns(self) -> int:
+        """Nanoseconds on a clock that cannot be set. Only differences between two readings have a meaning."""
+        ...
+
+    async def sleep(self, milliseconds: int) -> None:
+        """Return after that much time on the monotonic clock. Cancellation leaves nothing behind."""
+        ...
+
     async def sleep_until(self, when: int) -> None:
         """Return once `now() >= when`. Cancellation leaves nothing behind."""
         ...

@@ -29,6 +29,12 @@ class ManualClock:
     def now(self) -> int:
         return self._now
 
+    def monotonic_ns(self) -> int:
+        return self._now * 1_000_000
+
+    async def sleep(self, milliseconds: int) -> None:
+        await self.sleep_until(self._now + milliseconds)
+
     async def sleep_until(self, when: int) -> None:
         if when <= self._now:
             return

@@ -13,8 +13,13 @@ _MAX_SLEEP_S = 3600.0
 class SystemClock:
     """Wall-clock time. Sleeps check it at least once an hour, so a clock that is set forward is noticed by then."""
 
+    monotonic_ns = staticmethod(time.monotonic_ns)
+
     def now(self) -> int:
         return time.time_ns() // 1_000_000
+
+    async def sleep(self, milliseconds: int) -> None:
+        await asyncio.sleep(milliseconds / 1000)
 
     async def sleep_until(self, when: int) -> None:
         while (remaining := when - self.now()) > 0:

@@ -23,6 +23,7 @@ from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
+from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
@@ -71,7 +72,10 @@ class Executor:
     """Executes runs. The host lock guarantees one executor per store."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._child_starter = ChildStarter(runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog)
+        rate = ChildRate(runtime.clock, runtime.limits.max_children_per_second)
+        self._child_starter = ChildStarter(
+            runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog, rate
+        )
         self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog
         self._live: CountedRuns[LiveRun] = CountedRuns()
