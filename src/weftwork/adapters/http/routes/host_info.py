@@ -8,7 +8,6 @@ import msgspec
 from weftwork.adapters.http.host_errors import shutting_down
 from weftwork.adapters.http.message import JSON, Request, Response, json_response
 from weftwork.engine.api.runs import Runs
-from weftwork.engine.host.recovery import RecoveryProgress
 from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
@@ -45,7 +44,7 @@ class HostInfoRoutes:
         self,
         service: Runs,
         draining: Callable[[], bool],
-        recovery: Callable[[], RecoveryProgress],
+        recovery: Callable[[], msgspec.Struct],
         kinds: KindSet,
         declarations: Mapping[str, NodeDeclaration],
     ) -> None:
