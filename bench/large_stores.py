@@ -83,7 +83,7 @@ def write_waiting_runs(folder: Path, runs: int) -> None:
     _close(connection)
 
 
-def _multiply(connection: apsw.Connection, number: int, run_id: str, count: int) -> None:
+def _multiply(connection: Any, number: int, run_id: str, count: int) -> None:
     """Add so many copies of a run."""
     first = connection.execute("SELECT max(run_no) + 1 FROM runs").fetchone()[0]
     stem = run_id[:-8]
@@ -100,7 +100,7 @@ def _multiply(connection: apsw.Connection, number: int, run_id: str, count: int)
     }
     given = {"count": count, "number": number, "run_id": run_id, "first": first, "stem": stem}
     for table in ("runs", "run_headers", "events", "run_state", "open_interrupts"):
-        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        columns: list[str] = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         values = ", ".join(changed.get(column, column) for column in columns)
         own = "id >> 26" if table == "events" else "run_no"
         connection.execute(
@@ -134,7 +134,7 @@ def _count(data: Path, table: str) -> int:
 
 def _ask(data: Path, statement: str, *values: Any) -> list[Any]:
     """Read the store of a host that runs."""
-    connection = apsw.Connection(str(data / "weftwork.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    connection: Any = apsw.Connection(str(data / "weftwork.db"), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.set_busy_timeout(5000)
         return connection.execute(statement, values).fetchall()
@@ -142,14 +142,14 @@ def _ask(data: Path, statement: str, *values: Any) -> list[Any]:
         connection.close()
 
 
-def _open(folder: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(folder / "data" / "weftwork.db"))
+def _open(folder: Path) -> Any:
+    connection: Any = apsw.Connection(str(folder / "data" / "weftwork.db"))
     connection.execute("PRAGMA synchronous = off")
     connection.execute("BEGIN")
     return connection
 
 
-def _close(connection: apsw.Connection) -> None:
+def _close(connection: Any) -> None:
     connection.execute("COMMIT")
     connection.close()
 

@@ -242,8 +242,8 @@ async def unfinished_runs_end_at_a_bound(store: Store) -> None:
     of the bound has ended or was deleted."""
     assert await store.queries.newest_run() is None
     live = [await make_run(store, f"run-{9 - number}", OTHER if number % 2 else ACME) for number in range(8)]
-    bound = await store.queries.newest_run()
-    assert bound == live[-1]
+    bound = live[-1]
+    assert await store.queries.newest_run() == bound
     await make_run(store, "later", OTHER)
     for limit in (1, 3, 50):
         assert await walk(partial(unfinished, store, limit=limit, until=bound), limit) == live
