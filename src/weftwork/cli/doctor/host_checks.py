@@ -95,7 +95,7 @@ def _check_status(connection: Transport, check: str, path: str) -> Finding:
 
 
 def _recovery_finding(check: str, status: str, recovery: dict[str, Any]) -> Finding:
-    """A host that is resuming runs is ready. Runs that it cannot load need somebody's attention."""
+    """A host that is resuming runs is ready. Runs that it cannot load are a warning."""
     total, resumed, skipped = (recovery.get(name) for name in ("total", "resumed", "skipped"))
     if isinstance(skipped, int) and skipped:
         message = f"{status}, but {skipped:,} unfinished runs cannot be loaded"

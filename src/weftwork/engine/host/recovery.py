@@ -98,7 +98,7 @@ class Recovery(msgspec.Struct, eq=False):
             try:
                 return await self.run()
             except StoreUnavailable as error:
-                log.warning("store unavailable, resuming of runs postponed: %s", error)
+                log.warning("store unavailable, resuming of runs postponed", extra={"reason": str(error)})
                 await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
             except Exception:
                 log.exception("unfinished runs not resumed: bug in the host; the next start resumes the others")
