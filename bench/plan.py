@@ -82,6 +82,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """For how long, each time."""
     images: int = 1_000
     """That one run makes."""
+    restarts: int = 5
+    """How often a host is started on each large store."""
+    restart_runs: int = 25_000
+    """Of the tree."""
+    restart_mib: int = 900
+    """Of the long log."""
+    restart_waiting: int = 100_000
+    """Runs that wait, half of them for a time."""
 
 
 FULL: Final = Plan()
@@ -122,6 +130,10 @@ QUICK: Final = Plan(
     transfers=1,
     transfer_seconds=0.2,
     images=20,
+    restarts=1,
+    restart_runs=20,
+    restart_mib=2,
+    restart_waiting=20,
 )
 """A smoke test: every part runs, no figure means anything."""
 

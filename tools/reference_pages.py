@@ -89,6 +89,8 @@ SETTINGS_TEXT = {
     "max_loop_iterations": "Maximum number of supervisor decisions in one run. Advertised.",
     "max_run_depth": "Maximum depth of [child runs](child-runs.md): the number of runs above a run.",
     "max_descendants": "Maximum number of runs below the top run of a tree.",
+    "max_children_per_second": "Maximum number of child runs that a tenant creates per second; 0 means no limit. "
+    "Above it, the nodes that create them wait.",
     "max_streams": "Maximum number of open streams and waiting polls. Above it, new ones are refused with 429.",
     "max_connections": "Maximum number of connections, or fewer if the process can open fewer files. Above it, new "
     "ones are refused with 503.",

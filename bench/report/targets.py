@@ -64,6 +64,7 @@ _CHAINS: Final = ("node_10_us", "node_100_us", "node_1000_us")
 _PYTHON: Final = ("python_node_us", "python_node_chain_us")
 _ASSETS: Final = ("asset_4_ratio", "asset_16_ratio")
 _IMAGES: Final = ("images_log_mb", "images_events_mb")
+_RESTARTS: Final = ("restart_tree_ms", "restart_long_ms", "restart_waiting_ms")
 _PARENTS_CPU: Final = _host_figure("parents_cpu_ms_per_s")
 _REGISTERED: Final = ("register_row_ms", "register_wide_ms", "register_computing_ms")
 
@@ -86,6 +87,14 @@ TARGETS: Final = (
     Target("Memory growth over 10,000 runs", "MiB", _growth, None, 40.0),
     Target("Memory when idle", "MiB", _host_figure("idle_mib"), None, 80.0),
     Target("Start to first response", "ms", _host_figure("startup_ms"), None, 800.0),
+    Target(
+        "Start to first response with a large store, maximum of 25,000 unfinished runs, a log of 900 MiB, and 100,000 "
+        "waiting runs",
+        "ms",
+        _most(*_RESTARTS),
+        None,
+        2000.0,
+    ),
     Target("Memory per idle stream", "KiB", _host_figure("stream_kib"), None, 32.0),
     Target("Delivery of one event to 1,000 streams, p99", "ms", _host_figure("fanout_p99_ms"), None, 300.0),
     Target("Registering 1,000 nodes, slowest graph shape", "ms", _most(*_REGISTERED), None, 1000.0),

@@ -1,5 +1,6 @@
 """The composition root: builds a host from its settings. The only module that imports every adapter."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -34,6 +35,7 @@ from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
+from weftwork.engine.host.recovery import RecoveryProgress
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
@@ -78,8 +80,8 @@ log = logging.getLogger("weftwork")
 
 
 class Host:
-    """A host without its listener: the store, the engine and the ASGI application. `open` resumes unfinished runs
-    before it returns."""
+    """A host without its listener: the store, the engine and the ASGI application. `open` makes the host ready to serve
+    requests; unfinished runs are resumed in the background (`resume_runs`)."""
 
     def __init__(
         self,
@@ -169,11 +171,13 @@ class Host:
         self.draining = False
         self.app: App | None = None
 
-    async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None) -> int:
-        """Take the host lock, open the store, load keys and resume unfinished runs; returns how many were resumed.
+    async def open(self, register: Callable[["Host"], Awaitable[None]] | None = None, resume: bool = True) -> None:
+        """Take the host lock, open the store, load keys, and start to resume unfinished runs.
 
-        `register` adds workflows before runs are resumed, because a resumed run can start children of them. Raises
-        HostLocked, StoreUnavailable, SettingsError, or HostFault if the expression evaluator computes wrong values.
+        `register` adds workflows before runs are resumed, because a resumed run can start children of them. Without
+        `resume` the caller has to call `resume_runs`, which a server does once it listens. Nothing here depends on the
+        number of runs. Raises HostLocked, StoreUnavailable, SettingsError, or HostFault if the expression evaluator
+        computes wrong values.
         """
         require_evaluator()
         if not self._in_memory:
@@ -193,7 +197,6 @@ class Host:
                 await self._admin.start()
             if register is not None:
                 await register(self)
-            recovered = await self._executor.recover()
         except BaseException as error:
             await self._executor.close()
             await self.blobs.close()
@@ -204,7 +207,17 @@ class Host:
             raise
         self._library.start()
         self._sweeper.start()
-        return recovered
+        if resume:
+            self.resume_runs()
+
+    def resume_runs(self) -> "asyncio.Task[RecoveryProgress]":
+        """Start to resume unfinished runs, if that has not started yet. The task ends when they are resumed."""
+        return self._executor.start_recovery()
+
+    @property
+    def recovery(self) -> RecoveryProgress:
+        """How many runs that were unfinished at the start are resumed."""
+        return self._executor.recovery.progress
 
     async def register_conformance_workflows(self) -> None:
         from weftwork.conformance.workflows import REFUSED_WORKFLOWS, conformance_workflows
@@ -273,7 +286,7 @@ class Host:
         runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree)
         events = EventRoutes(self.service, self._streams, self.keyring, self.settings.keepalive_seconds)
         declarations = declarations_by_type(self.types)
-        host_info = HostInfoRoutes(self.service, lambda: self.draining, self.kinds, declarations)
+        host_info = HostInfoRoutes(self.service, lambda: self.draining, lambda: self.recovery, self.kinds, declarations)
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
         interrupts = InterruptRoutes(self._interrupts)

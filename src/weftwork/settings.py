@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_loop_iterations: int = Limits().max_loop_iterations
     max_run_depth: int = Limits().max_run_depth
     max_descendants: int = Limits().max_descendants
+    max_children_per_second: int = Limits().max_children_per_second
     max_streams: int = Limits().max_streams
     max_connections: int = Limits().max_connections
     max_workflows_per_tenant: int = Limits().max_workflows_per_tenant
@@ -121,6 +122,7 @@ _RANGES = {
     "max_loop_iterations": (1, 10_000),
     "max_run_depth": (1, 1000),
     "max_descendants": (1, 100_000_000),
+    "max_children_per_second": (0, 1_000_000),
     "max_streams": (1, 1_000_000),
     "max_connections": (1, 1_000_000),
     "max_workflows_per_tenant": (1, 1_000_000),

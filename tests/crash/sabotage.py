@@ -25,6 +25,7 @@ from weftwork.engine.decide.interrupts import answer_interrupt
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.executor import Executor
+from weftwork.engine.host.recovery import RecoveryProgress
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.models.model_calls import EntryModelCalls
 from weftwork.engine.nodes.effect_ledger import EffectLedger
@@ -74,7 +75,10 @@ def _skip(owner: Any, name: str) -> None:
 
 
 def skip_recovery() -> None:
-    _skip(Executor, "recover")
+    async def nothing() -> RecoveryProgress:
+        return RecoveryProgress(0, done=True)
+
+    Executor.start_recovery = lambda self: asyncio.create_task(nothing())
 
 
 def skip_message_recovery() -> None:

@@ -177,7 +177,7 @@ def test_an_acknowledged_run_survives_a_killed_process(someone: DocsUser) -> Non
         run_id = run(someone, CREATE % 300)
         process.kill()
     with someone.host():
-        assert "1 unfinished, resumed" in someone.printed
+        until(lambda: "1 unfinished, resumed" in someone.printed or None, "the run to be resumed")
         assert "API key" not in someone.printed
         log = events(someone, run_id)
     assert [event["sequence"] for event in log] == list(range(8))

@@ -23,7 +23,7 @@ from weftwork.engine.host import run_loader
 from weftwork.engine.host.run_loader import MAX_PARKED
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.ports.clock import Clock
-from weftwork.ports.storage.run_queries import InterruptQuery
+from weftwork.ports.storage.run_queries import InterruptQuery, UnfinishedRun
 from weftwork.protocol.fold import facts
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.ids import partition
@@ -125,7 +125,8 @@ class Watched(InProcessHost):
 async def opened(data: Path, clock: Clock | None = None) -> AsyncIterator[tuple[Watched, int]]:
     """A host on this folder, and how many runs it went on with."""
     host = Host(Settings(data=str(data)), clock)
-    went_on = await host.open()
+    await host.open()
+    went_on = (await host.resume_runs()).resumed
     try:
         host.keyring.accept_for_process(KEY, "acme", None)
         for document in (*FLOWS, *TIMED):
@@ -329,11 +330,15 @@ def test_a_host_that_keeps_something_of_each_is_seen(tmp_path: Path, monkeypatch
 
 
 def test_a_host_that_loads_them_at_start_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unfinished(self: SqliteRunQueries, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def unfinished(self: SqliteRunQueries, after: RunKey | None, *_: Any) -> list[UnfinishedRun]:
         mine = partition("acme", "live")
-        page = await self.list_interrupts(mine, InterruptQuery(limit=limit))
-        return [RunKey(mine, each.run_id) for each in page.interrupts] if after is None else []
+        page = await self.list_interrupts(mine, InterruptQuery(limit=50))
+        return [UnfinishedRun(RunKey(mine, each.run_id), False) for each in page.interrupts] if after is None else []
+
+    async def count(self: SqliteRunQueries, until: RunKey) -> int:
+        return 50
 
     monkeypatch.setattr(SqliteRunQueries, "unfinished_runs", unfinished)
-    with pytest.raises(AssertionError, match="100 runs were loaded at start"):
+    monkeypatch.setattr(SqliteRunQueries, "count_unfinished", count)
+    with pytest.raises(AssertionError, match="50 runs were loaded at start"):
         waiting(tmp_path / "data", 200)

@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Ancestors of a run: the child of a child has two."""
     max_descendants: int = 100_000
     """Runs below the root of a run tree."""
+    max_children_per_second: int = 1000
+    """0: no limit. Child runs that a tenant creates; as many again can be created at once."""
     clarification_rounds: int = 3
     """Clarification requests per node."""
     schema_rounds: int = 2

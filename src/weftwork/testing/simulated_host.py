@@ -352,5 +352,5 @@ class Scenario:
         if self._run is None:
             # The run may have been created although its caller received no response.
             runs = await self.host.store.queries.unfinished_runs(None, 1)
-            return await self.host.store.log.read(runs[0], -1, 10**6) if runs else []
+            return await self.host.store.log.read(runs[0].key, -1, 10**6) if runs else []
         return await self.host.store.log.read(self._run, -1, 10**6)

@@ -28,7 +28,7 @@ from weftwork.protocol.run.header import STATUSES, Parent, RunKey, Status
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.child_runs import child, create_children, parent_with_children, report_result
 from weftwork.testing.storage.harness import ACME, catch, opened, prove
-from weftwork.testing.storage.samples import NOW, OTHER, batch, header, make_run
+from weftwork.testing.storage.samples import NOW, OTHER, batch, header, make_run, unfinished
 
 FEW, MANY = 30, 600
 PARENT, CHILD = RunKey(ACME, "run-a"), RunKey(ACME, "run-a-1")
@@ -257,7 +257,7 @@ async def test_a_store_of_the_release_before_takes_children(tmp_path: Path) -> N
     write_old_store(path, 7, 0, ("running", 0, None), ("waiting-approval", 1, None), ("completed", 0, NOW))
     async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.queries.unfinished_runs(None, 10) == runs[:1]
+        assert await unfinished(store, None, 10) == runs[:1]
         for run in runs:
             assert await store.child_runs.children(run, None, 10) == []
             assert await store.child_runs.count_descendants(run) == 0

@@ -122,7 +122,9 @@ INDEXES = {
     "run_queries.BY_WORKFLOW": (
         "runs USING COVERING INDEX runs_by_workflow (partition=? AND workflow_id=? AND status=? AND run_no<?)"
     ),
-    "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>?)",
+    "run_queries.UNFINISHED": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
+    "run_queries.UNFINISHED_IN_PARTITION": "runs USING INDEX runs_awake (run_no>? AND run_no<?)",
+    "run_queries.COUNT_UNFINISHED": "runs USING INDEX runs_awake (run_no<?)",
     "run_queries.NEXT_WAKE": "runs USING COVERING INDEX runs_waking (wake_at>?)",
     "run_queries.DUE_RUNS": "runs USING INDEX runs_waking (wake_at>? AND wake_at<?)",
     "interrupts.edge": f"o USING COVERING INDEX open_by_age (partition=? AND {AFTER})",

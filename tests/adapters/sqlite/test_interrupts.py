@@ -30,7 +30,7 @@ from weftwork.testing.storage.run_queries import (
     open_interrupt,
     resolved_interrupt,
 )
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, make_run
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, make_run, unfinished
 
 FEW, MANY = 300, 3000
 FILTERED = [
@@ -58,6 +58,8 @@ def lister(query: InterruptQuery) -> Callable[[Any], Any]:
 READS: dict[str, Callable[[Any], Any]] = {
     **{repr(query): lister(query) for query in QUERIES},
     "unfinished": lambda connection: run_queries.list_unfinished(connection, None, 50),
+    "unfinished of a tenant": lambda connection: run_queries.list_unfinished(connection, None, 50, None, ACME),
+    "newest": run_queries.find_newest,
     "next wake": lambda connection: run_queries.find_next_wake(connection, -1),
     "due": lambda connection: run_queries.list_due(connection, NOW + 2**40, 20),
     "timed": lambda connection: run_queries.list_timed(connection, None, 20),
@@ -199,7 +201,7 @@ async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
     old.close()
     async with opened(SqliteStore(path)) as store:
         runs = [RunKey(ACME, f"run-{number}") for number in (1, 2, 3)]
-        assert await store.queries.unfinished_runs(None, 10) == [runs[0], runs[2]]
+        assert await unfinished(store, None, 10) == [runs[0], runs[2]]
         assert (await store.queries.next_wake(), await store.queries.due_runs(2**60, 10)) == (None, [])
         page = await store.queries.list_interrupts(ACME, InterruptQuery())
         assert [(each.run_id, each.workflow_id, each.interrupt_id) for each in page.interrupts] == [
@@ -212,7 +214,7 @@ async def test_a_store_of_the_time_before_goes_on(tmp_path: Path) -> None:
         touched = replace(touched, projection=replace(touched.projection, parked=True, wake_at=NOW))
         assert await store.log.append(runs[0], 0, touched) is None
         assert await list_all(store) == [open_interrupt(runs[0], interrupt("i1"))]
-        assert await store.queries.unfinished_runs(None, 10) == [runs[2]]
+        assert await unfinished(store, None, 10) == [runs[2]]
         assert await store.queries.due_runs(NOW, 10) == [runs[0]]
         assert await store.signing.all() == []
 

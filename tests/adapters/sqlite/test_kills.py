@@ -17,7 +17,7 @@ from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.child_runs import result_batch
 from weftwork.testing.storage.harness import prove
 from weftwork.testing.storage.run_queries import list_all, open_interrupt
-from weftwork.testing.storage.samples import NOW
+from weftwork.testing.storage.samples import NOW, unfinished
 
 ROOT = Path(__file__).parents[3]
 POINTS = ["append.begin", "writer.begin", "writer.commit", "writer.committed", "append.durable"]
@@ -52,7 +52,7 @@ def check_waiting(path: Path, told: dict[str, int]) -> None:
         assert await store.queries.due_runs(NOW + 1000, 10) == [run for _, run in waking_at]
         assert await store.queries.next_wake() == (waking_at[0][0] if waking_at else None)
         awake = [run for run in RUNS if run not in {parked for _, parked in waking_at}]
-        assert await store.queries.unfinished_runs(None, 10) == awake
+        assert await unfinished(store, None, 10) == awake
 
     prove(SqliteStore(path), check)
 

@@ -193,7 +193,14 @@ class Twins(Pair):
 
     @rule(partition=PARTITIONS, run_id=st.none() | RUN_IDS, limit=st.integers(0, 4))
     def unfinished(self, partition: str, run_id: str | None, limit: int) -> None:
-        self.both("unfinished_runs", None if run_id is None else RunKey(partition, run_id), limit)
+        run = None if run_id is None else RunKey(partition, run_id)
+        self.both("unfinished_runs", run, limit)
+        self.both("unfinished_runs", None, limit, run, partition)
+
+    @rule(partition=PARTITIONS, run_id=RUN_IDS)
+    def how_many_unfinished(self, partition: str, run_id: str) -> None:
+        self.both("count_unfinished", RunKey(partition, run_id))
+        self.both("newest_run")
 
     @rule(until=TIMES, limit=st.integers(0, 4))
     def due(self, until: int, limit: int) -> None:

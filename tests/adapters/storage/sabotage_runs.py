@@ -76,8 +76,8 @@ async def start_over(port: Any, real: Any, partition: str, query: RunQuery) -> A
     return await real(partition, query if known else replace(query, before=None))
 
 
-async def need_a_live_cursor(port: Any, real: Any, after: RunKey | None, limit: int) -> Any:
-    return await real(after, limit) if after is None or after in port._table.live else []
+async def need_a_live_cursor(port: Any, real: Any, after: RunKey | None, limit: int, *rest: Any) -> Any:
+    return await real(after, limit, *rest) if after is None or after in port._table.live else []
 
 
 async def list_everybodys(port: Any, real: Any, partition: str, query: RunQuery) -> Any:
@@ -178,7 +178,7 @@ READS: dict[str, tuple[str, Wrap]] = {
     "a_page_has_a_cursor_while_runs_are_left": ("queries.list_runs", changed(lambda page: replace(page, more=False))),
     "unfinished_runs_are_found": (
         "queries.unfinished_runs",
-        changed(lambda runs: sorted(runs, key=lambda run: run.run_id)),
+        changed(lambda runs: sorted(runs, key=lambda run: run.key.run_id)),
     ),
     "a_definition_is_kept": ("definitions.get", changed(lambda document: document or b"")),
     "the_salt_is_made_once": ("keys.salt", changed(lambda salt: salt[:31])),
@@ -209,6 +209,14 @@ READS: dict[str, tuple[str, Wrap]] = {
     "new_runs_do_not_disturb_a_walk": ("queries.list_runs", count_instead_of_cursor),
     "an_unknown_cursor_ends_the_listing": ("queries.list_runs", start_over),
     "unfinished_runs_come_in_pages": ("queries.unfinished_runs", need_a_live_cursor),
+    "unfinished_runs_end_at_a_bound": (
+        "queries.unfinished_runs",
+        asked(lambda port, after, limit, until=None, of=None: (after, limit, None, of)),
+    ),
+    "unfinished_runs_of_one_partition": (
+        "queries.unfinished_runs",
+        asked(lambda port, after, limit, until=None, of=None: (after, limit, until, None)),
+    ),
     "another_partition_sees_nothing": ("log.read_run", asked(of_anybody)),
     "equal_ids_are_different_runs": ("queries.list_runs", list_everybodys),
 }

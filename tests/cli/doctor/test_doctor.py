@@ -270,6 +270,11 @@ def test_a_host_of_others_is_well(foreign: ForeignHost) -> None:
     assert {each.method for each in foreign.requests} == {"GET"}
 
 
+def recovering(total: int | None, resumed: int, skipped: int = 0) -> CannedResponse:
+    recovery = {"total": total, "resumed": resumed, "skipped": skipped, "done": skipped > 0}
+    return CannedResponse(200, {"status": "ready", "recovery": recovery})
+
+
 CUT_STREAM = CannedResponse(200, raw=b": x\n", headers={"Content-Type": "text/event-stream"})
 AHEAD = CannedResponse(200, {"protocolVersion": "1.1"}, {"Date": formatdate(time.time() + 3600, usegmt=True)})
 
@@ -283,6 +288,10 @@ AHEAD = CannedResponse(200, {"protocolVersion": "1.1"}, {"Date": formatdate(time
         ("/.well-known/openwop", NOT_FOUND, "host", "fail", "Nothing here"),
         ("/health", NOT_FOUND, "health", "warn", "does not support /health"),
         ("/readiness", CannedResponse(503, {"error": "x", "message": "full"}), "readiness", "fail", "full"),
+        ("/readiness", recovering(10_000, 4_000), "readiness", "ok", "4,000 of 10,000 unfinished runs"),
+        ("/readiness", recovering(None, 0), "readiness", "ok", "resuming: unfinished runs"),
+        ("/readiness", recovering(10, 8, 2), "readiness", "warn", "2 unfinished runs cannot be loaded"),
+        ("/readiness", CannedResponse(200, {"status": EVIL, "recovery": [EVIL]}), "readiness", "ok", "evil"),
         ("/v1/runs", NOT_FOUND, "events", "ok", "does not list"),
         ("/v1/runs", CannedResponse(200, {"runs": []}), "events", "ok", "no runs yet"),
         ("/v1/runs", CannedResponse(500, {"error": "x", "message": EVIL}), "events", "fail", "evil"),

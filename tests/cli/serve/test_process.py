@@ -130,7 +130,8 @@ def test_a_killed_host_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.
         host.kill()
     monkeypatch.setattr("tests.live.host.command", lambda *args: later_command(1, command(*args)))
     with start_host(tmp_path, "--workflows", workflows) as host:
-        assert "1 unfinished, resumed" in host.output, "those in a long delay are loaded when it is over"
+        # Those in a long delay are loaded when it is over.
+        until(lambda: "1 unfinished, resumed" in host.output or None, "the run to be resumed")
         assert host.log(busy)[-1]["type"] == "run.completed"
         for run_id in steps:
             # The delay is over at the restart; one that began anew would last for another hour.
@@ -262,9 +263,9 @@ async def test_nothing_that_can_go_away_is_left_out_of_garbage_collection(monkey
     order: list[str] = []
     honest = App.open
 
-    async def opened(host: App, register: Any) -> int:
+    async def opened(host: App, register: Any, resume: bool) -> None:
         order.append("open")
-        return await honest(host, register)
+        await honest(host, register, resume)
 
     async def served(*given: Any) -> None:
         given[1].close()

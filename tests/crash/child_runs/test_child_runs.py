@@ -55,8 +55,7 @@ def test_each_child_is_made_once_at_any_point(tmp_path: Path, remains: Remains, 
 
 
 @pytest.mark.rule("kin-02", "kin-04", "kin-05", "kin-06", "kin-07")
-# One that fails to load what it finds does not start.
-@pytest.mark.parametrize("name", [name for name in PROOF.failing("kin.deliver") if name != "recover.run"])
+@pytest.mark.parametrize("name", PROOF.failing("kin.deliver"))
 def test_a_host_that_fails_at_a_point_again_and_again_keeps_its_trees(
     tmp_path: Path, remains: Remains, name: str
 ) -> None:

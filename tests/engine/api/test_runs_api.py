@@ -19,6 +19,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
 from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.testing.storage.samples import unfinished
 
 OTHER = Principal.of("key_2", "other", "live", frozenset(SCOPES))
 TESTER = Principal.of("key_3", "acme", "test", frozenset(SCOPES))
@@ -55,7 +56,7 @@ async def test_of_several_faults_the_first_check_speaks(first: int) -> None:
     found = await refusal(bench, document)
     _, code, pointer = LADDER[first]
     assert (found.code, (found.details or {}).get("pointer", "")) == (code, pointer)
-    assert await bench.store.queries.unfinished_runs(None, 10) == []
+    assert await unfinished(bench.store, None, 10) == []
 
 
 @pytest.mark.rule("run-07")

@@ -84,13 +84,14 @@ async def test_a_host_that_starts_lets_in_what_it_has_room_for() -> None:
     await bench.crash()
     room.most = 0
     after = bench.successor(limits=Limits(max_live_runs=1, max_live_children=1))
-    # One after the other, so that each sees how full it is.
-    assert sum([await after.executor._recover_run(each) for each in await child_keys(bench, key)]) == 6
-    await after.executor.recover()
+    recovering = after.executor.start_recovery()
     await settle()
     for _ in range(6):
+        assert after.executor.live_count == 1
         await room.let_go()
+    assert (await recovering).resumed == 6
     assert await after.status(key) == "completed"
+    assert room.most == 1
     await after.close()
 
 

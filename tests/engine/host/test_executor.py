@@ -29,6 +29,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.events import is_event_type
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
+from weftwork.testing.storage.samples import unfinished
 
 NOOP = workflow([node("a")])
 
@@ -210,7 +211,7 @@ def lose_one_answer(bench: EngineHarness, monkeypatch: pytest.MonkeyPatch, error
 
 
 async def only_run(bench: EngineHarness) -> RunKey:
-    (key,) = await bench.store.queries.unfinished_runs(None, 10)
+    (key,) = await unfinished(bench.store, None, 10)
     return key
 
 

@@ -12,6 +12,7 @@ from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_
 from weftwork.engine.run import live_run
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
+from weftwork.testing.storage.samples import unfinished
 
 DOWN = StoreUnavailable("no disk")
 CONFLICT = SequenceConflict("somebody else")
@@ -202,7 +203,7 @@ async def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
     monkeypatch.setattr(bench.store.log, "create", lost)
     with pytest.raises(StoreUnavailable):
         await bench.start(GATES, at_once=at_once)
-    (key,) = await bench.store.queries.unfinished_runs(None, 10)
+    (key,) = await unfinished(bench.store, None, 10)
     assert [event.type for event in await bench.run_to_end(key)].count("node.started") == 3
     assert (await bench.status(key), bench.executor.live_count) == ("completed", 0)
     await run_ready_tasks()

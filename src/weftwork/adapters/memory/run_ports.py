@@ -16,7 +16,7 @@ from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChild
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
-from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun
+from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun, UnfinishedRun
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.run.batch import (
     Batch,
@@ -121,12 +121,31 @@ class MemoryRunQueries(RunPort):
     async def list_interrupts(self, partition: str, query: InterruptQuery) -> InterruptPage:
         return self._table.interrupts.get(partition, _NO_INTERRUPTS).page(query)
 
-    async def unfinished_runs(self, after: RunKey | None, limit: int) -> list[RunKey]:
+    async def newest_run(self) -> RunKey | None:
+        return next(reversed(self._table.runs), None)
+
+    async def unfinished_runs(
+        self, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
+    ) -> list[UnfinishedRun]:
         number = self._table.number_after(after)
         if number is None:
             return []
-        later = (key for key, run in self._table.live.items() if run.number > number and not run.projection.parked)
+        later = (
+            UnfinishedRun(run.key, run.parent_link is not None)
+            for run in self._unfinished(until)
+            if run.number > number and partition in (None, run.key.partition)
+        )
         return list(islice(later, max(limit, 0)))
+
+    async def count_unfinished(self, until: RunKey) -> int:
+        return sum(1 for _ in self._unfinished(until))
+
+    def _unfinished(self, until: RunKey | None) -> Iterator[MemoryRun]:
+        last = self._table.number(until) if until is not None else None
+        if until is None or last is not None:
+            for run in self._table.live.values():
+                if (last is None or run.number <= last) and not run.projection.parked:
+                    yield run
 
     async def next_wake(self, after: int = -1) -> int | None:
         return self._table.wakes.next_wake(after)

@@ -90,7 +90,21 @@ def _check_status(connection: Transport, check: str, path: str) -> Finding:
         return Finding("fail", check, clean(refused.format_message()), "check the host's log")
     except HostUnreachable as error:
         return Finding("fail", check, clean(error.format_message()))
-    return Finding("ok", check, clean(as_object(answer).get("status", ""), 60) or "responded")
+    status = clean(as_object(answer).get("status", ""), 60) or "responded"
+    return _recovery_finding(check, status, as_object(as_object(answer).get("recovery")))
+
+
+def _recovery_finding(check: str, status: str, recovery: dict[str, Any]) -> Finding:
+    """A host that is resuming runs is ready. Runs that it cannot load are a warning."""
+    total, resumed, skipped = (recovery.get(name) for name in ("total", "resumed", "skipped"))
+    if isinstance(skipped, int) and skipped:
+        message = f"{status}, but {skipped:,} unfinished runs cannot be loaded"
+        return Finding("warn", check, message, "the host's log names each run and the reason")
+    if recovery.get("done") is False:
+        known = isinstance(total, int) and isinstance(resumed, int)
+        progress = f"{resumed:,} of {total:,} unfinished runs" if known else "unfinished runs"
+        return Finding("ok", check, f"{status}, resuming: {progress}")
+    return Finding("ok", check, status)
 
 
 def _check_key(connection: Transport, url: str, key: str | None) -> Iterator[Finding]:

@@ -46,6 +46,8 @@ MAX_LISTED_EFFECTS: Final = 20
 GC_THRESHOLDS: Final = (10_000, 20, 100)
 """Thresholds of Python's cyclic garbage collector (`gc.set_threshold`)."""
 FIRST_TENANT: Final = "default"
+QUICK_RECOVERY_SECONDS: Final = 1.0
+"""A recovery that takes longer is announced on the terminal."""
 
 
 async def run_host(settings: Settings) -> int:
@@ -57,9 +59,10 @@ async def run_host(settings: Settings) -> int:
     gc.set_threshold(*GC_THRESHOLDS)
     host = Host(settings)
     end = _Shutdown(host)
+    reports: list[asyncio.Task[None]] = []
     code = 1
     try:
-        recovered = await host.open(_register_workflows)
+        await host.open(_register_workflows, resume=False)
     except (HostLocked, StoreUnavailable, HostFault) as error:
         click.echo(f"weftwork: {error}", err=True)
         return code
@@ -83,13 +86,19 @@ async def run_host(settings: Settings) -> int:
             log.warning(
                 "max_connections lowered to fit the limit of open files (ulimit -n)", extra={"count": max_connections}
             )
-        await serve(
-            app, listener, end.begin, lambda: _print_banner(host, address, first_key, count, recovered), max_connections
-        )
+
+        def started() -> None:
+            # The banner says that the host listens, so it does not wait for the runs.
+            _print_banner(host, address, first_key, count)
+            reports.append(asyncio.create_task(_report_recovery(host)))
+
+        await serve(app, listener, end.begin, started, max_connections)
         code = 0
     except StoreUnavailable as error:
         click.echo(f"weftwork: {error}", err=True)
     finally:
+        for report in reports:
+            report.cancel()
         await end.finish(code)
     return code
 
@@ -234,9 +243,9 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _print_banner(host: Host, address: str, key: str | None, count: str, recovered: int) -> None:
+def _print_banner(host: Host, address: str, key: str | None, count: str) -> None:
     try:
-        for line in _banner(host, address, key, count, recovered):
+        for line in _banner(host, address, key, count):
             click.echo(line)
     except OSError as error:
         # The host keeps serving without a banner; only the first key must be replaced.
@@ -245,14 +254,12 @@ def _print_banner(host: Host, address: str, key: str | None, count: str, recover
         click.echo(f"weftwork: cannot write to standard output: {error.strerror}{lost}.", err=True)
 
 
-def _banner(host: Host, address: str, key: str | None, count: str, recovered: int) -> Iterator[str]:
+def _banner(host: Host, address: str, key: str | None, count: str) -> Iterator[str]:
     settings = host.settings
     store = "in memory, lost at exit" if settings.store == "memory" else settings.data
     yield f"weftwork {host.version} listens on {address}"
     yield f"  store      {store}"
     yield f"  workflows  {count}"
-    if recovered:
-        yield f"  runs       {recovered} unfinished, resumed"
     if key is not None:
         yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown only once, store it now)"
     key_text = key or "$KEY"
@@ -264,6 +271,22 @@ def _banner(host: Host, address: str, key: str | None, count: str, recovered: in
         yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {key_text}" {body}'
     else:
         yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {key_text}"'
+
+
+async def _report_recovery(host: Host) -> None:
+    """Resume the unfinished runs, and print how many there are: once at the end, and before if that takes long."""
+    resuming = host.resume_runs()
+    await asyncio.wait((resuming,), timeout=QUICK_RECOVERY_SECONDS)
+    if not resuming.done() and (total := host.recovery.total):
+        _print_lines(
+            iter((f"  runs       {total:,} unfinished, resuming; {path_for('getReadiness')} has the progress",))
+        )
+    progress = await resuming
+    if progress.skipped:
+        numbers = f"{progress.resumed:,} resumed, {progress.skipped:,} skipped (see the log)"
+        _print_lines(iter((f"  runs       {progress.total:,} unfinished, {numbers}",)))
+    elif progress.total:
+        _print_lines(iter((f"  runs       {progress.total:,} unfinished, resumed",)))
 
 
 MAX_TEXT: Final = 256

@@ -1,13 +1,17 @@
-"""Limits how many child runs execute concurrently. The others are stored and wait for a slot.
+"""Limits how many child runs and how many recovered runs execute concurrently. The others are stored and wait.
 
 Theory. A child run has no caller whose request could be refused, and a few definitions that start each other can create
 very many children. Therefore each tenant has a number of slots for its children, and the children of one tenant do not
 delay those of another. A child with large inputs uses several slots. A parent uses none while it waits for its
 children.
+
+A host that starts finds runs that its predecessor left. They wait here for room (`enter`), because there may be more of
+them than `max_live_runs`. They take at most a share of it, so that new runs are accepted meanwhile.
 """
 
 import asyncio
 import logging
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -24,6 +28,8 @@ MAX_CONCURRENT_STARTS: Final = 16
 """Waiting children that are started at the same time."""
 SLOT_BYTES: Final = 65_536
 """Size of the inputs that one slot covers."""
+NEW_RUNS_SHARE: Final = 5
+"""Recovered runs leave one in so many live runs to new runs."""
 
 
 QueuedRun = tuple[RunKey, int, str]
@@ -38,18 +44,28 @@ class _TenantSlots(msgspec.Struct):
     on_hold: deque[QueuedRun] = msgspec.field(default_factory=deque["QueuedRun"])
     """Runs of trees that are being cancelled: most of them will never have to start."""
     used: int = 0
+    recovered: "tuple[RunKey, asyncio.Future[None]] | None" = None
+    """A recovered child that waits for a slot. It takes precedence, because it is older than the others."""
 
 
 class Admission(msgspec.Struct, eq=False):
-    """Queues child runs per tenant. `_wake` loads and executes a stored run."""
+    """Queues child runs per tenant. `_wake` loads and executes a stored run, and `_live_count` returns the number of
+    runs that are executed or being created."""
 
     _max_slots: int
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[object]]
+    _live_count: Callable[[], int] = lambda: 0
+    _max_live: int = sys.maxsize
     _tenants: dict[str, _TenantSlots] = {}
     """By partition; an entry exists while the partition has child runs here."""
     _tasks: dict[str, asyncio.Task[None]] = {}
     _cancelling_roots: set[str] = set()
+    _recovered: set[RunKey] = set()
+    """Recovered runs that are loading or live."""
+    _loading: int = 0
+    """How many of them are loading."""
+    _room_waiters: deque[asyncio.Future[None]] = msgspec.field(default_factory=deque[asyncio.Future[None]])
     _closed: bool = False
 
     def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
@@ -75,13 +91,90 @@ class Admission(msgspec.Struct, eq=False):
             slots.on_hold.clear()
             self._start_waiting(partition, slots)
 
+    async def enter(self, run: RunKey, is_child: bool) -> None:
+        """lim-07, lim-16 (host): wait until a recovered run may be loaded. A child waits for a slot of its tenant as
+        well. For each partition, at most one child may wait here. `entered` has to follow."""
+        if is_child:
+            await self._wait_for_slot(run)
+        try:
+            # In the order of arrival, so that tenants take turns.
+            if self._room_waiters:
+                await self._wait_for_room(self._room_waiters.append)
+            while not self._has_recovery_room():
+                await self._wait_for_room(self._room_waiters.appendleft)
+        except asyncio.CancelledError:
+            self.free(run)
+            raise
+        self._recovered.add(run)
+        self._loading += 1
+        self.on_room()
+
+    def entered(self, run: RunKey, is_live: bool) -> None:
+        """The recovered run is loaded, or cannot be loaded."""
+        self._loading -= 1
+        if not is_live:
+            self.free(run)
+
     def free(self, run: RunKey) -> None:
         """Free the slots of a run that has ended or parked."""
+        if self._recovered:
+            self._recovered.discard(run)
+        if self._room_waiters:
+            self.on_room()
         slots = self._tenants.get(run.partition)
         if slots is None or not (taken := slots.running.pop(run, 0)):
             return
         slots.used -= taken
+        self._start_recovered(slots)
         self._start_waiting(run.partition, slots)
+
+    def on_room(self) -> None:
+        """A run is no longer live or being created: let the next recovered run check whether there is room."""
+        if self._room_waiters and self._has_recovery_room():
+            waiter = self._room_waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _wait_for_room(self, queue: Callable[[asyncio.Future[None]], None]) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._room_waiters:
+                self._room_waiters.remove(waiter)
+            else:
+                self.on_room()
+            raise
+
+    async def _wait_for_slot(self, run: RunKey) -> None:
+        slots = self._tenants.setdefault(run.partition, _TenantSlots())
+        if run in slots.running:
+            # Recovered before an outage of the store, after which the recovery starts again.
+            return
+        if self._has_room(slots, 1):
+            self._take_slots(slots, run, 1)
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        slots.recovered = (run, waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            slots.recovered = None
+            self.free(run)
+            raise
+
+    def _start_recovered(self, slots: _TenantSlots) -> None:
+        if slots.recovered is not None and self._has_room(slots, 1):
+            run, waiter = slots.recovered
+            slots.recovered = None
+            self._take_slots(slots, run, 1)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _has_recovery_room(self) -> bool:
+        most = max(1, self._max_live - self._max_live // NEW_RUNS_SHARE)
+        return self._live_count() + self._loading < self._max_live and len(self._recovered) < most
 
     def _start_waiting(self, partition: str, slots: _TenantSlots) -> None:
         if slots.waiting and partition not in self._tasks and not self._closed:

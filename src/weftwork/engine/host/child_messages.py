@@ -111,14 +111,24 @@ class ChildMessages(msgspec.Struct, eq=False):
         self._start_task("orders", self._deliver_cancels)
 
     async def recover(self) -> None:
-        """Queue all undelivered messages of the store, after a restart or an outage of the store. Raises
-        StoreUnavailable."""
+        """Deliver all messages of the store, page by page, after a restart or an outage of the store. Returns when the
+        results are delivered. Raises StoreUnavailable."""
+        self.queue_cancels()
         after: PendingChildResult | None = None
-        while page := await self._child_runs.child_results(after, BATCH_SIZE):
+        while (page := await self._child_runs.child_results(after, BATCH_SIZE)) and not self._closed:
             for each in page:
                 self.queue_result(each)
+            for parent in dict.fromkeys(each.parent for each in page):
+                await self._wait_until_delivered(parent)
             after = page[-1]
-        self.queue_cancels()
+
+    async def _wait_until_delivered(self, parent: RunKey) -> None:
+        """Wait for the tasks that deliver the queued results of a parent."""
+        while not self._closed:
+            tasks = [task for what in ("later", "now") if (task := self._tasks.get((what, parent))) is not None]
+            if not tasks:
+                return
+            await asyncio.wait(tasks)
 
     def recover_soon(self) -> None:
         """Like `recover`, in the background, and retried until the store is available."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.host.catalog import WorkflowCatalog
+from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.run.append import hide_inputs, make_redactor
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
@@ -32,6 +33,8 @@ MAX_CACHED_TREES: Final = 1024
 """Trees whose number of runs is cached."""
 PENDING_MS: Final = 60_000
 """A prepared child that is not in the store after this time was never created, and no longer counts."""
+MAX_PREPARED: Final = 1_000
+"""Children that a node prepares for one commit: as many as a map can have open."""
 FULL_RECHECK_MS: Final = 1_000
 """A tree that was full is counted again at most once in this time, because many nodes may try to start a child."""
 PER_RUN_OPTIONS: Final = frozenset({"recursionLimit", "runTimeoutMs", "maxLoopIterations"})
@@ -60,6 +63,7 @@ class ChildStarter(msgspec.Struct, eq=False):
     _ids: Ids
     _limits: Limits
     _catalog: WorkflowCatalog
+    _rate: ChildRate
     _tree_sizes: OrderedDict[RunKey, TreeSize] = msgspec.field(default_factory=OrderedDict[RunKey, TreeSize])
     """By root run, least recently used first."""
 
@@ -89,6 +93,7 @@ class ChildStarter(msgspec.Struct, eq=False):
                 inputs[name] = call.scope.variable(source)
         if (failure := _check_inputs(state, call.node_id, plan, request, inputs)) is not None:
             return failure
+        await self._rate.take(header.partition)
         now = self._clock.now()
         run_id = self._ids.run_id(now)
         if not await self._has_room(_root_key(header), run_id, now):
@@ -122,6 +127,12 @@ class ChildStarter(msgspec.Struct, eq=False):
         if (tree := self._tree_sizes.get(_root_key(new.header))) is not None:
             tree.pending.pop(new.run_id, None)
 
+    @property
+    def _pending_ms(self) -> int:
+        """A map prepares its children before it starts the first one, which takes longer at a low rate."""
+        rate = self._limits.max_children_per_second
+        return PENDING_MS + (MAX_PREPARED * 1000 // rate if rate else 0)
+
     async def _has_room(self, root: RunKey, run_id: str, now: int) -> bool:
         """lim-15 (host): whether the tree may have one more run. If so, the run is counted at once, because other nodes
         may prepare children concurrently."""
@@ -135,7 +146,8 @@ class ChildStarter(msgspec.Struct, eq=False):
         if tree.count is None or tree.count >= limit:
             # Some children that were counted may never have been created.
             stored = await self._child_runs.count_descendants(root)
-            tree.pending = {each: at for each, at in tree.pending.items() if at > now - PENDING_MS}
+            since = now - self._pending_ms
+            tree.pending = {each: at for each, at in tree.pending.items() if at > since}
             tree.count = stored + len(tree.pending)
         if tree.count >= limit:
             tree.full_at = now

@@ -23,8 +23,10 @@ from weftwork.engine.host.admission import Admission
 from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
+from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.host.parked_clocks import ParkedClocks
+from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
@@ -71,7 +73,10 @@ class Executor:
     """Executes runs. The host lock guarantees one executor per store."""
 
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
-        self._child_starter = ChildStarter(runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog)
+        rate = ChildRate(runtime.clock, runtime.limits.max_children_per_second)
+        self._child_starter = ChildStarter(
+            runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog, rate
+        )
         self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog
         self._live: CountedRuns[LiveRun] = CountedRuns()
@@ -92,7 +97,10 @@ class Executor:
             self._is_at_limit,
         )
         self._loads = run_loader.LoadsInProgress()
-        self._admission = Admission(runtime.limits.max_live_children, runtime.clock, self._wake)
+        limits = runtime.limits
+        self._admission = Admission(
+            limits.max_live_children, runtime.clock, self._wake, lambda: self.live_count, limits.max_live_runs
+        )
         self._recent_runs = run_loader.RecentRuns()
         self._loader = run_loader.RunLoader(runtime, catalog)
         self._child_messages = ChildMessages(
@@ -104,6 +112,7 @@ class Executor:
             self._live.get,
             self._admission,
         )
+        self.recovery = Recovery(runtime.queries, self._admission, runtime.clock, self._recover_run)
         self._callbacks = RunCallbacks(
             on_completed=self._on_completed,
             on_failed=self._on_failed,
@@ -151,6 +160,7 @@ class Executor:
             self._creating.remove(header.partition)
         if not isinstance(created, RunCreated) or not self._start_live(live, first):
             live.discard()
+            self._admission.on_room()
         return created
 
     def _start_live(self, live: LiveRun, first: Batch | None) -> bool:
@@ -237,6 +247,7 @@ class Executor:
                         # Its cancellation was not stored, and nothing else can be done with it.
                         self._live.discard(run)
                         live.discard()
+                        self._admission.free(run)
 
     def forget(self, run: RunKey) -> bool:
         """Drop an ended run from all caches and end its streams; False, without effect, if the run is live or being
@@ -249,19 +260,26 @@ class Executor:
         return True
 
     async def recover(self) -> int:
-        """Resume every unfinished run that is not parked; returns how many were resumed. Raises StoreUnavailable."""
-        count = await run_loader.recover_runs(self._runtime.queries, self._recover_run)
-        await self._child_messages.recover()
-        self._alarm.start()
-        return count
+        """Resume every run that was unfinished at the start and is not parked; returns how many, once they all are.
+        Raises StoreUnavailable."""
+        self._recover_messages()
+        return (await self.recovery.run()).resumed
 
-    async def _recover_run(self, run: RunKey) -> bool:
-        # There may be more unfinished children than `max_live_runs`; the others wait for a slot.
-        if self._is_at_limit() and not self._admission.admit(run):
-            return True
-        if not (woken := await run_loader.recover_run(self._wake, run)):
-            self._admission.free(run)
-        return woken
+    def start_recovery(self) -> asyncio.Task[RecoveryProgress]:
+        """Like `recover`, in the background, and retried until the store is available. Later calls return the same
+        task."""
+        self._recover_messages()
+        return self.recovery.start()
+
+    def _recover_messages(self) -> None:
+        self._child_messages.recover_soon()
+        self._alarm.start()
+
+    async def _recover_run(self, run: RunKey) -> Outcome:
+        if await run_loader.recover_run(self._wake, run):
+            return "live"
+        projection = await self.projection(run)
+        return "ended" if projection is None or projection.status in TERMINAL_STATUSES else "skipped"
 
     def _is_at_limit(self) -> bool:
         return self._live.counts.total >= self._runtime.limits.max_live_runs
@@ -288,6 +306,7 @@ class Executor:
         if effects and on_waiting is not None:
             on_waiting(tuple(effects))
         self._unconfirmed.close()
+        self.recovery.close()
         self._child_messages.close()
         self._admission.close()
         self._alarm.close()

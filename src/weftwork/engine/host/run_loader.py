@@ -19,7 +19,6 @@ from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -39,8 +38,6 @@ MAX_RECENT: Final = 256
 """Number of ended runs that are cached."""
 MAX_RECENT_RUN_BYTES: Final = 16_384
 """Size of the largest ended run that is cached."""
-RECOVERY_BATCH: Final = 100
-"""Runs that are loaded concurrently when the host starts."""
 UNLOADABLE_RETRY_S: Final = 60
 
 
@@ -156,17 +153,6 @@ class RecentRuns(msgspec.Struct, eq=False):
 
     def forget(self, run: RunKey) -> None:
         self._runs.pop(run, None)
-
-
-async def recover_runs(queries: RunQueries, wake: Callable[[RunKey], Awaitable[bool]]) -> int:
-    """Resume every run that has neither ended nor parked; returns how many were resumed. Raises StoreUnavailable."""
-    count = 0
-    after: RunKey | None = None
-    while page := await queries.unfinished_runs(after, RECOVERY_BATCH):
-        # Concurrently, so that the reads of a batch overlap.
-        count += sum(await asyncio.gather(*map(wake, page)))
-        after = page[-1]
-    return count
 
 
 async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) -> bool:

@@ -18,7 +18,7 @@ from weftwork.protocol.run.batch import Batch, CancelRequest, CascadeCancel, Chi
 from weftwork.protocol.run.header import Parent, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, run_ids, state_of, walk
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record, unfinished
 
 
 def child(parent: RunKey, run_id: str, root: str | None = None, **fields: Any) -> ChildCreate:
@@ -48,7 +48,8 @@ async def children_come_with_the_append(store: Store) -> None:
         pending = StoredRun(spawn.header, Projection("pending"))
         assert await state_of(store, spawn.header.key) == (pending, [], list(spawn.hidden))
     assert [item.sequence for item in await store.log.read(parent, -1, 10)] == [0]
-    assert await store.queries.unfinished_runs(None, 10) == [plain.header.key, full.header.key]
+    assert await unfinished(store, None, 10) == [plain.header.key, full.header.key]
+    assert all(found.is_child for found in await store.queries.unfinished_runs(None, 10))
     page = await store.queries.list_runs(ACME, RunQuery(tags=("t",)))
     assert [found.header for found in page.runs] == [full.header]
     run = plain.header.key
@@ -80,7 +81,8 @@ async def a_refused_append_makes_no_children(store: Store) -> None:
     for run in (parent, ended):
         assert await store.child_runs.children(run, None, 10) == []
         assert await store.child_runs.count_descendants(run) == 0
-    assert [found.run_id for found in await store.queries.unfinished_runs(None, 10)] == ["run-a"]
+    assert [found.run_id for found in await unfinished(store, None, 10)] == ["run-a"]
+    assert [found.is_child for found in await store.queries.unfinished_runs(None, 10)] == [False]
     assert await create_children(store, parent, -1, good) == [good.header.key]
 
 

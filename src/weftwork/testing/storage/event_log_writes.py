@@ -14,7 +14,7 @@ from weftwork.protocol.run.batch import Batch, ChildCreate, ChildResult, HiddenV
 from weftwork.protocol.run.header import Owner, Parent, RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import Store, catch, fields_of, run_ids, state_of, stored_run
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record, unfinished
 
 
 async def sequences_have_no_gaps(store: Store) -> None:
@@ -197,8 +197,8 @@ async def a_run_comes_with_its_first_batch(store: Store) -> None:
         assert (stored.header, [item["sequence"] for item in events]) == (given, [0, 1, 2])
         assert await store.records.find_record(ACME, status, 0) == record(status)
     running, ended = header("running").key, header("completed").key
-    assert running in await store.queries.unfinished_runs(None, 10)
-    assert ended not in await store.queries.unfinished_runs(None, 10)
+    assert running in await unfinished(store, None, 10)
+    assert ended not in await unfinished(store, None, 10)
     assert await store.log.append(running, 2, batch(running, 2)) is None
     assert isinstance(await catch(store.log.append(ended, 2, batch(ended, 2))), SequenceConflict)
 

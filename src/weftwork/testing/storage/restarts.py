@@ -13,7 +13,7 @@ from weftwork.testing.storage.assets import asset
 from weftwork.testing.storage.definitions import MAX_REGISTRATIONS, register, registration
 from weftwork.testing.storage.harness import Store, catch, fields_of, opened, run_ids, state_of
 from weftwork.testing.storage.keys import key, signing_key
-from weftwork.testing.storage.samples import ACME, OTHER, batch, header, make_run, record
+from weftwork.testing.storage.samples import ACME, OTHER, batch, header, make_run, record, unfinished
 
 
 async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
@@ -36,7 +36,7 @@ async def everything_survives_a_restart(make: Callable[[], Store]) -> None:
     async with opened(make()) as store:
         assert await state_of(store, given.key) == before
         assert await store.records.find_record(ACME, "slot-1", 0) == record()
-        assert await store.queries.unfinished_runs(None, 10) == [given.key]
+        assert await unfinished(store, None, 10) == [given.key]
         for query in (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet")):
             assert [found.header for found in (await store.queries.list_runs(ACME, query)).runs] == [given]
         assert await store.definitions.get("d1") == b"{}"
@@ -84,7 +84,9 @@ async def a_closed_store_is_unavailable(make: Callable[[], Store]) -> None:
         store.log.projection(run),
         store.log.hidden_values(run),
         store.queries.list_runs(ACME, RunQuery()),
+        store.queries.newest_run(),
         store.queries.unfinished_runs(None, 10),
+        store.queries.count_unfinished(run),
         store.queries.next_wake(),
         store.queries.due_runs(0, 10),
         store.queries.timed_runs(None, 10),

@@ -15,7 +15,7 @@ from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import StateRow
 from weftwork.testing.storage.harness import Store, catch, opened, purge, run_ids, state_of
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record, unfinished
 
 NO_STATE: Final[tuple[Any, ...]] = (None, [], [])
 QUERIES: Final = (RunQuery(), RunQuery(tags=("t",)), RunQuery(workflow_id="greet"), RunQuery(statuses=("completed",)))
@@ -115,7 +115,7 @@ async def recovery_goes_on_after_a_deleted_run(store: Store) -> None:
     runs = [await make_run(store, f"run-{number}") for number in range(4)]
     await store.log.append(runs[1], -1, batch(runs[1], -1, status="failed"))
     await store.retention.delete(runs[1], NOW)
-    assert await store.queries.unfinished_runs(runs[1], 10) == runs[2:]
+    assert await unfinished(store, runs[1], 10) == runs[2:]
 
 
 async def a_record_outlives_its_run(store: Store) -> None:

@@ -14,7 +14,7 @@ from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import STATUSES, TERMINAL_STATUSES, RunKey, Status
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow, StoredRun
 from weftwork.testing.storage.harness import Store, catch, list_all_runs, opened, purge, stored_run, walk
-from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record
+from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, event, header, make_run, record, unfinished
 
 _WORKFLOWS = ("greet", "order", "report")
 
@@ -167,15 +167,15 @@ async def parked_runs_are_not_recovered(store: Store) -> None:
     awake = await make_run(store, "awake", status="running")
     born = header("born")
     await store.log.create(born, (), None, False, parked_batch(born.key, -1, NOW))
-    assert await store.queries.unfinished_runs(None, 10) == [awake]
-    assert await store.queries.unfinished_runs(runs[2], 10) == [awake]
+    assert await unfinished(store, None, 10) == [awake]
+    assert await unfinished(store, runs[2], 10) == [awake]
     for number, status in enumerate[Status](("running", "waiting-input", "cancelled", "running"), 1):
         await store.log.append(runs[number], 0, batch(runs[number], 0, 1, status))
-    assert await store.queries.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4], awake]
-    assert await store.queries.unfinished_runs(runs[0], 1) == [runs[1]]
-    assert await store.queries.unfinished_runs(runs[3], 10) == [runs[4], awake]
+    assert await unfinished(store, None, 10) == [runs[1], runs[2], runs[4], awake]
+    assert await unfinished(store, runs[0], 1) == [runs[1]]
+    assert await unfinished(store, runs[3], 10) == [runs[4], awake]
     await store.log.append(awake, 0, parked_batch(awake, 0))
-    assert await store.queries.unfinished_runs(None, 10) == [runs[1], runs[2], runs[4]]
+    assert await unfinished(store, None, 10) == [runs[1], runs[2], runs[4]]
 
 
 async def the_next_wake_is_the_earliest(store: Store) -> None:
@@ -250,18 +250,46 @@ async def unfinished_runs_are_found(store: Store) -> None:
         run = await make_run(store, f"run-{99 - number}", OTHER if number % 3 else ACME, status)
         if status not in TERMINAL_STATUSES:
             live.append(run)
-    assert await store.queries.unfinished_runs(None, 100) == live
+    assert await unfinished(store, None, 100) == live
     await store.log.append(live[0], -1, batch(live[0], -1, status="cancelled"))
-    assert await store.queries.unfinished_runs(None, 100) == live[1:]
+    assert await unfinished(store, None, 100) == live[1:]
 
 
 async def unfinished_runs_come_in_pages(store: Store) -> None:
     """Walking `unfinished_runs` by pages returns each live run once, even if the run of the cursor has ended."""
     live = [await make_run(store, f"run-{number}", OTHER if number % 2 else ACME) for number in range(11)]
     for limit in (1, 3, 11, 50):
-        assert await walk(partial(store.queries.unfinished_runs, limit=limit), limit) == live
+        assert await walk(partial(unfinished, store, limit=limit), limit) == live
     await store.log.append(live[4], -1, batch(live[4], -1, status="failed"))
-    assert await store.queries.unfinished_runs(live[4], 3) == live[5:8]
+    assert await unfinished(store, live[4], 3) == live[5:8]
+
+
+async def unfinished_runs_end_at_a_bound(store: Store) -> None:
+    """`newest_run` is a bound for `unfinished_runs` and `count_unfinished`: later runs are left out, also when the run
+    of the bound has ended or was deleted."""
+    assert await store.queries.newest_run() is None
+    live = [await make_run(store, f"run-{9 - number}", OTHER if number % 2 else ACME) for number in range(8)]
+    bound = live[-1]
+    assert await store.queries.newest_run() == bound
+    await make_run(store, "later", OTHER)
+    for limit in (1, 3, 50):
+        assert await walk(partial(unfinished, store, limit=limit, until=bound), limit) == live
+    assert await store.queries.count_unfinished(bound) == 8
+    assert await store.queries.count_unfinished(live[2]) == 3
+    await store.log.append(bound, -1, batch(bound, -1, status="failed"))
+    assert await store.queries.newest_run() == RunKey(OTHER, "later")
+    assert await store.retention.delete(bound, NOW) is True
+    assert await unfinished(store, live[5], 50, bound) == live[6:7]
+    assert await store.queries.count_unfinished(bound) == 7
+    assert await unfinished(store, None, 50, RunKey(ACME, "unknown")) == []
+
+
+async def unfinished_runs_of_one_partition(store: Store) -> None:
+    """`unfinished_runs` with a partition returns its runs only; the cursor may be a run of another partition."""
+    live = [await make_run(store, f"run-{number}", OTHER if number % 3 else ACME) for number in range(9)]
+    assert await walk(partial(unfinished, store, limit=2, partition=ACME), 2) == live[::3]
+    assert await unfinished(store, live[1], 10, live[5], ACME) == live[3:4]
+    assert await unfinished(store, None, 10, None, "live:nobody") == []
 
 
 ALL: Final = InterruptQuery()
@@ -488,7 +516,7 @@ async def waiting_runs_are_found_after_a_restart(make: Callable[[], Store]) -> N
         await append_rows(store, awake, 0, resolved_interrupt("i2"))
         cursor = (await store.queries.list_interrupts(ACME, InterruptQuery(limit=1))).last
     async with opened(make()) as store:
-        assert await store.queries.unfinished_runs(None, 10) == [awake]
+        assert await unfinished(store, None, 10) == [awake]
         assert (await store.queries.next_wake(), await store.queries.due_runs(NOW + 5, 10)) == (NOW + 5, [parked])
         assert await list_all(store) == [open_interrupt(awake, rows[number]) for number in (0, 1, 3)]
         await append_rows(store, awake, 1, resolved_interrupt("i0"))

@@ -70,3 +70,10 @@ async def make_run(
     if status != "pending":
         assert await store.log.append(run, -1, batch(run, -1, status=status)) is None
     return run
+
+
+async def unfinished(
+    store: Store, after: RunKey | None, limit: int, until: RunKey | None = None, partition: str | None = None
+) -> list[RunKey]:
+    """The keys of a page of unfinished runs."""
+    return [each.key for each in await store.queries.unfinished_runs(after, limit, until, partition)]

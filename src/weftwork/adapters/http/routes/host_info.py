@@ -41,10 +41,16 @@ class HostInfoRoutes:
     """
 
     def __init__(
-        self, service: Runs, draining: Callable[[], bool], kinds: KindSet, declarations: Mapping[str, NodeDeclaration]
+        self,
+        service: Runs,
+        draining: Callable[[], bool],
+        recovery: Callable[[], msgspec.Struct],
+        kinds: KindSet,
+        declarations: Mapping[str, NodeDeclaration],
     ) -> None:
         self._runs = service
         self._draining = draining
+        self._recovery = recovery
         self._wire = {name: _document(schema.document(name)) for name in SERVED_SCHEMAS}
         self._kinds = {name: _document(kind.schema) for name in kinds.names if (kind := kinds.find(name))}
         self._declarations = declarations
@@ -56,7 +62,8 @@ class HostInfoRoutes:
         if self._draining():
             raise shutting_down()
         await self._runs.check_ready()
-        return json_response(200, {"status": "ready"})
+        # Also while runs are being resumed: requests are served, and load the runs that they need.
+        return json_response(200, {"status": "ready", "recovery": msgspec.structs.asdict(self._recovery())})
 
     async def wire_schema(self, request: Request) -> Response:
         return await _serve_document(self._wire, request)
