@@ -19,7 +19,7 @@ from weftwork.adapters.providers import scripted
 from weftwork.cli.client import event_stream
 from weftwork.cli.console import table, text
 from weftwork.cli.render import interrupt_text, node_type_details
-from weftwork.protocol.envelopes import checks, completion
+from weftwork.protocol.envelopes import answer_documents, checks, completion
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
@@ -143,7 +143,8 @@ def _compose(given: str) -> None:
 def _extract(given: str) -> None:
     extraction.extract_value(given, clean=True)
     extraction.extract_envelopes(given, clean=True)
-    extraction.find_envelopes(given + '"type" "payload"')
+    extraction.repair_document(given)
+    answer_documents.read_text(given + '"type" "error"')
     extraction.holds_document(given)
 
 
@@ -231,6 +232,7 @@ CASES: tuple[Case, ...] = (
     case(
         """protocol/envelopes/text/extraction.py:_strict_candidates
         protocol/envelopes/text/extraction.py:_repaired_candidates
+        protocol/envelopes/text/extraction.py:repair_document protocol/envelopes/answer_documents.py:may_hold_envelopes
         protocol/envelopes/text/extraction.py:split_sections
         protocol/envelopes/text/extraction.py:balanced_spans
         protocol/envelopes/text/extraction.py:find_closing_bracket""",
