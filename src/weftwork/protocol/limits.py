@@ -3,9 +3,13 @@
 Source: OpenWOP capabilities.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+STATE_TOO_LARGE: Final = "run_state_too_large"
+LOG_TOO_LARGE: Final = "run_log_too_large"
+QUOTA_EXCEEDED: Final = "tenant_quota_exceeded"
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -14,6 +18,12 @@ class Limits(msgspec.Struct, frozen=True):
     max_node_executions: int = 10_000
     max_run_duration_ms: int = 0
     """0: no limit."""
+    max_run_state_bytes: int = 67_108_864
+    """Size of the values that a run holds, as `fold.live_size` counts it."""
+    max_run_log_bytes: int = 268_435_456
+    """Size of the event log of a run."""
+    max_log_bytes_per_tenant: int = 0
+    """0: no limit. Logs of runs of test keys and of live keys are counted separately."""
     max_request_body_bytes: int = 1_048_576
     max_parallel_nodes: int = 64
     max_live_runs: int = 10_000

@@ -35,13 +35,18 @@ from weftwork.protocol.run.batch import (
     IdempotencyRecord,
 )
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
-from weftwork.protocol.run.events import CATALOGUE, UNTRUSTED, Draft, Event, Fact, is_event_type
+from weftwork.protocol.run.events import CATALOGUE, DOCUMENT_OVERHEAD, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
+MAX_BATCH_EVENTS: Final = 256
+"""Events after which a batch is closed. A long chain of pure nodes commits and yields after this many."""
+MAX_BATCH_BYTES: Final = 4 * 2**20
+"""Size of the events after which a batch is closed, so that large outcomes are not all held encoded."""
+UNLIMITED: Final = 2**62
 _MEDIA_KINDS: Final = frozenset(MEDIA_KINDS)
 
 
@@ -63,10 +68,15 @@ class BatchBuilder:
         "_was_stopping",
         "children",
         "expected",
+        "is_full",
         "redactor",
+        "room",
+        "size",
     )
 
-    def __init__(self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None) -> None:
+    def __init__(
+        self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None, room: int = UNLIMITED
+    ) -> None:
         self._state = state
         self._duration = duration
         self.redactor = redactor
@@ -83,35 +93,65 @@ class BatchBuilder:
         self._was_stopping = state.stop is not None
         self.children: list[NewChild] = []
         self.expected = state.last_sequence
+        self.room = room
+        """Bytes of events that the batch may have."""
+        self.size = 0
+        """The size of the events so far, as `Event.size` measures it, with hidden values."""
+        self.is_full = False
 
     def __len__(self) -> int:
         return len(self._staged)
 
-    def add(self, draft: Draft) -> None:
-        """Number, redact, encode and fold an event.
+    def add(self, drafts: tuple[Draft, ...], room: int | None = None) -> bool:
+        """Number, redact, encode and fold the events of one decision.
 
-        Raises HostFault for a type that the protocol does not allow.
+        False, without effect, if the batch would be larger than `room`, or than the room of the builder if that is
+        None. Raises HostFault for a type that the protocol does not allow.
         """
-        kind, state = draft.type, self._state
-        if kind not in CATALOGUE and not is_event_type(kind):
-            raise HostFault(f"the protocol allows no event of type {kind}")
+        staged, redactor = self._staged, self.redactor
+        first, size, hidden = len(staged), self.size, len(self._hidden)
+        room = self.room if room is None else room
+        sequence = self.expected + 1 + first
+        folded: list[tuple[dict[str, Any], dict[str, Any], int]] = []
+        for draft in drafts:
+            kind, payload = draft.type, draft.payload
+            if kind not in CATALOGUE and not is_event_type(kind):
+                raise HostFault(f"the protocol allows no event of type {kind}")
+            if kind in TIMESTAMP_MEMBERS:
+                payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
+            elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
+                payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
+            if redactor is None and kind not in SENT_KINDS:
+                visible, encoded = payload, encode_stored(payload)
+                bytes_ = len(encoded)
+            else:
+                visible, encoded, bytes_ = self._redact_payload(sequence, draft, payload)
+                redactor = self.redactor
+            size += bytes_ + DOCUMENT_OVERHEAD
+            if size > room:
+                del staged[first:], self._hidden[hidden:]
+                return False
+            staged.append((draft, encoded))
+            folded.append((payload, visible, bytes_))
+            sequence += 1
+        self.size = size
+        self.is_full = size > MAX_BATCH_BYTES or first + len(folded) >= MAX_BATCH_EVENTS
+        for payload, visible, bytes_ in folded:
+            self._fold(first, payload, visible, bytes_)
+            first += 1
+        return True
+
+    def _fold(self, at: int, payload: dict[str, Any], visible: dict[str, Any], size: int) -> None:
+        """Fold the staged event `at`, whose payload `visible` shows to readers."""
+        state, (draft, encoded) = self._state, self._staged[at]
+        kind = draft.type
         if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
             draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
-        sequence = self.expected + 1 + len(self._staged)
-        payload = draft.payload
-        if kind in TIMESTAMP_MEMBERS:
-            payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
-        elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
-            payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
-        if self.redactor is None and kind not in SENT_KINDS:
-            visible, encoded = payload, encode_stored(payload)
-        else:
-            visible, encoded = self._redact_payload(sequence, draft, payload)
+            self._staged[at] = draft, encoded
         if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
             # Hidden values refer to assets as well, so the unmasked payload is searched.
             whole = encoded if visible is payload else encode_stored(payload)
             self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
-        self._staged.append((draft, encoded))
         if kind == "run.failed":
             self._error = encode_stored(visible["error"])
         elif kind == "run.completed":
@@ -123,11 +163,15 @@ class BatchBuilder:
         if draft.cancels:
             reason = str(payload.get("reason", FAILED_WITH_PARENT))
             self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
-        event_id = draft.event_id or ""
-        apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
+        event_id, sequence = draft.event_id or "", self.expected + 1 + at
+        apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust, size))
 
-    def _redact_payload(self, sequence: int, draft: Draft, payload: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """The payload for the log, and its encoding. The first credential of a run gives it a redactor."""
+    def _redact_payload(
+        self, sequence: int, draft: Draft, payload: dict[str, Any]
+    ) -> tuple[dict[str, Any], bytes, int]:
+        """The payload for the log, its encoding, and the size of that with the values that it hides. The first
+        credential of a run gives it a redactor."""
+        first = len(self._hidden)
         visible = payload if self.redactor is None else self._hide(self.redactor, sequence, draft, payload)
         encoded = encode_stored(visible)
         if draft.type in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
@@ -136,7 +180,7 @@ class BatchBuilder:
                 self.redactor = redactor
                 visible = self._hide(redactor, sequence, draft, payload)
                 encoded = encode_stored(visible)
-        return visible, encoded
+        return visible, encoded, len(encoded) + sum([len(each.value) for each in self._hidden[first:]])
 
     def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload for the log. The values that it hides go into the batch."""
