@@ -156,11 +156,30 @@ def test_every_type_whose_payload_the_state_holds_is_listed() -> None:
         state = fold_steps([("variable", "a", 0, "x")])
         before = state.live_bytes
         payload = {
-            **{"nodeId": "b", "outputs": {}, "attempt": 1, "error": {"code": "c", "message": "m"}, "interruptId": "i"},
-            **{"kind": "schema", "limit": 1, "observed": 2, "iterations": 1, "drainPolicy": "immediate", "key": "k"},
-            **{"childRunId": "r", "workflowId": "w", "awaited": False, "status": "running", "step": "s", "number": 1},
-            **{"changeId": "c", "version": 1, "artifactId": "a", "artifactType": "t", "phase": "x", "isLast": True},
-            **{"conversationId": "c"},
+            "nodeId": "b",
+            "outputs": {},
+            "attempt": 1,
+            "error": {"code": "c", "message": "m"},
+            "interruptId": "i",
+            "kind": "schema",
+            "limit": 1,
+            "observed": 2,
+            "iterations": 1,
+            "drainPolicy": "immediate",
+            "key": "k",
+            "childRunId": "r",
+            "workflowId": "w",
+            "awaited": False,
+            "status": "running",
+            "step": "s",
+            "number": 1,
+            "changeId": "c",
+            "version": 1,
+            "artifactId": "a",
+            "artifactType": "t",
+            "phase": "x",
+            "isLast": True,
+            "conversationId": "c",
         }
         if kind in ("node.suspended", "node.resumed", "weftwork.interrupt.reminder"):
             continue

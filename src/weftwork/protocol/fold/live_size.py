@@ -3,8 +3,9 @@
 size-06 (host). Every large value of a state comes from an event: outputs, variables, channels, answers, results of
 children. The fold counts the encoded payload of such an event, with its hidden values, for the place that holds the
 value, until the value is replaced or dropped. So the size is known after each event without encoding anything, and it
-is the same for a run in memory and for one that is loaded from its log. The count is never too small. It is too large where the state drops a
-part of a value: a channel is encoded again, and superseded writes of a variable are dropped, when their count doubles.
+is the same for a run in memory and for one that is loaded from its log. The count is never too small. It is too large
+where the state drops a part of a value: a channel is encoded again, and superseded writes of a variable are dropped,
+when their count doubles.
 
 Other values are small, or shared with the plan, and do not count. Values that several places share in memory count for
 each of them, because they are separate objects once the run is loaded from its log.
