@@ -13,11 +13,11 @@ from tests.readers.process_stats import forget_peak, memory, peak
 
 pytestmark = pytest.mark.slow
 
-NODES = 900 if FULL else 120
+NODES = 900 if FULL else 80
 MORE_BYTES = 300 * 2**20
 """How much more memory than an idle host a host may need for any run."""
 SECONDS = 120.0
-TEXT = "x" * 1_000_000
+TEXT = "a large value, " * 66_000
 
 
 def copies() -> dict[str, Any]:

@@ -325,7 +325,7 @@ async def test_a_child_whose_result_the_parent_cannot_hold_fails_its_node() -> N
 
 @pytest.mark.rule("size-01", "size-02")
 def test_a_breach_of_a_run_that_ends_drops_the_values_of_its_nodes() -> None:
-    assert Breach("run_log_too_large", 1, 2).error["details"] == {"limit": 1, "observed": 2}
+    assert Breach("run_log_too_large", 1, 2).error.document["details"] == {"limit": 1, "observed": 2}
     assert budget.reserve_of(2**40) == budget.RESERVE_BYTES
     assert budget.reserve_of(800) == 100
 

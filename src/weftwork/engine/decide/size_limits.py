@@ -5,27 +5,19 @@ fails. Requests that end a run or stop its work are always allowed, and each of 
 answer may use the reserve, which the nodes of a run cannot use; without room in the reserve the answer is refused.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from weftwork.engine.decide import inputs
-from weftwork.engine.decide.decision import NOTHING, Decision, error_object, is_running, refuse
+from weftwork.engine.decide.decision import NOTHING, Decision, is_running, refuse
 from weftwork.engine.decide.inputs import Input
 from weftwork.engine.decide.transitions import fail_node
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.limits import LOG_TOO_LARGE, QUOTA_EXCEEDED, STATE_TOO_LARGE
+from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
-
-_MESSAGES: Final = {
-    STATE_TOO_LARGE: "The values that the run holds would exceed its limit. Keep large values in assets, or raise "
-    "`max_run_state_bytes`.",
-    LOG_TOO_LARGE: "The event log of the run would exceed its limit. Divide the work among several runs, or raise "
-    "`max_run_log_bytes`.",
-    QUOTA_EXCEEDED: "The event logs of the tenant would exceed their limit. Delete runs that are not needed, or raise "
-    "`max_log_bytes_per_tenant`.",
-}
+from weftwork.protocol.run.size_errors import SizeError, limit_error, refusal_details
 
 _ALLOWED: Final = (
     inputs.CancelRequested,
@@ -52,9 +44,8 @@ class Breach(msgspec.Struct, frozen=True):
     """Whether the events fit if they may use the reserve."""
 
     @property
-    def error(self) -> dict[str, Any]:
-        details = {"limit": self.limit, "observed": self.observed}
-        return error_object(self.code, _MESSAGES[self.code], details)
+    def error(self) -> SizeError:
+        return limit_error(self.code, self.limit, self.observed)
 
 
 def decide_breach(state: RunState, input_: Input, breach: Breach) -> Decision | None:
@@ -65,26 +56,22 @@ def decide_breach(state: RunState, input_: Input, breach: Breach) -> Decision | 
     if isinstance(input_, inputs.AnswerReceived | inputs.VariablesOverwritten):
         if breach.within_reserve:
             return None
-        error = breach.error
-        return refuse("conflict", error["message"], {"runStatus": state.status, "reason": breach.code})
+        return refuse("conflict", breach.error.message, refusal_details(state.status, breach.code))
     if state.stop is not None:
         # The run is ending: the node has ended, and its values are dropped.
-        ended = isinstance(input_, _NODE_ENDS) and is_running(state, input_.node_id, input_.entry_sequence)
-        return Decision((Draft.of(payloads.NodeCancelled(input_.node_id), input_.node_id),)) if ended else NOTHING
+        if isinstance(input_, _NODE_ENDS) and is_running(state, input_.node_id, input_.entry_sequence):
+            return Decision((Draft.of(payloads.NodeCancelled(input_.node_id), input_.node_id),))
+        return NOTHING
     if breach.code == STATE_TOO_LARGE and (failed := _fail_node_of(state, input_, breach)) is not None:
         return failed
     if state.started_at is None:
-        return Decision((Draft.of(payloads.RunFailed(breach.error)),))
-    return Decision((Draft.of(payloads.LimitBreached(breach.error)),))
+        return Decision((Draft.of(payloads.RunFailed(breach.error.document)),))
+    return Decision((Draft.of(payloads.LimitBreached(breach.error.document)),))
 
 
 def too_large_outcome(outcome: inputs.NodeCompleted, limit: int, observed: int) -> inputs.NodeFailed:
     """size-01 (host): the failure of a node whose outcome is dropped before the run processes it."""
-    error, entered = Breach(STATE_TOO_LARGE, limit, observed).error, outcome.entry_sequence
-    message, details = error["message"], error["details"]
-    return inputs.NodeFailed(
-        outcome.node_id, STATE_TOO_LARGE, message, details, retryable=False, entry_sequence=entered
-    )
+    return _failure(outcome.node_id, outcome.entry_sequence, limit_error(STATE_TOO_LARGE, limit, observed))
 
 
 def _fail_node_of(state: RunState, input_: Input, breach: Breach) -> Decision | None:
@@ -92,9 +79,10 @@ def _fail_node_of(state: RunState, input_: Input, breach: Breach) -> Decision | 
     node_id: str = getattr(input_, "node_id", "")
     if not is_running(state, node_id, -1):
         return None
-    error = breach.error
-    entered = state.active_nodes[node_id].entry_sequence
-    failed = inputs.NodeFailed(
-        node_id, error["code"], error["message"], error["details"], retryable=False, entry_sequence=entered
-    )
+    failed = _failure(node_id, state.active_nodes[node_id].entry_sequence, breach.error)
     return msgspec.structs.replace(fail_node(state, failed), drops_stale=True)
+
+
+def _failure(node_id: str, entered: int, error: SizeError) -> inputs.NodeFailed:
+    details = msgspec.to_builtins(error.details)
+    return inputs.NodeFailed(node_id, error.code, error.message, details, retryable=False, entry_sequence=entered)

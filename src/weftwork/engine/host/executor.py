@@ -24,7 +24,7 @@ from weftwork.engine.host.alarm import Alarm
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_messages import ChildMessages
 from weftwork.engine.host.child_start import ChildStarter
-from weftwork.engine.host.set_aside import cancel_set_aside, recorded_error
+from weftwork.engine.host.set_aside import cancel_set_aside
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
@@ -37,6 +37,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
+from weftwork.protocol.run.size_errors import find_set_aside_error
 from weftwork.protocol.workflow.plan import Plan
 
 T = TypeVar("T")
@@ -209,7 +210,7 @@ class Executor:
                     stored = await self._runtime.log.outline(run)
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
                         return await self._runtime.log.read_run(run)
-                    if isinstance(input_, CancelRequested) and recorded_error(stored.projection) is not None:
+                    if isinstance(input_, CancelRequested) and find_set_aside_error(stored.projection) is not None:
                         return await self._cancel_set_aside(stored, input_, record)
                     if woken:
                         raise await run_loader.unloadable_error(self._catalog, stored)

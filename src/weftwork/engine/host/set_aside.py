@@ -8,7 +8,7 @@ listings. The run can be cancelled, which needs no state, and then deleted. A ho
 start.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -29,16 +29,16 @@ from weftwork.protocol.limits import LOG_TOO_LARGE, STATE_TOO_LARGE, Limits
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Draft, Event
-from weftwork.protocol.run.header import ENGINE_VERSION, TERMINAL_STATUSES, Status
+from weftwork.protocol.run.header import ENGINE_VERSION, Status
 from weftwork.protocol.run.projection import Projection, StateRow
+from weftwork.protocol.run.size_errors import (
+    cancelled_interrupt,
+    find_set_aside_error,
+    refusal_details,
+    set_aside_error,
+)
 from weftwork.protocol.workflow.plan import Plan
 
-_MESSAGES: Final = {
-    LOG_TOO_LARGE: "The run is set aside: its event log has {observed:,} bytes, and the limit is {limit:,}. Cancel the "
-    "run, or raise `max_run_log_bytes` and restart the host.",
-    STATE_TOO_LARGE: "The run is set aside: it holds values of {observed:,} bytes or more, and the limit is {limit:,}. "
-    "Cancel the run, or raise `max_run_state_bytes` and restart the host.",
-}
 INTERRUPTS_PER_PAGE: Final = 50
 
 
@@ -52,11 +52,9 @@ def check_size(outline: RunOutline, limits: Limits) -> None:
         raise RunTooLarge(LOG_TOO_LARGE, outline.log_bytes)
     if outline.row_bytes > 2 * limits.max_run_state_bytes:
         raise RunTooLarge(STATE_TOO_LARGE, outline.row_bytes)
-    recorded = recorded_error(outline.projection)
-    if recorded is not None and recorded["code"] == STATE_TOO_LARGE:
-        observed: int = recorded["details"]["observed"]
-        if observed > most_state(limits):
-            raise RunTooLarge(STATE_TOO_LARGE, observed)
+    recorded = find_set_aside_error(outline.projection)
+    if recorded is not None and recorded.code == STATE_TOO_LARGE and recorded.details.observed > most_state(limits):
+        raise RunTooLarge(STATE_TOO_LARGE, recorded.details.observed)
 
 
 def most_state(limits: Limits) -> int:
@@ -64,26 +62,15 @@ def most_state(limits: Limits) -> int:
     return limits.max_run_state_bytes + reserve_of(limits.max_run_state_bytes)
 
 
-def recorded_error(projection: Projection) -> dict[str, Any] | None:
-    """Why a run is set aside, according to its projection; None if it is not. Only such a run has an error before it
-    ends."""
-    if projection.error is None or projection.status in TERMINAL_STATUSES:
-        return None
-    return msgspec.json.decode(projection.error)
-
-
 async def record_set_aside(runtime: Runtime, outline: RunOutline, reason: RunTooLarge) -> None:
     """Record that a run is set aside, unless that is recorded for the same limit. Raises StoreUnavailable or
     SequenceConflict."""
-    recorded, projection, header = recorded_error(outline.projection), outline.projection, outline.header
-    limits = runtime.limits
-    limit = limits.max_run_log_bytes if reason.code == LOG_TOO_LARGE else limits.max_run_state_bytes
-    details = {"limit": limit, "observed": reason.observed}
-    if recorded is not None and (recorded["code"], recorded["details"]["limit"]) == (reason.code, limit):
+    recorded, projection, header = find_set_aside_error(outline.projection), outline.projection, outline.header
+    error = set_aside_error(reason.code, runtime.limits, reason.observed)
+    if recorded is not None and (recorded.code, recorded.details.limit) == (error.code, error.details.limit):
         return
-    error = {"code": reason.code, "message": _MESSAGES[reason.code].format(**details), "details": details}
     sequence = projection.last_sequence + 1
-    draft = Draft.of(payloads.SetAside(error))
+    draft = Draft.of(payloads.SetAside(error.document))
     (event_id,) = runtime.ids.event_ids(1)
     now, payload = runtime.clock.now(), encode_stored(draft.payload)
     event = Event(header.run_id, sequence, event_id, draft.type, now, payload, engine_version=ENGINE_VERSION)
@@ -121,16 +108,14 @@ async def _closed_interrupts(runtime: Runtime, outline: RunOutline) -> tuple[Sta
     query: InterruptQuery | None = InterruptQuery(run_id=outline.header.run_id, limit=INTERRUPTS_PER_PAGE)
     while query is not None:
         page = await runtime.queries.list_interrupts(outline.header.partition, query)
-        for each in page.interrupts:
-            row = {**msgspec.json.decode(each.row), "status": "cancelled"}
-            rows.append(StateRow("interrupt", each.interrupt_id, encode_stored(row)))
+        rows += [cancelled_interrupt(each.interrupt_id, each.row) for each in page.interrupts]
         query = replace(query, after=page.last) if page.more else None
     return tuple(rows)
 
 
 def refusal(projection: Projection) -> ClientFault | None:
     """The error for a request to a run that is set aside; None for another run."""
-    error = recorded_error(projection)
+    error = find_set_aside_error(projection)
     if error is None:
         return None
-    return ClientFault("conflict", error["message"], {"runStatus": projection.status, "reason": error["code"]})
+    return ClientFault("conflict", error.message, refusal_details(projection.status, error.code))

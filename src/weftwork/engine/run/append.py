@@ -105,8 +105,8 @@ class BatchBuilder:
     def add(self, drafts: tuple[Draft, ...], room: int | None = None) -> bool:
         """Number, redact, encode and fold the events of one decision.
 
-        False, without effect, if the batch would be larger than `room`, or than the room of the builder if that is
-        None. Raises HostFault for a type that the protocol does not allow.
+        False, without effect, if the batch would be larger than `room`; the default is the room of the builder. Raises
+        HostFault for a type that the protocol does not allow.
         """
         staged, redactor = self._staged, self.redactor
         first, size, hidden = len(staged), self.size, len(self._hidden)

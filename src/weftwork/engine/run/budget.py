@@ -12,9 +12,12 @@ from typing import Final
 
 import msgspec
 
-from weftwork.engine.decide.size_limits import Breach
+from weftwork.engine.decide.decision import Decision
+from weftwork.engine.decide.inputs import Input
+from weftwork.engine.decide.size_limits import Breach, decide_breach
+from weftwork.engine.run.append import UNLIMITED, BatchBuilder
 from weftwork.engine.tenant_logs import TenantLogs
-from weftwork.protocol.fold.live_size import HELD_TYPES
+from weftwork.protocol.fold.live_size import ERROR_TYPES, HELD_TYPES, RELEASING_TYPE
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import LOG_TOO_LARGE, QUOTA_EXCEEDED, STATE_TOO_LARGE, Limits
@@ -26,7 +29,6 @@ RESERVE_BYTES: Final = 4 * 2**20
 
 SMALL_ERROR: Final = 4096
 """Size of an error that a node may always add to the state, so that a failure keeps its own code."""
-_ERRORS: Final = frozenset({"node.failed", "node.retried"})
 
 
 def reserve_of(limit: int) -> int:
@@ -66,10 +68,10 @@ class RunBudget(msgspec.Struct, eq=False):
             total += size + DOCUMENT_OVERHEAD
             if (needed := log_bytes + total + self.reserve) > self.log_limit:
                 return Breach(LOG_TOO_LARGE, self.log_limit, needed, needed - self.reserve <= self.log_limit)
-            if draft.type not in HELD_TYPES or (draft.type in _ERRORS and size <= SMALL_ERROR):
+            if draft.type not in HELD_TYPES or (draft.type in ERROR_TYPES and size <= SMALL_ERROR):
                 continue
             live_bytes += size
-            if draft.type == "node.completed" and (node := state.nodes.get(draft.node_id or "")) is not None:
+            if draft.type == RELEASING_TYPE and (node := state.nodes.get(draft.node_id or "")) is not None:
                 live_bytes -= sum(node.held.values())
             if live_bytes > self.state_limit:
                 limit = self.state_limit
@@ -83,3 +85,15 @@ def budget_of(limits: Limits, partition: str, tenant: TenantLogs | None, log_byt
     """The budget of a run whose log has this size."""
     log_limit = limits.max_run_log_bytes
     return RunBudget(limits.max_run_state_bytes, log_limit, reserve_of(log_limit), log_bytes, tenant, partition)
+
+
+def add_within_limits(
+    append: BatchBuilder, state: RunState, input_: Input, decision: Decision, budget: RunBudget
+) -> Decision:
+    """Add the events of a decision beyond the room of the batch if they exceed no limit, else those that follow from
+    the breach. Returns the decision whose events were added."""
+    breach = budget.find_breach(state, decision.events, append.size)
+    if breach is not None and (instead := decide_breach(state, input_, breach)) is not None:
+        decision = instead
+    append.add(decision.events, room=UNLIMITED)
+    return decision

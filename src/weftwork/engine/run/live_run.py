@@ -20,14 +20,13 @@ from typing import Final
 
 import msgspec
 
-from weftwork.engine.decide.decision import NOTHING, Decision, RunBounds
+from weftwork.engine.decide.decision import NOTHING, RunBounds
 from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
 from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
-from weftwork.engine.decide.size_limits import decide_breach
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity, weak_reporter
-from weftwork.engine.run.append import UNLIMITED, BatchBuilder, make_redactor
-from weftwork.engine.run.budget import RunBudget, budget_of
+from weftwork.engine.run.append import BatchBuilder, make_redactor
+from weftwork.engine.run.budget import RunBudget, add_within_limits, budget_of
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
@@ -434,7 +433,7 @@ def collect_inputs(
             # The node was called and had nothing to do, so no event will clear the pending call.
             state.pending_calls.discard(input_.node_id)
         if decision.events and not append.add(decision.events):
-            decision = _add_within_limits(append, state, input_, decision, budget)
+            decision = add_within_limits(append, state, input_, decision, budget)
         # The first credential that a run receives gives it a redactor, which its nodes need as well.
         activity.runner.redactor = append.redactor
         if decision.start is not None:
@@ -457,18 +456,6 @@ def collect_inputs(
     if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
         # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.
         work.request = None
-
-
-def _add_within_limits(
-    append: BatchBuilder, state: RunState, input_: Input, decision: Decision, budget: RunBudget
-) -> Decision:
-    """Add the events of a decision beyond the room of the batch if they exceed no limit, else those that follow from
-    the breach. Returns the decision whose events were added."""
-    breach = budget.find_breach(state, decision.events, append.size)
-    if breach is not None and (instead := decide_breach(state, input_, breach)) is not None:
-        decision = instead
-    append.add(decision.events, room=UNLIMITED)
-    return decision
 
 
 class CommittedView(msgspec.Struct, eq=False):

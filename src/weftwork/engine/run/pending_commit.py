@@ -172,7 +172,7 @@ class Inbox(msgspec.Struct, eq=False):
         return any(map(_is_claim, self._items))
 
     def put(self, item: Input | RunRequest) -> None:
-        if item.__class__ is inputs.NodeCompleted and item.size > LARGE_OUTCOME:
+        if isinstance(item, inputs.NodeCompleted) and item.size > LARGE_OUTCOME:
             item = self._admit_large(item)
         self._items.append(item)
         _wake(self._filled)

@@ -38,6 +38,9 @@ HELD_TYPES: Final = frozenset(
     events.ENVELOPE_RECORDED,
 }
 """The event types whose payload the state holds."""
+ERROR_TYPES: Final = frozenset({"node.failed", "node.retried"})
+RELEASING_TYPE: Final = "node.completed"
+"""The type of the event with which a node drops the values of its entry."""
 
 
 def hold(state: RunState, place: Place, size: int) -> None:
