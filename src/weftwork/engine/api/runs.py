@@ -44,6 +44,7 @@ from weftwork.protocol.run.projection import (
     run_snapshot,
     run_summary,
 )
+from weftwork.protocol.run.size_errors import limit_error
 from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
@@ -220,8 +221,8 @@ async def _check_quota(logs: TenantLogs, partition: str) -> None:
     """size-03 (host): refuse a run of a tenant whose logs have reached the quota. Raises StoreUnavailable."""
     await logs.load(partition)
     if logs.is_full(partition):
-        message = f"The event logs of this tenant have reached their limit of {logs.quota:,} bytes. Delete runs first."
-        raise ClientFault(QUOTA_EXCEEDED, message, {"quota": logs.quota})
+        error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
+        raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
 
 
 class SpanCache(msgspec.Struct, eq=False):

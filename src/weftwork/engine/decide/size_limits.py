@@ -10,14 +10,14 @@ from typing import Final
 import msgspec
 
 from weftwork.engine.decide import inputs
-from weftwork.engine.decide.decision import NOTHING, Decision, is_running, refuse
+from weftwork.engine.decide.decision import NOTHING, Decision, is_running
 from weftwork.engine.decide.inputs import Input
 from weftwork.engine.decide.transitions import fail_node
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft
-from weftwork.protocol.run.size_errors import SizeError, limit_error, refusal_details
+from weftwork.protocol.run.size_errors import SizeError, limit_error, refusal
 
 _ALLOWED: Final = (
     inputs.CancelRequested,
@@ -56,7 +56,7 @@ def decide_breach(state: RunState, input_: Input, breach: Breach) -> Decision | 
     if isinstance(input_, inputs.AnswerReceived | inputs.VariablesOverwritten):
         if breach.within_reserve:
             return None
-        return refuse("conflict", breach.error.message, refusal_details(state.status, breach.code))
+        return Decision(refusal=refusal(state.status, breach.error))
     if state.stop is not None:
         # The run is ending: the node has ended, and its values are dropped.
         if isinstance(input_, _NODE_ENDS) and is_running(state, input_.node_id, input_.entry_sequence):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.host.catalog import WorkflowCatalog
-from weftwork.engine.host.set_aside import check_size, most_state, record_set_aside, refusal
+from weftwork.engine.host.set_aside import check_size, most_state, record_set_aside, refusal_of
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
@@ -214,7 +214,7 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
 
 async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun | RunOutline) -> Exception:
     """The error for a request to a run that this host cannot execute: it is set aside, or a node type is missing."""
-    if (fault := refusal(stored.projection)) is not None:
+    if (fault := refusal_of(stored.projection)) is not None:
         return fault
     try:
         await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)

@@ -34,7 +34,7 @@ from weftwork.protocol.run.projection import Projection, StateRow
 from weftwork.protocol.run.size_errors import (
     cancelled_interrupt,
     find_set_aside_error,
-    refusal_details,
+    refusal,
     set_aside_error,
 )
 from weftwork.protocol.workflow.plan import Plan
@@ -113,9 +113,7 @@ async def _closed_interrupts(runtime: Runtime, outline: RunOutline) -> tuple[Sta
     return tuple(rows)
 
 
-def refusal(projection: Projection) -> ClientFault | None:
+def refusal_of(projection: Projection) -> ClientFault | None:
     """The error for a request to a run that is set aside; None for another run."""
     error = find_set_aside_error(projection)
-    if error is None:
-        return None
-    return ClientFault("conflict", error.message, refusal_details(projection.status, error.code))
+    return refusal(projection.status, error) if error is not None else None

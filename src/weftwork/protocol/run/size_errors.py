@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import LOG_TOO_LARGE, QUOTA_EXCEEDED, STATE_TOO_LARGE, Limits
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection, StateRow
@@ -65,9 +66,9 @@ def find_set_aside_error(projection: Projection) -> SizeError | None:
     return msgspec.json.decode(projection.error, type=SizeError)
 
 
-def refusal_details(status: str, code: str) -> dict[str, str]:
-    """The details of a request that is refused because of the size of the run."""
-    return {"runStatus": status, "reason": code}
+def refusal(status: str, error: SizeError) -> ClientFault:
+    """The error of a request that is refused because of the size of the run."""
+    return ClientFault("conflict", error.message, {"runStatus": status, "reason": error.code})
 
 
 def cancelled_interrupt(interrupt_id: str, row: bytes) -> StateRow:
