@@ -102,8 +102,7 @@ class RunLoader(msgspec.Struct, eq=False):
         try:
             return await self._load_within_limits(run, outline, to_cancel)
         except RunTooLarge as reason:
-            hint = f"weftwork runs show {run.run_id}"
-            log.error("run set aside: %s", reason, extra={"runId": run.run_id, "hint": hint})
+            log.error("run set aside: %s", reason, extra=_log_fields(run, "show"))
             await record_set_aside(self._runtime, outline, reason)
             return None
 
@@ -116,7 +115,7 @@ class RunLoader(msgspec.Struct, eq=False):
             return None
         header = stored.header
         executable = True
-        hint: dict[str, str] = {}
+        hint = ""
         try:
             if header.engine_version > ENGINE_VERSION:
                 raise HostFault(
@@ -126,16 +125,22 @@ class RunLoader(msgspec.Struct, eq=False):
                 plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
             except HostFault:
                 if not to_cancel and stored.projection.status != CANCELLING:
-                    hint = {"hint": f"weftwork runs cancel {run.run_id}"}
+                    hint = "cancel"
                     raise
                 plan, executable = await self._catalog.cancel_plan(header.workflow_id, header.definition), False
         except HostFault as fault:
-            log.error("run skipped: %s", fault, extra={"runId": run.run_id, **hint})
+            log.error("run skipped: %s", fault, extra=_log_fields(run, hint))
             return None
         if self._runtime.tenant_logs is not None:
             await self._runtime.tenant_logs.load(run.partition)
         state = await load_state(self._runtime.log, header, plan, most_state(limits))
         return LoadedRun(state, stored, outline.log_bytes, executable=executable)
+
+
+def _log_fields(run: RunKey, command: str) -> dict[str, str]:
+    """The fields of a log line about a run, with the command that helps, if there is one."""
+    fields = {"runId": run.run_id}
+    return {**fields, "hint": f"weftwork runs {command} {run.run_id}"} if command else fields
 
 
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
