@@ -82,7 +82,8 @@ class BatchBuilder:
         self.redactor = redactor
         """Replaced in a run that has none, once it receives a credential."""
         self._now = now
-        self._staged: list[tuple[Draft, bytes]] = []
+        self._staged: list[tuple[Draft, bytes, dict[str, Any], dict[str, Any], int]] = []
+        """Each event with its encoding, its payload, the payload for readers, and its size with what it hides."""
         self._hidden: list[HiddenValue] = []
         self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
@@ -110,9 +111,9 @@ class BatchBuilder:
         """
         staged, redactor = self._staged, self.redactor
         first, size, hidden = len(staged), self.size, len(self._hidden)
-        room = self.room if room is None else room
+        if room is None:
+            room = self.room
         sequence = self.expected + 1 + first
-        folded: list[tuple[dict[str, Any], dict[str, Any], int]] = []
         for draft in drafts:
             kind, payload = draft.type, draft.payload
             if kind not in CATALOGUE and not is_event_type(kind):
@@ -131,40 +132,40 @@ class BatchBuilder:
             if size > room:
                 del staged[first:], self._hidden[hidden:]
                 return False
-            staged.append((draft, encoded))
-            folded.append((payload, visible, bytes_))
+            staged.append((draft, encoded, payload, visible, bytes_))
             sequence += 1
         self.size = size
-        self.is_full = size > MAX_BATCH_BYTES or first + len(folded) >= MAX_BATCH_EVENTS
-        for payload, visible, bytes_ in folded:
-            self._fold(first, payload, visible, bytes_)
-            first += 1
+        if size > MAX_BATCH_BYTES or sequence > self.expected + MAX_BATCH_EVENTS:
+            self.is_full = True
+        self._fold(first)
         return True
 
-    def _fold(self, at: int, payload: dict[str, Any], visible: dict[str, Any], size: int) -> None:
-        """Fold the staged event `at`, whose payload `visible` shows to readers."""
-        state, (draft, encoded) = self._state, self._staged[at]
-        kind = draft.type
-        if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
-            draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
-            self._staged[at] = draft, encoded
-        if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
-            # Hidden values refer to assets as well, so the unmasked payload is searched.
-            whole = encoded if visible is payload else encode_stored(payload)
-            self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
-        if kind == "run.failed":
-            self._error = encode_stored(visible["error"])
-        elif kind == "run.completed":
-            self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
-            if self.redactor is not None and state.header.parent is not None:
-                self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
-        if draft.child is not None:
-            self.children.append(draft.child)
-        if draft.cancels:
-            reason = str(payload.get("reason", FAILED_WITH_PARENT))
-            self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
-        event_id, sequence = draft.event_id or "", self.expected + 1 + at
-        apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust, size))
+    def _fold(self, at: int) -> None:
+        """Fold the staged events from `at` on."""
+        state, staged, now = self._state, self._staged, self._now
+        for draft, encoded, payload, visible, size in staged[at:]:
+            kind = draft.type
+            if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
+                draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
+                staged[at] = draft, encoded, payload, visible, size
+            if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
+                # Hidden values refer to assets as well, so the unmasked payload is searched.
+                whole = encoded if visible is payload else encode_stored(payload)
+                self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
+            if kind == "run.failed":
+                self._error = encode_stored(visible["error"])
+            elif kind == "run.completed":
+                self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
+                if self.redactor is not None and state.header.parent is not None:
+                    self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
+            if draft.child is not None:
+                self.children.append(draft.child)
+            if draft.cancels:
+                reason = str(payload.get("reason", FAILED_WITH_PARENT))
+                self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
+            sequence, event_id = self.expected + 1 + at, draft.event_id or ""
+            apply(state, Fact(sequence, kind, payload, now, draft.node_id, event_id, draft.content_trust, size))
+            at += 1
 
     def _redact_payload(
         self, sequence: int, draft: Draft, payload: dict[str, Any]
@@ -215,7 +216,7 @@ class BatchBuilder:
                 interrupt_id=draft.interrupt_id,
                 content_trust=draft.content_trust,
             )
-            for offset, ((draft, payload), event_id) in enumerate(
+            for offset, ((draft, payload, _, _, _), event_id) in enumerate(
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
             )
         ]

@@ -39,22 +39,22 @@ def reserve_of(limit: int) -> int:
 class RunBudget(msgspec.Struct, eq=False):
     """The size limits of one run."""
 
-    state_limit: int
-    log_limit: int
-    reserve: int
-    """The part of the log limit that the nodes of the run cannot use."""
-    log_bytes: int = 0
-    """Size of the committed log."""
+    limits: Limits
     tenant: TenantLogs | None = None
     """The logs of the tenant, if they are limited."""
     partition: str = ""
+    log_bytes: int = 0
+    """Size of the committed log."""
 
     def room(self, state: RunState) -> int:
         """The bytes of events that a batch may add without exceeding a limit. May be negative."""
         if self.tenant is not None:
             # Every decision is examined, because the other runs of the tenant use the same quota.
             return -1
-        in_state, in_log = self.state_limit - state.live_bytes, self.log_limit - self.reserve - self.log_bytes
+        limits = self.limits
+        in_state, log_limit = limits.max_run_state_bytes - state.live_bytes, limits.max_run_log_bytes
+        # As `reserve_of`, without calls: every commit computes it.
+        in_log = log_limit - self.log_bytes - (RESERVE_BYTES if log_limit >= 8 * RESERVE_BYTES else log_limit // 8)
         return in_state if in_state < in_log else in_log
 
     def find_breach(self, state: RunState, drafts: tuple[Draft, ...], batch_bytes: int) -> Breach | None:
@@ -62,29 +62,26 @@ class RunBudget(msgspec.Struct, eq=False):
 
         `batch_bytes` is the size of the batch so far. Encodes no more than the limits allow, and keeps nothing.
         """
+        log_limit, state_limit = self.limits.max_run_log_bytes, self.limits.max_run_state_bytes
         log_bytes, live_bytes, total = self.log_bytes + batch_bytes, state.live_bytes, 0
+        reserve = reserve_of(log_limit)
         for draft in drafts:
             size = len(encode_stored(draft.payload))
             total += size + DOCUMENT_OVERHEAD
-            if (needed := log_bytes + total + self.reserve) > self.log_limit:
-                return Breach(LOG_TOO_LARGE, self.log_limit, needed, needed - self.reserve <= self.log_limit)
+            if (needed := log_bytes + total + reserve) > log_limit:
+                return Breach(LOG_TOO_LARGE, log_limit, needed, needed - reserve <= log_limit)
             if draft.type not in HELD_TYPES or (draft.type in ERROR_TYPES and size <= SMALL_ERROR):
                 continue
             live_bytes += size
             if draft.type == RELEASING_TYPE and (node := state.nodes.get(draft.node_id or "")) is not None:
                 live_bytes -= sum(node.held.values())
-            if live_bytes > self.state_limit:
-                limit = self.state_limit
-                return Breach(STATE_TOO_LARGE, limit, live_bytes, live_bytes <= limit + reserve_of(limit))
+            if live_bytes > state_limit:
+                return Breach(
+                    STATE_TOO_LARGE, state_limit, live_bytes, live_bytes <= state_limit + reserve_of(state_limit)
+                )
         if self.tenant is not None and not self.tenant.reserve(self.partition, total):
             return Breach(QUOTA_EXCEEDED, self.tenant.quota, self.tenant.used(self.partition) + total)
         return None
-
-
-def budget_of(limits: Limits, partition: str, tenant: TenantLogs | None, log_bytes: int = 0) -> RunBudget:
-    """The budget of a run whose log has this size."""
-    log_limit = limits.max_run_log_bytes
-    return RunBudget(limits.max_run_state_bytes, log_limit, reserve_of(log_limit), log_bytes, tenant, partition)
 
 
 def add_within_limits(

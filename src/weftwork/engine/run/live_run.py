@@ -26,7 +26,7 @@ from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_ef
 from weftwork.engine.decide.transitions import decide
 from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import BatchBuilder, make_redactor
-from weftwork.engine.run.budget import RunBudget, add_within_limits, budget_of
+from weftwork.engine.run.budget import RunBudget, add_within_limits
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
@@ -110,7 +110,7 @@ class LiveRun:
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
         cancelled. Set before `resume`."""
-        self.budget = budget_of(runtime.limits, self.key.partition, runtime.tenant_logs)
+        self.budget = RunBudget(runtime.limits, runtime.tenant_logs, self.key.partition)
         self._has_unsaved_parking = False
         """The run is parked, and its stored projection does not say so yet."""
         self._committed_view = CommittedView(state.header)
