@@ -68,6 +68,11 @@ SETTINGS_TEXT = {
     "log_level": "Lowest level of log lines.",
     "max_node_executions": "Maximum number of node executions in one run. Advertised.",
     "max_run_duration_ms": "Time limit of a run in milliseconds; 0 means no limit. Advertised if set.",
+    "max_run_state_bytes": "Maximum size of the values that a run [holds](../operate/limits.md#size-of-runs). Above "
+    "it, nodes fail with `run_state_too_large`.",
+    "max_run_log_bytes": "Maximum size of the event log of a run. Above it, the run fails with `run_log_too_large`.",
+    "max_log_bytes_per_tenant": "Maximum total size of the event logs of a tenant; 0 means no limit. Above it, new "
+    "runs are refused with 409, and running ones fail.",
     "max_request_body_bytes": "Maximum size of a request body, except uploads. Advertised.",
     "max_body_bytes_in_memory": (
         "Maximum total size of the [request bodies](../operate/limits.md#shared-limits) that are being received or "

@@ -42,6 +42,7 @@ from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
+from weftwork.engine.tenant_logs import tenant_logs_of
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
@@ -133,6 +134,7 @@ class Host:
             self._ids,
             self.types,
             settings.limits(),
+            tenant_logs=tenant_logs_of(settings.limits(), self._store.log, self._clock),
             models=self.models,
             assets=self.assets,
             outbound=self.outbound,

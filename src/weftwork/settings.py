@@ -46,6 +46,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     max_node_executions: int = Limits().max_node_executions
     max_run_duration_ms: int = Limits().max_run_duration_ms
+    max_run_state_bytes: int = Limits().max_run_state_bytes
+    max_run_log_bytes: int = Limits().max_run_log_bytes
+    max_log_bytes_per_tenant: int = Limits().max_log_bytes_per_tenant
     max_request_body_bytes: int = Limits().max_request_body_bytes
     max_body_bytes_in_memory: int = Limits().max_body_bytes_in_memory
     max_body_bytes_in_memory_per_key: int = Limits().max_body_bytes_in_memory_per_key
@@ -110,6 +113,9 @@ _RANGES = {
     "port": (0, 65_535),
     "max_node_executions": (1, 10_000_000),
     "max_run_duration_ms": (0, 10**12),
+    "max_run_state_bytes": (65_536, 2**40),
+    "max_run_log_bytes": (65_536, 2**40),
+    "max_log_bytes_per_tenant": (0, 2**60),
     "max_request_body_bytes": (1024, 256 * 2**20),
     "max_body_bytes_in_memory": (1024, 2**40),
     "max_body_bytes_in_memory_per_key": (1024, 2**40),

@@ -24,6 +24,7 @@ from weftwork.engine.run.replay import fact_of_event, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
+from weftwork.engine.tenant_logs import tenant_logs_of
 from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -216,6 +217,7 @@ class EngineHarness:
         more = {"models": models, "assets": self.assets, "kinds": kinds}
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
+        more["tenant_logs"] = tenant_logs_of(limits, log, self.clock)
         self.runtime = Runtime(
             **ports, clock=self.clock, ids=self.ids, types=self.types, limits=limits, provided=provided, **more
         )

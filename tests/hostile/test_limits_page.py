@@ -33,6 +33,8 @@ ROWS: dict[str, list[str]] = {
     "Concurrent uploads of a tenant": [str(assets.MAX_CONCURRENT_UPLOADS)],
     "Media inside an event": [f"{Settings().max_inline_media_bytes // 1024} KiB"],
     "One image, audio file or document": [f"{Settings().max_bytes_per_part // 2**20} MiB"],
+    "Values that a run holds": [f"{Settings().max_run_state_bytes // 2**20} MiB"],
+    "Event log of a run": [f"{Settings().max_run_log_bytes // 2**20} MiB"],
     "Assets of a tenant": [f"{Settings().max_asset_bytes_per_tenant // 2**30} GiB"],
     "JSON": [str(decoder.MAX_DEPTH), f"{decoder.MAX_DOCUMENT_VALUES:,}"],
     "Members of `inputs`": [f"{run_options.MAX_INPUTS:,}"],

@@ -191,6 +191,7 @@ OUR_OWN = {
     "service_unavailable",
     "workflow_version_conflict",
     "workflow_limit_reached",
+    "tenant_quota_exceeded",
 }
 """Codes that are settled but that the official client does not list."""
 

@@ -229,8 +229,8 @@ def last_to_arrive(patch: pytest.MonkeyPatch) -> None:
     clock = count()
     honest = VariableView.with_write
 
-    def written(view: VariableView, name: str, stamp: Any, value: Any) -> VariableView:
-        return honest(view, name, (next(clock), 0, ""), value)
+    def written(view: VariableView, name: str, stamp: Any, value: Any, size: int) -> VariableView:
+        return honest(view, name, (next(clock), 0, ""), value, size)
 
     patch.setattr(VariableView, "with_write", written)
 

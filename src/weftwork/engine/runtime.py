@@ -12,6 +12,7 @@ import msgspec
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.engine.streams.feeds import Feeds
+from weftwork.engine.tenant_logs import TenantLogs
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProviders
@@ -53,6 +54,8 @@ class Runtime(msgspec.Struct, frozen=True):
     limiter: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
     child_starter: ChildFactory | None = None
     """Set by the executor."""
+    tenant_logs: TenantLogs | None = None
+    """Counts the logs of tenants, if these are limited."""
     models: ModelProviders | None = None
     assets: Assets | None = None
     outbound: Outbound | None = None

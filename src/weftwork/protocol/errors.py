@@ -54,6 +54,9 @@ ERRORS: dict[str, ErrorRow] = {
     ),
     "workflow_limit_reached": ErrorRow(409, False, "The tenant has reached its limit of workflows or versions."),
     "annotation_limit_reached": ErrorRow(409, False, "The run has reached its limit of annotations."),
+    "tenant_quota_exceeded": ErrorRow(
+        409, False, "The tenant has reached its storage limit for event logs; delete runs, then send the request again."
+    ),
     "interrupt_already_resolved": ErrorRow(
         409, False, "The interrupt is already resolved, or its run was cancelled or has ended; see details.runStatus."
     ),
@@ -84,6 +87,9 @@ RUN_ERRORS: dict[str, str] = {
     "capability_required": "A node requested an interrupt of a kind that this host does not offer.",
     "capability_not_provided": "A node needs a runtime capability that this host does not provide.",
     "recursion_limit_exceeded": "The run reached its limit of node executions.",
+    "run_state_too_large": "The values that a run holds would exceed `max_run_state_bytes`.",
+    "run_log_too_large": "The event log of a run would exceed `max_run_log_bytes`.",
+    "tenant_quota_exceeded": "The event logs of a tenant would exceed `max_log_bytes_per_tenant`.",
     "run_timeout": "The run reached its time limit.",
     "node_failed": "A node raised an exception that is not a NodeError with its own code.",
     "node_input_missing": "A required input of a node has no value.",

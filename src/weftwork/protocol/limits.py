@@ -3,11 +3,15 @@
 Source: OpenWOP capabilities.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from weftwork.protocol.fair_share import DEFAULT_RESERVED_PERCENT
+
+STATE_TOO_LARGE: Final = "run_state_too_large"
+LOG_TOO_LARGE: Final = "run_log_too_large"
+QUOTA_EXCEEDED: Final = "tenant_quota_exceeded"
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -16,6 +20,12 @@ class Limits(msgspec.Struct, frozen=True):
     max_node_executions: int = 10_000
     max_run_duration_ms: int = 0
     """0: no limit."""
+    max_run_state_bytes: int = 67_108_864
+    """Size of the values that a run holds, as `fold.live_size` counts it."""
+    max_run_log_bytes: int = 268_435_456
+    """Size of the event log of a run."""
+    max_log_bytes_per_tenant: int = 0
+    """0: no limit. Logs of runs of test keys and of live keys are counted separately."""
     max_request_body_bytes: int = 1_048_576
     max_body_bytes_in_memory: int = 67_108_864
     """Bytes of request bodies that are being received or processed."""

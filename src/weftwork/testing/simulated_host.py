@@ -27,6 +27,7 @@ from weftwork.engine.media.assets import DAY_MS, Assets
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
+from weftwork.engine.tenant_logs import tenant_logs_of
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, KindDefinition
@@ -113,6 +114,7 @@ class HostProcess:
             host.ids,
             types,
             host.limits,
+            tenant_logs=tenant_logs_of(host.limits, log, host.clock),
             models=host.models,
             kinds=host.kinds,
             assets=self.assets,

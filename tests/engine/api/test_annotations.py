@@ -15,6 +15,7 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.json import schema
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.privacy.redaction import COPY_NAME, Redactor
 from weftwork.protocol.privacy.secret_matcher import redaction_marker
 from weftwork.protocol.review import annotations
@@ -210,7 +211,7 @@ async def test_what_a_run_hides_is_masked_in_what_is_said_of_it(when: str) -> No
 async def test_a_log_is_learnt_from_again_only_when_it_has_grown() -> None:
     bench = EngineHarness()
     key = await guarded(bench)
-    learner = SecretScanner(bench.log)
+    learner = SecretScanner(bench.log, Limits().max_run_state_bytes)
     reads = 0
     honest = bench.log.hidden_values
 

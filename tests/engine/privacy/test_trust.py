@@ -156,12 +156,12 @@ def test_nobody_raises_trust(said: Any, tainted: bool, wanted: Any) -> None:
     plan = plan_of(workflow([node("a")]))
     state = RunState(plan, header_of(plan), {})
     append = BatchBuilder(state, None, 5)
-    append.add(Draft("run.started", {"workflowId": "w", "inputs": {}, "owner": {}}))
-    append.add(Draft("node.started", {"nodeId": "a", "typeId": "core.noop", "attempt": 1}, "a"))
+    append.add((Draft("run.started", {"workflowId": "w", "inputs": {}, "owner": {}}),))
+    append.add((Draft("node.started", {"nodeId": "a", "typeId": "core.noop", "attempt": 1}, "a"),))
     if tainted:
-        append.add(Draft(EXTERNAL_CONTENT, {"nodeId": "a"}, "a", content_trust="untrusted"))
-    append.add(Draft("log.appended", {"level": "info", "message": "m", "nodeId": "a"}, "a", content_trust=said))
-    append.add(Draft("node.completed", {"nodeId": "a", "outputs": {}}, "a"))
+        append.add((Draft(EXTERNAL_CONTENT, {"nodeId": "a"}, "a", content_trust="untrusted"),))
+    append.add((Draft("log.appended", {"level": "info", "message": "m", "nodeId": "a"}, "a", content_trust=said),))
+    append.add((Draft("node.completed", {"nodeId": "a", "outputs": {}}, "a"),))
     *_, event, last = append.build(SequentialIds(), None).events
     assert event.content_trust == wanted
     assert last.content_trust == ("untrusted" if wanted == "untrusted" else None)

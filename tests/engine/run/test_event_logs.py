@@ -252,7 +252,7 @@ HEADER = RunHeader("run-1", "live:acme", Owner("acme", "key_1"), "sample", "dige
 def test_an_event_type_that_nobody_may_use_reaches_no_log() -> None:
     batch = append.BatchBuilder(RunState(plan_of(workflow([node("a")])), HEADER, {}), None, 1)
     with pytest.raises(HostFault, match=r"run\.invented"):
-        batch.add(Draft("run.invented", {}))
+        batch.add((Draft("run.invented", {}),))
 
 
 WAITING = workflow([node("a"), node("b", "test.gate")], [edge("a", "b")])

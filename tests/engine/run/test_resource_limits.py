@@ -45,8 +45,8 @@ def test_a_value_that_doubles_ends_its_run(monkeypatch: pytest.MonkeyPatch) -> N
     code, size = run(lambda: work(40))
     assert code == "node_output_too_large"
     assert size < 16 * MAX_VALUE_TEXT
-    for module in ("nodes.node_call", "node_events"):
-        monkeypatch.setattr(f"weftwork.engine.{module}.is_too_large", lambda value: False)
+    monkeypatch.setattr("weftwork.engine.nodes.node_call.memory_size", lambda value: 0)
+    monkeypatch.setattr("weftwork.engine.node_events.is_too_large", lambda value: False)
     assert run(lambda: work(20))[0] is None
 
 

@@ -146,6 +146,8 @@ SAMPLES: tuple[Payload, ...] = (
     payloads.RunPaused("immediate", "lunch"),
     payloads.PauseRequested("drain-current-node", "lunch"),
     payloads.RunResumed("back"),
+    payloads.LimitBreached({"code": "c", "message": "m"}),
+    payloads.SetAside({"code": "c", "message": "m"}),
     payloads.CapBreached("schema", 3, 4, "n"),
     payloads.LoopbackLimit("n", 11, 10),
     payloads.VersionPinned("change", 2, "n"),

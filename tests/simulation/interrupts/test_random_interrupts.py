@@ -98,13 +98,14 @@ async def _wake_nobody(self: Any, run: Any) -> bool:
 _add, _commit = BatchBuilder.add, LiveRun._commit
 
 
-def _keep_votes_in_memory(self: BatchBuilder, draft: Draft) -> None:
-    if draft.type not in ("approval.granted", "approval.rejected"):
-        _add(self, draft)
-        return
-    found = self._state.interrupts[draft.interrupt_id or ""]
-    action = "accept" if draft.type == "approval.granted" else "reject"
-    found.votes = {**found.votes, draft.payload["principal"]: action}
+def _keep_votes_in_memory(self: BatchBuilder, drafts: tuple[Draft, ...], room: int | None = None) -> bool:
+    votes = [draft for draft in drafts if draft.type in ("approval.granted", "approval.rejected")]
+    added = _add(self, tuple(draft for draft in drafts if draft not in votes), room)
+    for draft in votes:
+        found = self._state.interrupts[draft.interrupt_id or ""]
+        action = "accept" if draft.type == "approval.granted" else "reject"
+        found.votes = {**found.votes, draft.payload["principal"]: action}
+    return added
 
 
 async def _acknowledge_early(self: LiveRun, work: PendingCommit) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from weftwork.adapters.memory.run_table import MemoryRun, OpenInterrupts, RunPort, after_number, index_of
 from weftwork.ports.storage.annotations import AddResult, Annotation, AnnotationPage
 from weftwork.ports.storage.child_runs import PendingCancelRequest, PendingChildResult
-from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, SequenceConflict
+from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.retention import StillLive
 from weftwork.ports.storage.run_queries import InterruptPage, InterruptQuery, RunPage, RunQuery, TimedRun, UnfinishedRun
@@ -94,11 +94,26 @@ class MemoryEventLog(RunPort):
         entry = self._table.runs.get(run)
         return replace(entry.projection, outputs=None) if entry is not None else None
 
+    async def outline(self, run: RunKey) -> RunOutline | None:
+        entry = self._table.runs.get(run)
+        if entry is None:
+            return None
+        stored = entry.stored(with_rows=True)
+        rows = sum([len(row.value) for row in stored.rows])
+        return RunOutline(stored.header, replace(stored.projection, outputs=None), _log_bytes(entry), rows)
+
+    async def partition_bytes(self, partition: str) -> int:
+        return sum(map(_log_bytes, self._table.by_partition.get(partition, [])))
+
     async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         entry = self._table.runs.get(run)
         return sorted(entry.hidden, key=lambda item: item.sequence) if entry is not None else []
 
     async def check_ready(self) -> None: ...
+
+
+def _log_bytes(run: MemoryRun) -> int:
+    return sum([event.size for event in run.events]) + sum([len(each.value) for each in run.hidden])
 
 
 class MemoryRunQueries(RunPort):

@@ -5,7 +5,14 @@ import msgspec
 from weftwork.adapters.sqlite.database.port import SqlitePort, reads
 from weftwork.adapters.sqlite.database.reader import SqliteReaders
 from weftwork.adapters.sqlite.database.writer import SqliteWriter
-from weftwork.adapters.sqlite.runs import find_projection, find_run, read_events, read_hidden
+from weftwork.adapters.sqlite.runs import (
+    find_outline,
+    find_partition_bytes,
+    find_projection,
+    find_run,
+    read_events,
+    read_hidden,
+)
 from weftwork.adapters.sqlite.transactions import RunHeadCache, append_batch, create_run
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import RunCreated, ScopeTaken
@@ -52,6 +59,8 @@ class SqliteEventLog(SqlitePort):
     read = reads(read_events)
     read_run = reads(find_run)
     projection = reads(find_projection)
+    outline = reads(find_outline)
+    partition_bytes = reads(find_partition_bytes)
     hidden_values = reads(read_hidden)
 
     async def check_ready(self) -> None:

@@ -6,8 +6,9 @@ import msgspec
 
 from weftwork.adapters.sqlite.database.connection import SqliteConnection
 from weftwork.adapters.sqlite.database.reader import snapshot
+from weftwork.ports.storage.event_log import RunOutline
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
-from weftwork.protocol.run.events import Event
+from weftwork.protocol.run.events import DOCUMENT_OVERHEAD, Event
 from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
@@ -43,6 +44,18 @@ _READ_EVENTS = f"""
     WHERE r.partition = ? AND r.run_id = ? ORDER BY e.id LIMIT ?
 """  # noqa: S608 - nothing but constants
 
+# SQLite knows the length of a value without reading the pages that it overflows to.
+_LOG_BYTES: Final = f"""ifnull((SELECT sum(length(e.payload) + {DOCUMENT_OVERHEAD}) FROM events e
+            WHERE e.id >= r.run_no << {SEQUENCE_BITS} AND e.id < (r.run_no + 1) << {SEQUENCE_BITS}), 0)
+    + ifnull((SELECT sum(length(h.value)) FROM hidden h WHERE h.run_no = r.run_no), 0)
+"""  # noqa: S608 - nothing but constants
+_FIND_OUTLINE = f"""
+    SELECT h.header, {_LOG_BYTES}, ifnull((SELECT sum(length(s.value)) FROM run_state s WHERE s.run_no = r.run_no), 0),
+    {_LISTED_COLUMNS}
+    FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no WHERE r.partition = ? AND r.run_id = ?
+"""  # noqa: S608 - nothing but constants
+_PARTITION_BYTES = f"SELECT ifnull(sum({_LOG_BYTES}), 0) FROM runs r WHERE r.partition = ?"  # noqa: S608
+
 _FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 _FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
 
@@ -62,6 +75,18 @@ def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
 def find_projection(connection: SqliteConnection, run: RunKey) -> Projection | None:
     rows = connection.execute(_FIND_PROJECTION, (run.partition, run.run_id)).fetchall()
     return _build_projection(*rows[0]) if rows else None
+
+
+def find_outline(connection: SqliteConnection, run: RunKey) -> RunOutline | None:
+    rows = connection.execute(_FIND_OUTLINE, (run.partition, run.run_id)).fetchall()
+    if not rows:
+        return None
+    header, log_bytes, row_bytes, *projection = rows[0]
+    return RunOutline(_decode_header(header), _build_projection(*projection), log_bytes, row_bytes)
+
+
+def find_partition_bytes(connection: SqliteConnection, partition: str) -> int:
+    return connection.execute(_PARTITION_BYTES, (partition,)).fetchall()[0][0]
 
 
 def find_by_number(connection: SqliteConnection, partition: str, numbers: list[int]) -> tuple[StoredRun, ...]:

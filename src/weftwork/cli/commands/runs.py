@@ -24,7 +24,7 @@ from weftwork.cli.console.text import can_draw, clean, say, say_document, say_js
 from weftwork.cli.console.units import count_of, format_elapsed, format_recent_time, format_time, parse_duration
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
-from weftwork.cli.render.run_details import run_detail_lines
+from weftwork.cli.render.run_details import is_set_aside, run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
 from weftwork.protocol.timestamps import iso
@@ -238,6 +238,8 @@ def _row(run: Any) -> list[str]:
     format_created = format_recent_time if sys.stdout.isatty() else format_time
     error = snapshot.get("error")
     at = error.get("code", "") if is_object(error) else snapshot.get("currentNodeId", "")
+    if is_set_aside(snapshot):
+        at = f"set aside: {at}"
     started = snapshot.get("startedAt", snapshot.get("createdAt"))
     return [
         *(str(snapshot.get(member, "?")) for member in ("runId", "status", "workflowId")),

@@ -68,6 +68,8 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.approval.remark": ("principal", "action", "text"),
     "weftwork.interrupt.reminder": ("number",),
     "weftwork.run.cancel-requested": ("reason",),
+    "weftwork.run.limit-breached": ("error",),
+    "weftwork.run.set-aside": ("error",),
     "weftwork.run.pause-requested": ("reason", "drainPolicy"),
     "output.chunk": ("chunk", "isLast"),
     "ai.message.chunk": ("chunk", "isLast"),

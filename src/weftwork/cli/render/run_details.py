@@ -79,6 +79,9 @@ _ADVICE: Final = {
     "run_timeout": "Raise the time limit: configurable.runTimeoutMs of the run, or settings.timeout of the workflow.",
     "recursion_limit_exceeded": "Check for a loop that does not end, or raise configurable.recursionLimit.",
     "loop_limit_exceeded": "Check the condition that ends the loop, or raise the limit named in the error.",
+    "run_state_too_large": "Keep large values in assets, let nodes return less, or raise `max_run_state_bytes`.",
+    "run_log_too_large": "Divide the work among child runs, or raise `max_run_log_bytes`.",
+    "tenant_quota_exceeded": "Delete runs of the tenant that are not needed, or raise `max_log_bytes_per_tenant`.",
     "node_timeout": "Raise the timeout or the number of attempts in the settings of the node.",
     "node_input_missing": "Pass the missing input to the run, or give the node's input a static value.",
     "variable_type_mismatch": "Change the variable's type, or the values that nodes write to it.",
@@ -146,9 +149,19 @@ def error_rows(error: Any, most: int = MAX_LENGTH) -> Iterator[tuple[str, str]]:
             yield "details", clean(error["details"])
 
 
+def is_set_aside(run: dict[str, Any]) -> bool:
+    """Whether the host does not execute the run, because it is too large. Only such a run has an error before its
+    end."""
+    return is_object(run.get("error")) and run.get("status") not in _TERMINAL_STATUSES
+
+
 def _next_steps(run: dict[str, Any]) -> Iterator[str]:
     """Suggestions for the status and error of the run."""
     run_id, status, error = clean(run.get("runId", "RUN")), str(run.get("status", "")), run.get("error")
+    if is_set_aside(run):
+        # The error says what to do, and nothing else can be done with the run.
+        yield f"Cancel the run with `weftwork runs cancel {run_id}`, or take it up again with a higher limit."
+        return
     if is_object(error) and str(error.get("code")) in _ADVICE:
         yield _ADVICE[str(error["code"])]
     if status == "paused":

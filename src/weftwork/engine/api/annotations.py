@@ -15,7 +15,7 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import make_redactor
-from weftwork.engine.run.replay import load_state
+from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
 from weftwork.ports.storage.event_log import EventLog
@@ -61,7 +61,7 @@ class Annotations:
         self._catalog = catalog
         self._executor = executor
         self._store = store
-        self._scanner = SecretScanner(runtime.log)
+        self._scanner = SecretScanner(runtime.log, runtime.limits.max_run_state_bytes)
 
     async def create(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
@@ -140,6 +140,8 @@ class SecretScanner(msgspec.Struct, eq=False):
     grown."""
 
     _log: EventLog
+    _most: int
+    """The size of the largest state that is loaded; texts about a larger run are masked as a whole."""
     _lock: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
     _cache: OrderedDict[RunKey, tuple[int, Redactor]] = msgspec.field(
         default_factory=OrderedDict[RunKey, tuple[int, Redactor]]
@@ -157,8 +159,11 @@ class SecretScanner(msgspec.Struct, eq=False):
             return {name: mask_credentials_in_text(text) for name, text in texts.items()}
         if plan is None:
             return {name: redaction_marker(COPY_NAME) for name in texts}
-        async with self._lock:
-            redactor = await self._redactor(run, plan)
+        try:
+            async with self._lock:
+                redactor = await self._redactor(run, plan)
+        except RunTooLarge:
+            return {name: redaction_marker(COPY_NAME) for name in texts}
         visible: dict[str, str] = redactor.visible_value(texts)
         return {name: mask_credentials_in_text(text) for name, text in visible.items()}
 
@@ -166,7 +171,7 @@ class SecretScanner(msgspec.Struct, eq=False):
         key = run.header.key
         last, redactor = self._cache.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
-            state = await load_state(self._log, run.header, plan)
+            state = await load_state(self._log, run.header, plan, self._most)
             redactor = make_redactor(state) or Redactor(plan)
             self._cache[key] = state.last_sequence, redactor
         self._cache.move_to_end(key)

@@ -18,6 +18,7 @@ from weftwork.engine.run.append import hide_inputs
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.streams.feeds import Reader
+from weftwork.engine.tenant_logs import TenantLogs
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import EventLog, ScopeTaken
@@ -26,6 +27,7 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.limits import QUOTA_EXCEEDED
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
@@ -42,6 +44,7 @@ from weftwork.protocol.run.projection import (
     run_snapshot,
     run_summary,
 )
+from weftwork.protocol.run.size_errors import limit_error
 from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
@@ -194,6 +197,8 @@ class Runs:
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_capacity(principal.partition)
+        if (logs := self._runtime.tenant_logs) is not None:
+            await _check_quota(logs, principal.partition)
         return plan
 
     def _check_capacity(self, partition: str) -> None:
@@ -210,6 +215,14 @@ class Runs:
         if limit and self._executor.live_in(partition) >= limit:
             message = f"This tenant is at its limit of {limit:,} active runs (`max_live_runs_per_tenant`)."
             raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
+
+
+async def _check_quota(logs: TenantLogs, partition: str) -> None:
+    """size-03 (host): refuse a run of a tenant whose logs have reached the quota. Raises StoreUnavailable."""
+    await logs.load(partition)
+    if logs.is_full(partition):
+        error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
+        raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
 
 
 class SpanCache(msgspec.Struct, eq=False):

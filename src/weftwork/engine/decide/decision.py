@@ -41,6 +41,8 @@ class Decision(msgspec.Struct, frozen=True):
     """Cancel the running nodes and wait until they have ended, because the run has to end."""
     interrupt: bool = False
     """Abandon the running nodes without an event. They start again when the run resumes."""
+    drops_stale: bool = False
+    """Abandon calls of nodes whose entry has ended, because these events end an entry that may still be executing."""
     refusal: ClientFault | None = None
     """The error for the caller of the request."""
 

@@ -32,6 +32,8 @@ class NodeCompleted(msgspec.Struct, frozen=True):
     outputs: dict[str, Any]
     effects: tuple[Draft, ...] = ()
     entry_sequence: int = -1
+    size: int = 0
+    """The approximate size of outputs and effects in memory."""
 
 
 class NodeFailed(msgspec.Struct, frozen=True):

@@ -70,7 +70,7 @@ def decide(state: RunState, bounds: RunBounds, input_: Input) -> Decision:
             completed = cancel_open_children(state, Draft.of(payloads.NodeCompleted(node_id, outputs), node_id))
             return _append_if_running(state, node_id, entered, (*effects, completed))
         case inputs.NodeFailed():
-            return _fail_node(state, input_)
+            return fail_node(state, input_)
         case inputs.NodeSuspended() | inputs.InterruptPassed():
             return _request_interrupt(state, input_)
         case inputs.ItemsRecorded(node_id, items, _, entered):
@@ -83,7 +83,7 @@ def decide(state: RunState, bounds: RunBounds, input_: Input) -> Decision:
             return receive_results(state, input_)
         case inputs.AwaitTimedOut():
             failed = await_timeout(state, input_)
-            return _fail_node(state, failed) if failed is not None else NOTHING
+            return fail_node(state, failed) if failed is not None else NOTHING
         case inputs.NodeReexecuted(node_id, entered):
             return _reexecute(state, bounds, node_id, entered)
         case inputs.NodeEmitted(node_id, events, entered):
@@ -132,7 +132,7 @@ def _await_children(state: RunState, wait: inputs.NodeAwaitsChildren) -> Decisio
     if not is_running(state, wait.node_id, wait.entry_sequence) or state.stop is not None:
         return NOTHING
     decision = await_children(state, wait)
-    return _fail_node(state, decision) if isinstance(decision, inputs.NodeFailed) else decision
+    return fail_node(state, decision) if isinstance(decision, inputs.NodeFailed) else decision
 
 
 def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], ...], entered: int) -> Decision:
@@ -153,7 +153,7 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
     return Decision(tuple(drafts)) if drafts else NOTHING
 
 
-def _fail_node(state: RunState, failed: inputs.NodeFailed) -> Decision:
+def fail_node(state: RunState, failed: inputs.NodeFailed) -> Decision:
     """node-12 (readings, Retries): a retryable failure schedules a retry while attempts are left; else the node
     fails."""
     node_id = failed.node_id
@@ -181,7 +181,7 @@ def _request_interrupt(state: RunState, request: inputs.NodeSuspended | inputs.I
     if (text := request_refusal(state, request.interrupt, passes)) is not None:
         blocked = passes and blocks_approval(request.interrupt.kind, state.nodes[node_id].untrusted)
         code = UNTRUSTED_BLOCKED if blocked else "node_misused"
-        return _fail_node(state, inputs.NodeFailed(node_id, code, text, retryable=False, entry_sequence=entered))
+        return fail_node(state, inputs.NodeFailed(node_id, code, text, retryable=False, entry_sequence=entered))
     return Decision(
         suspend_node(state, request) if isinstance(request, inputs.NodeSuspended) else pass_interrupt(state, request)
     )

@@ -27,18 +27,20 @@ from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.host.child_start import ChildStarter
 from weftwork.engine.host.parked_clocks import ParkedClocks
 from weftwork.engine.host.recovery import Outcome, Recovery, RecoveryProgress
+from weftwork.engine.host.set_aside import cancel_set_aside
 from weftwork.engine.run.live_run import LiveRun, RunCallbacks
 from weftwork.engine.run.pending_commit import RecordMaker, RequestResult, RunNotLive
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
-from weftwork.ports.storage.event_log import RunCreated, ScopeTaken, StoreUnavailable
+from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import Projection, StoredRun
+from weftwork.protocol.run.size_errors import find_set_aside_error
 from weftwork.protocol.workflow.plan import Plan
 
 T = TypeVar("T")
@@ -222,9 +224,11 @@ class Executor:
             while True:
                 live = self._live.get(run)
                 if live is None and (live := await self._wake(run, to_cancel)) is None:
-                    stored = await self._runtime.log.read_run(run)
+                    stored = await self._runtime.log.outline(run)
                     if stored is None or stored.projection.status in TERMINAL_STATUSES:
-                        return stored
+                        return await self._runtime.log.read_run(run)
+                    if isinstance(input_, CancelRequested) and find_set_aside_error(stored.projection) is not None:
+                        return await self._cancel_set_aside(stored, input_, record)
                     if woken:
                         raise await run_loader.unloadable_error(self._catalog, stored)
                     woken = True
@@ -248,6 +252,18 @@ class Executor:
                         self._live.discard(run)
                         live.discard()
                         self._admission.free(run)
+
+    async def _cancel_set_aside(
+        self, outline: RunOutline, input_: CancelRequested, record: RecordMaker | None
+    ) -> RequestResult:
+        header = outline.header
+        plan = await self._catalog.cancel_plan(header.workflow_id, header.definition)
+        try:
+            result = await cancel_set_aside(self._runtime, outline, plan, input_, record)
+        except SequenceConflict as error:
+            raise StoreUnavailable(str(error)) from error
+        self._child_messages.recover_soon()
+        return result
 
     def forget(self, run: RunKey) -> bool:
         """Drop an ended run from all caches and end its streams; False, without effect, if the run is live or being
@@ -344,7 +360,7 @@ class Executor:
             raise StoreUnavailable("the host is shutting down")
         origin = self._parked_clocks.on_loaded(run)
         live = self._live[run] = LiveRun(self._runtime, loaded.state, self._callbacks, loaded.redactor, origin)
-        live.log_bytes = loaded.log_bytes
+        live.budget.log_bytes = loaded.log_bytes
         live.executable = loaded.executable
         live.resume(loaded.stored)
         return live
@@ -383,7 +399,9 @@ class Executor:
             self._live.discard(live.key)
         fault_point("run.parked")
         if live.parked and live.executable:
-            self._loader.park(run_loader.LoadedRun(live.state, live.committed_run(), live.log_bytes, live.redactor))
+            self._loader.park(
+                run_loader.LoadedRun(live.state, live.committed_run(), live.budget.log_bytes, live.redactor)
+            )
         self._alarm.schedule(live.key, live.clock.origin, live.committed_run().projection.wake_at)
         self._admission.free(live.key)
 

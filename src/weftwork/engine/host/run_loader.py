@@ -14,11 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.engine.host.catalog import WorkflowCatalog
+from weftwork.engine.host.set_aside import check_size, most_state, record_set_aside, refusal_of
 from weftwork.engine.run.live_run import LiveRun
-from weftwork.engine.run.replay import load_state
+from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
-from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.event_log import RunOutline, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
@@ -84,20 +85,34 @@ class RunLoader(msgspec.Struct, eq=False):
         return cached
 
     async def load(self, run: RunKey, to_cancel: bool = False) -> LoadedRun | None:
-        """The run, or None if it has ended, does not exist, or cannot be executed by this host. Raises
-        StoreUnavailable.
+        """The run, or None if it has ended, does not exist, is set aside because it is too large, or cannot be executed
+        by this host. Raises StoreUnavailable.
 
         run-15 (host): with `to_cancel`, or if the run is already being cancelled, a run whose node types are missing is
         loaded nevertheless, as not executable.
         """
         if (cached := self.take(run)) is not None:
             return cached
+        outline = await self._runtime.log.outline(run)
+        if outline is None or outline.projection.status in TERMINAL_STATUSES:
+            return None
+        try:
+            return await self._load_within_limits(run, outline, to_cancel)
+        except RunTooLarge as reason:
+            log.error("run set aside: %s", reason, extra=_log_fields(run, "show"))
+            await record_set_aside(self._runtime, outline, reason)
+            return None
+
+    async def _load_within_limits(self, run: RunKey, outline: RunOutline, to_cancel: bool) -> LoadedRun | None:
+        """Raises RunTooLarge, before much of the run is in memory."""
+        limits = self._runtime.limits
+        check_size(outline, limits)
         stored = await self._runtime.log.read_run(run)
-        if stored is None or stored.projection.status in TERMINAL_STATUSES:
+        if stored is None:
             return None
         header = stored.header
         executable = True
-        hint: dict[str, str] = {}
+        hint = ""
         try:
             if header.engine_version > ENGINE_VERSION:
                 raise HostFault(
@@ -107,15 +122,22 @@ class RunLoader(msgspec.Struct, eq=False):
                 plan = await self._catalog.pinned_plan(header.workflow_id, header.definition)
             except HostFault:
                 if not to_cancel and stored.projection.status != CANCELLING:
-                    hint = {"hint": f"weftwork runs cancel {run.run_id}"}
+                    hint = "cancel"
                     raise
                 plan, executable = await self._catalog.cancel_plan(header.workflow_id, header.definition), False
         except HostFault as fault:
-            log.error("run skipped: %s", fault, extra={"runId": run.run_id, **hint})
+            log.error("run skipped: %s", fault, extra=_log_fields(run, hint))
             return None
-        sizes: list[int] = []
-        state = await load_state(self._runtime.log, header, plan, sizes.append)
-        return LoadedRun(state, stored, sum(sizes), executable=executable)
+        if self._runtime.tenant_logs is not None:
+            await self._runtime.tenant_logs.load(run.partition)
+        state = await load_state(self._runtime.log, header, plan, most_state(limits))
+        return LoadedRun(state, stored, outline.log_bytes, executable=executable)
+
+
+def _log_fields(run: RunKey, command: str) -> dict[str, str]:
+    """The fields of a log line about a run, with the command that helps, if there is one."""
+    fields = {"runId": run.run_id}
+    return {**fields, "hint": f"weftwork runs {command} {run.run_id}"} if command else fields
 
 
 class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
@@ -181,8 +203,10 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
             await runtime.wait_for_store()
 
 
-async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun) -> Exception:
-    """The error for a request to a run that this host cannot execute, in most cases because a node type is missing."""
+async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun | RunOutline) -> Exception:
+    """The error for a request to a run that this host cannot execute: it is set aside, or a node type is missing."""
+    if (fault := refusal_of(stored.projection)) is not None:
+        return fault
     try:
         await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     except HostFault as fault:

@@ -11,7 +11,7 @@ from weftwork.ports.nodes import Arrival, NodeCall
 from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
-from weftwork.protocol.json.values import is_too_large
+from weftwork.protocol.json.values import memory_size
 from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
@@ -92,14 +92,16 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
     node_id, entered = call.node_id, call.entry_sequence
     match outcome:
         case Completed(outputs, effects):
-            if is_too_large(outputs):
+            if (size := memory_size(outputs)) < 0:
                 return input_of_outcome(runtime, state, call, OUTPUT_TOO_LARGE)
             drafts = _all_effect_events(state, node_id, effects)
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             if drafts and any(draft.child is not None and draft.payload["awaited"] for draft in drafts):
                 return input_of_outcome(runtime, state, call, COMPLETED_WITH_AWAITED_CHILD)
-            return NodeCompleted(node_id, outputs, drafts, entered)
+            for draft in drafts:
+                size += max(memory_size(draft.payload), 0)
+            return NodeCompleted(node_id, outputs, drafts, entered, size)
         case AwaitsChildren(effects):
             drafts = _all_effect_events(state, node_id, effects)
             if isinstance(drafts, Failed):

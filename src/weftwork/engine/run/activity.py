@@ -79,6 +79,8 @@ class Activity:
             return
         if work.interrupt:
             self.runner.drop_all()
+        if work.drops_stale:
+            self.runner.drop_stale(state)
         active = state.active_nodes
         for node_id in work.launches:
             if node_id in active:

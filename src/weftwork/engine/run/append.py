@@ -35,13 +35,18 @@ from weftwork.protocol.run.batch import (
     IdempotencyRecord,
 )
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
-from weftwork.protocol.run.events import CATALOGUE, UNTRUSTED, Draft, Event, Fact, is_event_type
+from weftwork.protocol.run.events import CATALOGUE, DOCUMENT_OVERHEAD, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.plan import Plan
 
+MAX_BATCH_EVENTS: Final = 256
+"""Events after which a batch is closed. A long chain of pure nodes commits and yields after this many."""
+MAX_BATCH_BYTES: Final = 4 * 2**20
+"""Size of the events after which a batch is closed, so that large outcomes are not all held encoded."""
+UNLIMITED: Final = 2**62
 _MEDIA_KINDS: Final = frozenset(MEDIA_KINDS)
 
 
@@ -63,19 +68,22 @@ class BatchBuilder:
         "_was_stopping",
         "children",
         "expected",
+        "is_full",
         "redactor",
+        "room",
         "size",
     )
 
-    def __init__(self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None) -> None:
+    def __init__(
+        self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None, room: int = UNLIMITED
+    ) -> None:
         self._state = state
         self._duration = duration
         self.redactor = redactor
         """Replaced in a run that has none, once it receives a credential."""
         self._now = now
-        self._staged: list[tuple[Draft, bytes]] = []
-        self.size = 0
-        """The number of events. An attribute, because the loop of a run reads it for every input."""
+        self._staged: list[tuple[Draft, bytes, dict[str, Any], dict[str, Any], int]] = []
+        """Each event with its encoding, its payload, the payload for readers, and its size with what it hides."""
         self._hidden: list[HiddenValue] = []
         self._assets: frozenset[str] = frozenset()
         self._error: bytes | None = None
@@ -86,49 +94,85 @@ class BatchBuilder:
         self._was_stopping = state.stop is not None
         self.children: list[NewChild] = []
         self.expected = state.last_sequence
+        self.room = room
+        """Bytes of events that the batch may have."""
+        self.size = 0
+        """The size of the events so far, as `Event.size` measures it, with hidden values."""
+        self.is_full = False
 
-    def add(self, draft: Draft) -> None:
-        """Number, redact, encode and fold an event.
+    def __len__(self) -> int:
+        return len(self._staged)
 
-        Raises HostFault for a type that the protocol does not allow.
+    def add(self, drafts: tuple[Draft, ...], room: int | None = None) -> bool:
+        """Number, redact, encode and fold the events of one decision.
+
+        False, without effect, if the batch would be larger than `room`; the default is the room of the builder. Raises
+        HostFault for a type that the protocol does not allow.
         """
-        kind, state = draft.type, self._state
-        if kind not in CATALOGUE and not is_event_type(kind):
-            raise HostFault(f"the protocol allows no event of type {kind}")
-        if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
-            draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
-        sequence = self.expected + 1 + self.size
-        payload = draft.payload
-        if kind in TIMESTAMP_MEMBERS:
-            payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
-        elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
-            payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
-        if self.redactor is None and kind not in SENT_KINDS:
-            visible, encoded = payload, encode_stored(payload)
-        else:
-            visible, encoded = self._redact_payload(sequence, draft, payload)
-        if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
-            # Hidden values refer to assets as well, so the unmasked payload is searched.
-            whole = encoded if visible is payload else encode_stored(payload)
-            self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
-        self._staged.append((draft, encoded))
-        self.size += 1
-        if kind == "run.failed":
-            self._error = encode_stored(visible["error"])
-        elif kind == "run.completed":
-            self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
-            if self.redactor is not None and state.header.parent is not None:
-                self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
-        if draft.child is not None:
-            self.children.append(draft.child)
-        if draft.cancels:
-            reason = str(payload.get("reason", FAILED_WITH_PARENT))
-            self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
-        event_id = draft.event_id or ""
-        apply(state, Fact(sequence, kind, payload, self._now, draft.node_id, event_id, draft.content_trust))
+        staged, redactor = self._staged, self.redactor
+        first, size, hidden = len(staged), self.size, len(self._hidden)
+        if room is None:
+            room = self.room
+        sequence = self.expected + 1 + first
+        for draft in drafts:
+            kind, payload = draft.type, draft.payload
+            if kind not in CATALOGUE and not is_event_type(kind):
+                raise HostFault(f"the protocol allows no event of type {kind}")
+            if kind in TIMESTAMP_MEMBERS:
+                payload = {**payload, TIMESTAMP_MEMBERS[kind]: iso(self._now)}
+            elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
+                payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
+            if redactor is None and kind not in SENT_KINDS:
+                visible, encoded = payload, encode_stored(payload)
+                bytes_ = len(encoded)
+            else:
+                visible, encoded, bytes_ = self._redact_payload(sequence, draft, payload)
+                redactor = self.redactor
+            size += bytes_ + DOCUMENT_OVERHEAD
+            if size > room:
+                del staged[first:], self._hidden[hidden:]
+                return False
+            staged.append((draft, encoded, payload, visible, bytes_))
+            sequence += 1
+        self.size = size
+        if size > MAX_BATCH_BYTES or sequence > self.expected + MAX_BATCH_EVENTS:
+            self.is_full = True
+        self._fold(first)
+        return True
 
-    def _redact_payload(self, sequence: int, draft: Draft, payload: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """The payload for the log, and its encoding. The first credential of a run gives it a redactor."""
+    def _fold(self, at: int) -> None:
+        """Fold the staged events from `at` on."""
+        state, staged, now = self._state, self._staged, self._now
+        for draft, encoded, payload, visible, size in staged[at:]:
+            kind = draft.type
+            if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
+                draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
+                staged[at] = draft, encoded, payload, visible, size
+            if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
+                # Hidden values refer to assets as well, so the unmasked payload is searched.
+                whole = encoded if visible is payload else encode_stored(payload)
+                self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
+            if kind == "run.failed":
+                self._error = encode_stored(visible["error"])
+            elif kind == "run.completed":
+                self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
+                if self.redactor is not None and state.header.parent is not None:
+                    self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
+            if draft.child is not None:
+                self.children.append(draft.child)
+            if draft.cancels:
+                reason = str(payload.get("reason", FAILED_WITH_PARENT))
+                self._cancel_requests += [CancelRequest(child, reason) for child in draft.cancels]
+            sequence, event_id = self.expected + 1 + at, draft.event_id or ""
+            apply(state, Fact(sequence, kind, payload, now, draft.node_id, event_id, draft.content_trust, size))
+            at += 1
+
+    def _redact_payload(
+        self, sequence: int, draft: Draft, payload: dict[str, Any]
+    ) -> tuple[dict[str, Any], bytes, int]:
+        """The payload for the log, its encoding, and the size of that with the values that it hides. The first
+        credential of a run gives it a redactor."""
+        first = len(self._hidden)
         visible = payload if self.redactor is None else self._hide(self.redactor, sequence, draft, payload)
         encoded = encode_stored(visible)
         if draft.type in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
@@ -137,7 +181,7 @@ class BatchBuilder:
                 self.redactor = redactor
                 visible = self._hide(redactor, sequence, draft, payload)
                 encoded = encode_stored(visible)
-        return visible, encoded
+        return visible, encoded, len(encoded) + sum([len(each.value) for each in self._hidden[first:]])
 
     def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload for the log. The values that it hides go into the batch."""
@@ -172,7 +216,7 @@ class BatchBuilder:
                 interrupt_id=draft.interrupt_id,
                 content_trust=draft.content_trust,
             )
-            for offset, ((draft, payload), event_id) in enumerate(
+            for offset, ((draft, payload, _, _, _), event_id) in enumerate(
                 zip(self._staged, ids.event_ids(len(self._staged)), strict=True)
             )
         ]

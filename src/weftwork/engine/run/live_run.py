@@ -27,6 +27,7 @@ from weftwork.engine.decide.transitions import decide
 from weftwork.engine.nodes.run_clock import NS_PER_MS, RunClock
 from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import BatchBuilder, make_redactor
+from weftwork.engine.run.budget import RunBudget, add_within_limits
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
@@ -46,8 +47,6 @@ log = logging.getLogger("weftwork.run")
 
 MAX_BATCH_MS: Final = 10
 """Milliseconds after which a batch is closed, so that other runs get the event loop."""
-MAX_BATCH_EVENTS: Final = 256
-"""Events per append. A long chain of pure nodes commits and yields after this many."""
 EARLY_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which a pure node that awaits no I/O has run and reported its outcome."""
 THREAD_WAIT_S: Final = 0.002
@@ -101,7 +100,7 @@ class LiveRun:
         self._bounds = run_bounds(runtime, state)
         redactor = redactor or make_redactor(state)
         self._activity = Activity(runtime, self.clock, self._bounds.duration, weak_reporter(self.send), redactor)
-        self._inbox = Inbox()
+        self._inbox = Inbox(runtime.limits.max_run_state_bytes)
         self._driver: asyncio.Task[None] | None = None
         self._closing = False
         """No new input is processed: the run is halted, or the host is shutting down."""
@@ -118,7 +117,7 @@ class LiveRun:
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
         cancelled. Set before `resume`."""
-        self.log_bytes = 0
+        self.budget = RunBudget(runtime.limits, runtime.tenant_logs, self.key.partition)
         self._has_unsaved_parking = False
         """The run is parked, and its stored projection does not say so yet."""
         self._committed_view = CommittedView(state.header)
@@ -294,7 +293,7 @@ class LiveRun:
     def _on_committed(self, batch: Batch, work: PendingCommit) -> None:
         self._has_unsaved_parking = False
         self._committed_view.apply_batch(batch)
-        self.log_bytes += sum([event.size for event in batch.events])
+        self.budget.log_bytes += work.builder.size
         self._runtime.feeds.publish(self.key, batch.events)
         fault_point("append.published")
         if batch.has_family_messages:
@@ -354,6 +353,7 @@ class LiveRun:
             self._inbox,
             self._activity,
             self.clock,
+            self.budget,
             claims=not self._is_uncreated,
             threads=threads,
         )
@@ -395,6 +395,7 @@ async def collect_commit(
     inbox: Inbox,
     activity: Activity,
     clock: RunClock,
+    budget: RunBudget,
     claims: bool,
     threads: bool,
 ) -> PendingCommit:
@@ -405,9 +406,10 @@ async def collect_commit(
     `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
     """
     now = clock.stamp()
-    work = PendingCommit(BatchBuilder(state, activity.runner.redactor, now, bounds.duration), now)
+    builder = BatchBuilder(state, activity.runner.redactor, now, bounds.duration, budget.room(state))
+    work = PendingCommit(builder, now)
     work.closes_at = clock.monotonic_ns() + MAX_BATCH_MS * NS_PER_MS
-    collect_inputs(work, state, bounds, inbox, activity, clock)
+    collect_inputs(work, state, bounds, inbox, activity, clock, budget)
     while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
         if uses_threads:
             await inbox.wait_filled(THREAD_WAIT_S)
@@ -417,25 +419,31 @@ async def collect_commit(
             await asyncio.sleep(0)
         if not inbox or (inbox.has_claims and not claims):
             break
-        collect_inputs(work, state, bounds, inbox, activity, clock)
+        collect_inputs(work, state, bounds, inbox, activity, clock, budget)
     return work
 
 
 def collect_inputs(
-    work: PendingCommit, state: RunState, bounds: RunBounds, inbox: Inbox, activity: Activity, clock: RunClock
+    work: PendingCommit,
+    state: RunState,
+    bounds: RunBounds,
+    inbox: Inbox,
+    activity: Activity,
+    clock: RunClock,
+    budget: RunBudget,
 ) -> None:
     """Take inputs, decide, fold, and run instant nodes inline, until nothing is left or the batch is full."""
     outcomes: deque[Input] = deque()
     work.is_partial = True
     append = work.builder
-    while append.size < MAX_BATCH_EVENTS and state.completed_at is None:
+    while not append.is_full and state.completed_at is None:
         input_ = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, input_)
         if state.pending_calls and isinstance(input_, NodeAwaitsChildren) and decision is NOTHING:
             # The node was called and had nothing to do, so no event will clear the pending call.
             state.pending_calls.discard(input_.node_id)
-        for draft in decision.events:
-            append.add(draft)
+        if decision.events and not append.add(decision.events):
+            decision = add_within_limits(append, state, input_, decision, budget)
         # The first credential that a run receives gives it a redactor, which its nodes need as well.
         activity.runner.redactor = append.redactor
         if decision.start is not None:
@@ -446,7 +454,7 @@ def collect_inputs(
                 outcomes.append(outcome)
         if decision.rechecks:
             work.launches += decision.rechecks
-        if decision.stop or decision.interrupt or decision.refusal is not None:
+        if decision.stop or decision.interrupt or decision.refusal is not None or decision.drops_stale:
             work.apply_decision(input_, decision)
         if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False

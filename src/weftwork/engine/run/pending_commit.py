@@ -17,6 +17,7 @@ from weftwork.engine.decide import inputs
 from weftwork.engine.decide.decision import Decision
 from weftwork.engine.decide.effect_claims import holds_claim, is_item_recorded
 from weftwork.engine.decide.inputs import Input
+from weftwork.engine.decide.size_limits import too_large_outcome
 from weftwork.engine.run.append import BatchBuilder
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
@@ -78,6 +79,7 @@ class PendingCommit(msgspec.Struct, eq=False):
     request: RunRequest | None = None
     stop: bool = False
     interrupt: bool = False
+    drops_stale: bool = False
     is_partial: bool = False
     """The run can continue after this commit without a new input: the batch was full, or took too long."""
 
@@ -85,6 +87,7 @@ class PendingCommit(msgspec.Struct, eq=False):
         """Add the actions of a decision. A refused request fails now, without waiting for the commit."""
         self.stop = self.stop or decision.stop
         self.interrupt = self.interrupt or decision.interrupt
+        self.drops_stale = self.drops_stale or decision.drops_stale
         if decision.interrupt:
             self.launches.clear()
         if decision.refusal is not None and self.request is not None and self.request.input is input_:
@@ -147,10 +150,18 @@ _NODE_ENDS: Final = (
 )
 
 
+LARGE_OUTCOME: Final = 65_536
+"""Size of the smallest outcome that is counted while it waits."""
+
+
 class Inbox(msgspec.Struct, eq=False):
     """Inputs and requests that were not processed yet, in the order of arrival."""
 
+    _limit: int
+    """Bytes of large outcomes that may wait."""
     _items: deque[Input | RunRequest] = msgspec.field(default_factory=deque[Input | RunRequest])
+    _large: int = 0
+    """Bytes of large outcomes that wait."""
     _unanswered: list[RunRequest] = []
     _filled: asyncio.Future[None] | None = None
 
@@ -163,6 +174,8 @@ class Inbox(msgspec.Struct, eq=False):
         return any(map(_is_claim, self._items))
 
     def put(self, item: Input | RunRequest) -> None:
+        if isinstance(item, inputs.NodeCompleted) and item.size > LARGE_OUTCOME:
+            item = self._admit_large(item)
         self._items.append(item)
         _wake(self._filled)
 
@@ -178,9 +191,19 @@ class Inbox(msgspec.Struct, eq=False):
                 timer.cancel()
                 self._filled = None
 
+    def _admit_large(self, outcome: inputs.NodeCompleted) -> Input:
+        """size-01 (host): the outcome, or the failure of its node if those that wait are together larger than the state
+        may become. The run would fail the same nodes, but only when it processes them."""
+        if self._large and self._large + outcome.size > self._limit:
+            return too_large_outcome(outcome, self._limit, self._large + outcome.size)
+        self._large += outcome.size
+        return outcome
+
     def put_back(self, taken: Iterable[Input]) -> None:
         """Put inputs back at the front, in their order, to process them again."""
-        self._items.extendleft(reversed(list(taken)))
+        items = list(taken)
+        self._large += sum(map(_large_size, items))
+        self._items.extendleft(reversed(items))
 
     def take(self, work: PendingCommit) -> Input:
         """The next input, or a Step. A commit has at most one request, because it holds one idempotency record."""
@@ -191,6 +214,8 @@ class Inbox(msgspec.Struct, eq=False):
             work.request = item
             self._unanswered = [*(request for request in self._unanswered if not request.done.done()), item]
             return item.input
+        if self._large:
+            self._large -= _large_size(item)
         work.inputs.append(item)
         return item
 
@@ -198,6 +223,7 @@ class Inbox(msgspec.Struct, eq=False):
         """Drop inputs of node entries that a failed commit did not record: new entries may get the same sequences."""
         running = {node_id: node.entry_sequence for node_id, node in state.active_nodes.items()}
         self._items = deque(item for item in self._items if not _is_stale(item, running))
+        self._large = sum(map(_large_size, self._items))
 
     def reported_nodes(self, state: RunState) -> set[str]:
         """Running nodes whose outcome or re-execution is in the inbox. Inputs of older entries do not count."""
@@ -211,6 +237,10 @@ class Inbox(msgspec.Struct, eq=False):
         self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
         for request in waiting:
             request.refuse(reason)
+
+
+def _large_size(item: Input | RunRequest) -> int:
+    return item.size if isinstance(item, inputs.NodeCompleted) and item.size > LARGE_OUTCOME else 0
 
 
 def _is_claim(item: Input | RunRequest) -> bool:

@@ -1,5 +1,6 @@
 """Rebuilds the state of a run from its event log, with hidden values restored."""
 
+import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import hidden_urls, reveal
 from weftwork.protocol.run.events import Event, Fact
@@ -28,15 +30,27 @@ REPLAY_PAGE_EVENTS: Final = 1000
 REPLAY_PAGE_BYTES: Final = 4 * 2**20
 
 
-async def load_state(
-    eventlog: EventLog, header: RunHeader, plan: Plan, add_size: Callable[[int], object] = lambda size: None
-) -> RunState:
-    """Fold the whole log; `add_size` is called with the size of each event. Raises StoreUnavailable."""
+class RunTooLarge(Exception):
+    """A run cannot be loaded, because it exceeds the limit of this code."""
+
+    def __init__(self, code: str, observed: int) -> None:
+        super().__init__(f"{code}: {observed:,} bytes")
+        self.code = code
+        self.observed = observed
+
+
+async def load_state(eventlog: EventLog, header: RunHeader, plan: Plan, most: int | None = None) -> RunState:
+    """Fold the whole log, page by page: no more than one page of it is in memory.
+
+    Raises RunTooLarge as soon as the state is larger than `most`, if that is set, and StoreUnavailable.
+    """
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
+    hidden_bytes: defaultdict[int, int] = defaultdict(int)
     credentials: list[Any] = []
     for hidden in await eventlog.hidden_values(header.key):
         value = msgspec.json.decode(hidden.value)
         removed[hidden.sequence].append((hidden.pointer, value))
+        hidden_bytes[hidden.sequence] += len(hidden.value)
         if len(credentials) < MAX_LEARNT_VALUES and may_hold_credential(hidden.value):
             credentials.append(value)
     inputs = header.inputs
@@ -55,14 +69,18 @@ async def load_state(
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+        if state.last_sequence >= 0:
+            # Folding a page may take long, and the store may answer without yielding.
+            await asyncio.sleep(0)
         for event in page:
-            add_size(event.size)
-            fact = fact_of_event(event, removed.get(event.sequence, ()))
+            fact = fact_of_event(event, removed.get(event.sequence, ()), hidden_bytes.get(event.sequence, 0))
             if event.type == VariableChanged.event_type and event.sequence in removed:
                 state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
             if event.sequence in removed:
                 state.hidden_media += hidden_urls(event.type, removed[event.sequence])
             apply(state, fact)
+            if most is not None and state.live_bytes > most:
+                raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state
 
@@ -88,9 +106,16 @@ async def reload_run(
     return None
 
 
-def fact_of_event(event: Event, removed: Any = ()) -> Fact:
-    """A stored event as the fold reads it, with the `removed` values restored."""
+def fact_of_event(event: Event, removed: Any = (), hidden_bytes: int = 0) -> Fact:
+    """A stored event as the fold reads it, with the `removed` values of this size restored."""
     payload = reveal(msgspec.json.decode(event.payload), removed)
     return Fact(
-        event.sequence, event.type, payload, event.timestamp, event.node_id, event.event_id, event.content_trust
+        event.sequence,
+        event.type,
+        payload,
+        event.timestamp,
+        event.node_id,
+        event.event_id,
+        event.content_trust,
+        len(event.payload) + hidden_bytes,
     )

@@ -6,7 +6,8 @@ when it raises, none of it was written. `create` and `append` take the idempoten
 them, because the record and its effect must be in the same transaction.
 Cancellation: cancelling the caller does not cancel a write. It may or may not have happened: read it back.
 Tenancy: every argument that names a run carries its partition. A run of another partition does not exist.
-Cost: no call depends on the number of other runs, and no read on the length of the log, except `hidden_values`.
+Cost: no call depends on the number of other runs, and no read on the length of the log, except
+`hidden_values`, `outline` and `partition_bytes`.
 """
 
 from typing import Final, Protocol
@@ -40,6 +41,18 @@ class ScopeTaken(msgspec.Struct, frozen=True):
     """Another run of the same scope has not ended: nothing was written."""
 
     run_id: str
+
+
+class RunOutline(msgspec.Struct, frozen=True):
+    """A run without its events and state rows, and the size of these."""
+
+    header: RunHeader
+    projection: Projection
+    """Without the outputs."""
+    log_bytes: int
+    """The sizes of all events, as `Event.size` measures them, and of all hidden values."""
+    row_bytes: int
+    """The values of all state rows."""
 
 
 class EventLog(Protocol):
@@ -88,6 +101,16 @@ class EventLog(Protocol):
 
     async def projection(self, run: RunKey) -> Projection | None:
         """The projection of a run without its outputs, or None. The cost does not depend on the size of the run."""
+        ...
+
+    async def outline(self, run: RunKey) -> RunOutline | None:
+        """What is known of a run without reading its events and state rows, or None. The cost depends on their number,
+        not on their size."""
+        ...
+
+    async def partition_bytes(self, partition: str) -> int:
+        """The sum of `RunOutline.log_bytes` of all runs of a partition. The cost depends on the number of its
+        events."""
         ...
 
     async def hidden_values(self, run: RunKey) -> list[HiddenValue]:

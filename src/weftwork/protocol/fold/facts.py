@@ -9,6 +9,7 @@ import msgspec
 from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
+from weftwork.protocol.fold.live_size import ERROR, OUTPUTS, hold, hold_in_node, release, release_all
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
 from weftwork.protocol.json.schema import check_inline
@@ -29,6 +30,7 @@ def _model_answered(state: RunState, fact: Fact) -> None:
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.model_answers[fact.payload["call"]] = fact.payload
+        hold_in_node(state, node, ("answer", fact.payload["call"]), fact.size)
 
 
 def _prompt_composed(state: RunState, fact: Fact) -> None:
@@ -51,6 +53,7 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.envelope_ids.append(fact.payload["correlationId"])
+        hold_in_node(state, node, ("envelope", fact.payload["correlationId"]), fact.size)
 
 
 def drop_payloads(state: RunState, node: NodeState) -> None:
@@ -61,6 +64,7 @@ def drop_payloads(state: RunState, node: NodeState) -> None:
         if known is not None and isinstance(known.outcome, Accepted):
             outcome = msgspec.structs.replace(known.outcome, payload=None)
             state.envelopes[correlation_id] = msgspec.structs.replace(known, outcome=outcome)
+    release(state, node, [("envelope", correlation_id) for correlation_id in node.envelope_ids])
     node.envelope_ids = []
 
 
@@ -81,7 +85,7 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         node.crashes = node.crashes + 1 if fact.timestamp - node.started_at < EARLY_CRASH_MS else 0
     node.status = "running"
     if node.children:
-        _forget_children(node)
+        _forget_children(state, node)
     node.attempt = fact.payload.get("attempt", 1)
     node.started_at = fact.timestamp
     node.first_started_at = node.first_started_at or fact.timestamp
@@ -184,6 +188,7 @@ def _child_ended(state: RunState, fact: Fact, node_id: str) -> None:
         hidden=tuple(payload.get("hidden", ())),
         end_sequence=fact.sequence,
     )
+    hold_in_node(state, node, ("child", payload["key"]), fact.size)
     node.waiting_children.pop(payload["key"], None)
     node.open_children -= 1
     node.failed_children += payload["status"] != "completed"
@@ -207,6 +212,7 @@ def _orchestrator_decided(state: RunState, fact: Fact, node_id: str) -> None:
     state.decisions.pop(node_id, None)
     untrusted = fact.content_trust == UNTRUSTED
     state.decisions[node_id] = SupervisorDecision(fact.event_id, payload["decision"], payload["agentId"], untrusted)
+    hold(state, ("decision", node_id), fact.size)
     state.decision_count += 1
     agent = state.plan.nodes[node_id].node.agent or {}
     _record_agent(state, "runOrchestrator", {**agent, "agentId": payload["agentId"]})
@@ -245,9 +251,10 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     state.running.pop(node_id, None)
     state.awaiting_children.pop(node_id, None)
-    _forget_children(node)
+    _forget_children(state, node)
     node.status = "retrying"
     node.failures += 1
+    release(state, node, [("answer", call) for call in node.model_answers])
     node.model_answers = {}
     node.composed_prompts = set()
     drop_payloads(state, node)
@@ -255,6 +262,7 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     node.retry_at = fact.timestamp + delay
     node.long_wait_end = node.retry_at if delay > LONG_WAIT_MS else 0
     node.error = fact.payload.get("lastError")
+    hold_in_node(state, node, ERROR, fact.size)
     if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
         # A retryable failure of a node with an effect means that the effect did not happen.
         whole.status = "free"
@@ -266,11 +274,14 @@ def _map_item(state: RunState, fact: Fact, node_id: str) -> None:
     node = _node_state(state, node_id)
     index: int = fact.payload["index"]
     node.map_items[index] = ItemError(fact.payload["error"]) if "error" in fact.payload else fact.payload["output"]
+    hold_in_node(state, node, index, fact.size)
     # The item has ended, so its effects and model answers are no longer needed.
     for place in [each for each in node.effects if each.item == str(index)] if node.effects else ():
         del node.effects[place]
+        release(state, node, [place])
     for call in [each for each in node.model_answers if each.startswith(f"{index}/")] if node.model_answers else ():
         del node.model_answers[call]
+        release(state, node, [("answer", call)])
 
 
 def _effect_claimed(state: RunState, fact: Fact, node_id: str) -> None:
@@ -287,7 +298,9 @@ def _effect_recorded(state: RunState, fact: Fact, node_id: str) -> None:
     """eff-06 (OpenWOP idempotency, layer 2): the recorded result or failure is returned to later entries of the
     node."""
     payload = fact.payload
-    effect = _node_state(state, node_id).effects[effect_ref_of(payload)]
+    node, ref = _node_state(state, node_id), effect_ref_of(payload)
+    effect = node.effects[ref]
+    hold_in_node(state, node, ref, fact.size)
     effect.output = payload.get("output")
     effect.error = payload.get("error")
     effect.recorded_at = fact.timestamp
@@ -299,6 +312,10 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "completed"
     node.outputs = fact.payload.get("outputs", {})
     node.error = None
+    if node.held:
+        release_all(state, node)
+    node.held[OUTPUTS] = fact.size
+    state.live_bytes += fact.size
     if node.map_items:
         node.map_items = {}
     if node.effects:
@@ -309,8 +326,10 @@ def _node_completed(state: RunState, fact: Fact, node_id: str) -> None:
     settle_node(state, node_id)
 
 
-def _forget_children(node: NodeState) -> None:
+def _forget_children(state: RunState, node: NodeState) -> None:
     if node.children:
+        release(state, node, [("child", key) for key in node.children])
+        release(state, node, list(node.map_items))
         node.children = {}
         node.open_children = 0
         node.failed_children = 0
@@ -326,6 +345,7 @@ def _node_failed(state: RunState, fact: Fact, node_id: str) -> None:
         state.executions += 1
     node.status = "failed"
     node.error = fact.payload["error"]
+    hold_in_node(state, node, ERROR, fact.size)
     index = state.plan.nodes[node_id].index
     insort(state.failures, (index, node_id))
     _remove(state.ready, index, node_id)
@@ -356,7 +376,7 @@ def _end_node(state: RunState, node_id: str) -> NodeState:
     state.changed_rows.add(("node", node_id))
     node = _node_state(state, node_id)
     if node.children:
-        _forget_children(node)
+        _forget_children(state, node)
     if node.envelope_ids:
         drop_payloads(state, node)
     return node
@@ -380,6 +400,7 @@ def _interrupt_requested(state: RunState, fact: Fact) -> None:
     state.open_interrupts[name] = state.interrupts[name] = InterruptState(
         name, node_id, kind, key, data, fact.timestamp, payload.get("resumeSchema"), payload.get("timeoutMs")
     )
+    hold(state, ("interrupt", name), fact.size)
     state.changed_rows.add(("interrupt", name))
 
 
@@ -403,6 +424,7 @@ def _interrupt_resolved(state: RunState, fact: Fact) -> None:
         interrupt.data,
         fact.content_trust == UNTRUSTED,
     )
+    hold(state, ("answer", interrupt.key), fact.size)
     if interrupt.node_id in state.suspended:
         insort(state.resumable, (state.plan.nodes[interrupt.node_id].index, interrupt.node_id))
 
@@ -431,6 +453,8 @@ def _reminder_sent(state: RunState, fact: Fact) -> None:
 def _conversation_changed(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["conversationId"]
+    if fact.type != "conversation.closed":
+        hold(state, ("conversation", name), fact.size)
     if fact.type == "conversation.opened":
         state.conversations[name] = Conversation(0, payload["initialTurn"])
     elif fact.type == "conversation.exchanged":

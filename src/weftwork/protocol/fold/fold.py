@@ -12,10 +12,18 @@ from weftwork.protocol.envelopes.handling import NODE_CAPS
 from weftwork.protocol.fold.channel_state import Stamp, initial_channel, reduce_write
 from weftwork.protocol.fold.data_flow import initialize_trust, mark_untrusted
 from weftwork.protocol.fold.facts import NODE_CHANGES, OTHER_CHANGES
+from weftwork.protocol.fold.live_size import hold, hold_channel
 from weftwork.protocol.fold.state import Artifact, NodeState, RunState, RunStop
 from weftwork.protocol.fold.traversal import schedule_entry_node
 from weftwork.protocol.fold.variable_views import initial_view
-from weftwork.protocol.run.events import CANCEL_REQUESTED, PAUSE_REQUESTED, TERMINAL_TYPES, UNTRUSTED, Fact
+from weftwork.protocol.run.events import (
+    CANCEL_REQUESTED,
+    LIMIT_BREACHED,
+    PAUSE_REQUESTED,
+    TERMINAL_TYPES,
+    UNTRUSTED,
+    Fact,
+)
 from weftwork.protocol.run.header import WAITING_STATUSES, RunHeader, Status, next_status
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.workflow.plan import Plan
@@ -84,6 +92,7 @@ def _update_waiting_status(state: RunState) -> None:
 
 def _run_started(state: RunState, fact: Fact) -> None:
     state.started_at = fact.timestamp
+    state.live_bytes += fact.size
     if fact.content_trust == UNTRUSTED:
         initialize_trust(state)
     state.variables = initial_variables(state.plan, state.inputs)
@@ -120,6 +129,10 @@ def _cap_breached(state: RunState, fact: Fact) -> None:
     code, message = BREACH_CODES.get(payload["kind"], ("cap_breached", "The run reached a limit."))
     details = {"kind": payload["kind"], "limit": payload["limit"], "observed": payload["observed"]}
     state.stop = RunStop({"code": code, "message": message, "details": details})
+
+
+def _limit_breached(state: RunState, fact: Fact) -> None:
+    state.stop = RunStop(fact.payload["error"])
 
 
 def _loopback_limit(state: RunState, fact: Fact) -> None:
@@ -164,12 +177,15 @@ def _variable_changed(state: RunState, fact: Fact) -> None:
     stamp = _stamp(state, fact)
     if stamp is not None:
         node = state.nodes[stamp[2]]
-        node.view = node.view.with_write(name, stamp, value)
+        node.view = node.view.with_write(name, stamp, value, fact.size)
+        state.live_bytes += fact.size
         if node.view.needs_pruning(name):
-            node.view.prune(name, [each.view for each in state.nodes.values()])
+            state.live_bytes -= node.view.prune(name, [each.view for each in state.nodes.values()])
         if stamp < state.variable_stamps.get(name, stamp):
             return
         state.variable_stamps[name] = stamp
+    else:
+        hold(state, ("variable", name), fact.size)
     state.variables[name] = value
     state.changed_rows.add(("variable", name))
 
@@ -191,6 +207,7 @@ def _channel_written(state: RunState, fact: Fact) -> None:
         ttl_ms=config.get("ttlMs") if declared is None else declared.ttl_ms,
         max_size=config.get("maxSize") if declared is None else declared.max_size,
     )
+    hold_channel(state, name, fact.size)
     state.changed_rows.add(("channel", name))
 
 
@@ -223,6 +240,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "run.paused": _run_paused,
     "run.resumed": _run_resumed,
     "cap.breached": _cap_breached,
+    LIMIT_BREACHED: _limit_breached,
     "workflow.loopback-limit": _loopback_limit,
     "variable.changed": _variable_changed,
     "channel.written": _channel_written,

@@ -19,6 +19,8 @@ from weftwork.protocol.run.projection import RowKind
 from weftwork.protocol.workflow.definition import Edge
 from weftwork.protocol.workflow.plan import EdgeTally, Plan
 
+Place = str | int | EffectRef | tuple[str, str]
+"""Names a value in the state of a run or of a node: see `fold.live_size`."""
 NodeStatus = Literal["pending", "running", "suspended", "retrying", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -87,6 +89,8 @@ class NodeState(msgspec.Struct):
     """Whether untrusted content has reached the node in this round, so that everything it produces is untrusted."""
     previous_untrusted: bool = False
     """Whether the outputs of the previous round are untrusted."""
+    held: dict[Place, int] = {}
+    """The sizes of the values that the node holds."""
 
     @property
     def time_limit_start(self) -> int:
@@ -220,6 +224,12 @@ class RunState(msgspec.Struct, eq=False):
     executions: int = 0
     stop: RunStop | None = None
     untrusted: UntrustedValues | None = None
+    live_bytes: int = 0
+    """The size of the values that the state holds: see `fold.live_size`."""
+    held: dict[Place, int] = {}
+    """The sizes of the values outside of nodes and variable views."""
+    remeasured_at: dict[str, int] = {}
+    """The counted sizes from which channels are encoded again."""
     changed_rows: set[ChangedRow] = set()
     """Rows of the projection that changed and must be written. The caller clears the set after writing."""
 

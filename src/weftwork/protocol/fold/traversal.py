@@ -13,6 +13,7 @@ from weftwork.protocol.expressions.cost import MAX_WORK
 from weftwork.protocol.expressions.expression import match_cost, matches
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.data_flow import expression_scope
+from weftwork.protocol.fold.live_size import OUTPUTS, PREVIOUS_OUTPUTS, release_all
 from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.fold.variable_views import merge_views
 from weftwork.protocol.json.values import ABSENT, is_array, is_object, json_equal
@@ -52,6 +53,9 @@ def schedule_node(state: RunState, node_id: str, runs: bool, fault: tuple[str, s
         node = NodeState("pending", epoch=epoch, view=merge_views(source.view for source in sources))
     if previous is not None:
         node.previous_outputs = previous.previous_outputs
+        if previous.held:
+            release_all(state, previous)
+            node.held = previous.held
         node.interrupts = previous.interrupts
         node.visits = previous.visits
         node.previous_untrusted = previous.previous_untrusted
@@ -192,6 +196,9 @@ def _start_round(state: RunState, number: int, fired: frozenset[str]) -> None:
         old = state.nodes[node_id]
         previous = old.outputs if old.status == "completed" else old.previous_outputs
         node = NodeState("pending", previous_outputs=previous, interrupts=old.interrupts, visits=old.visits + 1)
+        if old.held:
+            size = release_all(state, old, OUTPUTS if old.status == "completed" else PREVIOUS_OUTPUTS)
+            node.held = {PREVIOUS_OUTPUTS: size}
         node.previous_untrusted = old.untrusted if old.status == "completed" else old.previous_untrusted
         state.nodes[node_id] = node
         state.changed_rows.add(("node", node_id))

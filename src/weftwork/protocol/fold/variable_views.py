@@ -20,6 +20,8 @@ INITIAL_STAMP: Final[Stamp] = (-1, -1, "")
 """The stamp of the variables with which a run starts."""
 PRUNE_THRESHOLD: Final = 16
 """Number of writes of one variable at which invisible writes are first dropped."""
+PRUNE_BYTES: Final = 2**20
+"""The same for their size."""
 
 StampedValue = tuple[Stamp, Any]
 
@@ -27,12 +29,13 @@ StampedValue = tuple[Stamp, Any]
 class _WriteTable:
     """All writes of a run by variable, in ascending order of their stamps."""
 
-    __slots__ = ("by_name", "count", "initial", "prune_at")
+    __slots__ = ("by_name", "count", "initial", "prune_at", "sizes")
 
     def __init__(self, initial: dict[str, Any]) -> None:
         self.initial: dict[str, StampedValue] = {name: (INITIAL_STAMP, value) for name, value in initial.items()}
-        self.by_name: dict[str, list[tuple[Stamp, int, Any]]] = {}
-        self.prune_at: dict[str, int] = {}
+        self.by_name: dict[str, list[tuple[Stamp, int, Any, int]]] = {}
+        self.prune_at: dict[str, tuple[int, int]] = {}
+        self.sizes: dict[str, int] = {}
         self.count = 0
 
 
@@ -47,7 +50,7 @@ class VariableView:
 
     def get(self, name: str) -> StampedValue | None:
         """The visible write with the greatest stamp: (stamp, value). None if the variable has no value."""
-        for stamp, number, value in reversed(self._writes.by_name.get(name, ())):
+        for stamp, number, value, _ in reversed(self._writes.by_name.get(name, ())):
             if self._visible >> number & 1:
                 return stamp, value
         return self._writes.initial.get(name)
@@ -79,27 +82,34 @@ class VariableView:
         visible = self._visible | other._visible
         return self if visible == self._visible else VariableView(self._writes, visible)
 
-    def with_write(self, name: str, stamp: Stamp, value: Any) -> "VariableView":
+    def with_write(self, name: str, stamp: Stamp, value: Any, size: int = 0) -> "VariableView":
+        """The view with one more write, whose event has this size."""
         writes = self._writes if self is not EMPTY_VIEW else _WriteTable({})
         number, writes.count = writes.count, writes.count + 1
-        insort(writes.by_name.setdefault(name, []), (stamp, number, value))
+        insort(writes.by_name.setdefault(name, []), (stamp, number, value, size))
+        writes.sizes[name] = writes.sizes.get(name, 0) + size
         return VariableView(writes, self._visible | 1 << number)
 
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""
-        return len(self._writes.by_name[name]) >= self._writes.prune_at.get(name, PRUNE_THRESHOLD)
+        writes = self._writes
+        count, size = writes.prune_at.get(name, (PRUNE_THRESHOLD, PRUNE_BYTES))
+        return len(writes.by_name[name]) >= count or writes.sizes[name] >= size
 
-    def prune(self, name: str, views: Iterable["VariableView"]) -> None:
+    def prune(self, name: str, views: Iterable["VariableView"]) -> int:
         """Drops the writes of a variable that are the latest one in none of `views`, which must be all views of the
-        run.
+        run. Returns the size of the dropped writes.
 
         The latest write of a merged view is the latest one in one of its parts, so a dropped write cannot become
         visible again.
         """
-        writes = self._writes.by_name[name]
-        latest = {next((n for _, n, _ in reversed(writes) if view._visible >> n & 1), -1) for view in views}
-        self._writes.by_name[name] = [each for each in writes if each[1] in latest]
-        self._writes.prune_at[name] = max(PRUNE_THRESHOLD, 2 * len(latest))
+        table, writes = self._writes, self._writes.by_name[name]
+        latest = {next((n for _, n, *_ in reversed(writes) if view._visible >> n & 1), -1) for view in views}
+        kept = [each for each in writes if each[1] in latest]
+        before, table.sizes[name] = table.sizes[name], sum([size for *_, size in kept])
+        table.by_name[name] = kept
+        table.prune_at[name] = max(PRUNE_THRESHOLD, 2 * len(latest)), max(PRUNE_BYTES, 2 * table.sizes[name])
+        return before - table.sizes[name]
 
 
 EMPTY_VIEW: Final = VariableView(_WriteTable({}), 0)

@@ -57,15 +57,27 @@ def json_equal(one: Any, other: Any) -> bool:
     )
 
 
+LONG_TEXT: Final = 1024
+"""Characters from which a text that is not ASCII counts with four bytes for each."""
+VALUE_BYTES: Final = 16
+
+
 def is_too_large(value: Any) -> bool:
     """lim-10 (host): whether a value exceeds a limit on values, text or depth. The work is bounded by the same
     limits."""
-    values, text, level = 0, 0, [value]
+    return memory_size(value) < 0
+
+
+def memory_size(value: Any) -> int:
+    """The approximate size of a value in memory; -1 if it exceeds a limit of `is_too_large`."""
+    values, text, wide, level = 0, 0, 0, [value]
     for _ in range(MAX_VALUE_DEPTH + 1):
         below: list[Any] = []
         for each in level:
             if isinstance(each, str):
-                text += len(each)
+                text += (length := len(each))
+                if length > LONG_TEXT and not each.isascii():
+                    wide += 3 * length
             elif is_object(each):
                 values += len(each)
                 text += sum(map(len, each))
@@ -74,11 +86,11 @@ def is_too_large(value: Any) -> bool:
                 values += len(each)
                 below += each
             if values > MAX_VALUE_COUNT or text > MAX_VALUE_TEXT:
-                return True
+                return -1
         if not below:
-            return False
+            return text + wide + VALUE_BYTES * values
         level = below
-    return True
+    return -1
 
 
 TextChange = Callable[[str], str]

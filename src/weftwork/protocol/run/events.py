@@ -59,6 +59,10 @@ CHILD_ENDED: Final = "weftwork.child.ended"
 ORCHESTRATOR_DECIDED: Final = "runOrchestrator.decided"
 WORKFLOW_CHAIN: Final = "core.workflowChain.event"
 INTERRUPT_REMINDER: Final = "weftwork.interrupt.reminder"
+LIMIT_BREACHED: Final = "weftwork.run.limit-breached"
+"""The run reached a limit for which `cap.breached` has no kind."""
+SET_ASIDE: Final = "weftwork.run.set-aside"
+"""The host does not load the run, because it is too large."""
 EXTERNAL_CONTENT: Final = "weftwork.content.outside"
 """A node has read external content that is not part of its inputs."""
 MODEL_ANSWERED: Final = "weftwork.model.answered"
@@ -163,6 +167,8 @@ class Fact(msgspec.Struct, frozen=True):
     event_id: str = ""
     """Empty for a new event whose draft had no id."""
     content_trust: Trust | None = None
+    size: int = 0
+    """Bytes of the encoded payload and of its hidden values."""
 
 
 class Event(msgspec.Struct):

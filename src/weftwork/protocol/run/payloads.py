@@ -72,6 +72,16 @@ class RunResumed(Payload, frozen=True):
     reason: str | UnsetType = UNSET
 
 
+class LimitBreached(Payload, frozen=True):
+    event_type = events.LIMIT_BREACHED
+    error: JsonObject
+
+
+class SetAside(Payload, frozen=True):
+    event_type = events.SET_ASIDE
+    error: JsonObject
+
+
 class CapBreached(Payload, frozen=True):
     event_type = "cap.breached"
     kind: str

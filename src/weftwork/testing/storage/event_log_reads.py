@@ -51,6 +51,33 @@ async def a_page_of_events_ends_where_its_budget_is_reached(store: Store) -> Non
     assert await store.log.read(run, len(sizes) - 1, 10, 10) == []
 
 
+async def an_outline_has_the_size_of_a_run(store: Store) -> None:
+    """`outline` returns the header, the projection without outputs, and the sizes of the events with their hidden
+    values and of the rows. `partition_bytes` adds up the runs of one partition, without deleted ones."""
+    small, large = await make_run(store), await make_run(store, "run-b")
+    theirs = await make_run(store, "run-c", partition=OTHER)
+    assert await store.log.outline(RunKey(small.partition, "no-run")) is None
+    payloads = [b'"%s"' % (b"x" * size) for size in (0, 10, 70_000)]
+    events = tuple(event(large, at, payload=payload) for at, payload in enumerate(payloads))
+    rows = (StateRow("variable", "v", b"1" * 5000),)
+    hidden = (HiddenValue(1, "/next", b"12345"), HiddenValue(-1, "/inputs", b"1"))
+    await store.log.append(large, -1, replace(batch(large, -1, 3, rows=rows), events=events, hidden=hidden))
+    await store.log.append(theirs, -1, batch(theirs, -1, 1))
+    sizes: list[int] = []
+    for run, row_bytes in ((small, 0), (large, 5000)):
+        found = await store.log.outline(run)
+        assert found is not None
+        assert found.header.run_id == run.run_id
+        assert found.projection == await store.log.projection(run)
+        log_bytes = sum([item.size for item in await store.log.read(run, -1, 10)])
+        log_bytes += sum([len(each.value) for each in await store.log.hidden_values(run)])
+        assert (found.log_bytes, found.row_bytes) == (log_bytes, row_bytes)
+        sizes.append(log_bytes)
+    assert sizes[1] > 70_000
+    assert await store.log.partition_bytes(small.partition) == sum(sizes)
+    assert await store.log.partition_bytes("live:nobody") == 0
+
+
 async def an_event_keeps_its_content_trust(store: Store) -> None:
     """`read` returns the content trust of each event: untrusted, trusted, or None."""
     run = await make_run(store)

@@ -85,6 +85,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             "unsupported_mock_provider",
             "run_already_active",
             "idempotency_key_mismatch",
+            "tenant_quota_exceeded",
             "capability_not_provided",
             "rate_limited",
         ),
