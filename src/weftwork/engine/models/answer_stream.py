@@ -68,7 +68,7 @@ class AnswerStream:
         self._sink = sink
         self._provider = provider
         self._model = model
-        self._meta = {"provider": provider, "model": model}
+        self._meta = {"provider": provider, "model": sink.redact_name(model)}
         self._is_streamed = streamed
         self._hold = HoldBack(sink.secrets)
         self._elider = Base64Elider()
@@ -87,7 +87,7 @@ class AnswerStream:
             return True
         if piece.model and piece.model != self._model:
             self._model = clean_text(piece.model)[:MAX_LABEL_CHARS]
-            self._meta = {"provider": self._provider, "model": self._model}
+            self._meta = {"provider": self._provider, "model": self._sink.redact_name(self._model)}
         room = MAX_ANSWER_CHARS - self._size
         text = self._halves.join(piece.text[:room], piece.last)
         self._texts.append(text)
@@ -144,7 +144,8 @@ class AnswerStream:
         if self._is_streamed and (self._pending is not None or self._delta_count or stop.tool_calls):
             text = self._elider.feed(self._hold.release(self._pending or "", last=True))
             tools = self._sink.redact_tool_calls(stop.tool_calls)
-            meta = last_chunk_meta(self._provider, self._model, stop.reason, stop.usage, tools)
+            model = self._sink.redact_name(self._model)
+            meta = last_chunk_meta(self._provider, model, stop.reason, stop.usage, tools)
             self._sink.emit_chunk(text, True, meta)
 
 

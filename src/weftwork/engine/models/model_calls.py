@@ -49,6 +49,7 @@ from weftwork.protocol.models.answers import (
     fault_from_record,
     fault_record,
 )
+from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact_value
 from weftwork.protocol.run import model_payloads
@@ -214,7 +215,8 @@ class EntryModelCalls:
         self._buffered.add(Draft.of(chunk, self._node_id))
 
     def redact_name(self, name: str) -> str:
-        """The provider's name for the model, with secrets masked."""
+        """The name of a model, which a caller or a provider chose, with secrets and credentials masked."""
+        name = mask_credentials_in_text(name)
         return name if self._redactor is None else self._redactor.matcher.mask(name)
 
     def redact_tool_calls(self, calls: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:

@@ -72,12 +72,11 @@ VALUE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "approval.rejected": (*MADE_MEMBERS["approval.rejected"], "principal"),
     "approval.overridden": (*MADE_MEMBERS["approval.overridden"], "principal"),
     events.APPROVAL_REMARK: (*MADE_MEMBERS[events.APPROVAL_REMARK], "principal"),
-    "output.chunk": (*MADE_MEMBERS["output.chunk"], "meta"),
     **dict.fromkeys(MEDIA_KINDS, ("url", "alt", "name")),
     WorkflowChainEvent.event_type: (*MADE_MEMBERS.get(WorkflowChainEvent.event_type, ()), "workerId"),
 }
 """Members that carry values, by event type. Only these members and errors are ever redacted. The sender of an answer
-chooses the name of the person, and the caller of a run the name of the model."""
+chooses the name of the person."""
 
 SENT_KINDS: Final = frozenset(
     {
