@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
+from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
@@ -120,6 +121,7 @@ class Host:
         )
         self._tenant_assets = TenantAssets(self.assets, self._clock, settings.limits())
         self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
+        self._expression_workers = WorkerPool(settings.expression_workers)
         runtime = Runtime(
             self._store.log,
             self._store.queries,
@@ -130,6 +132,7 @@ class Host:
             self._ids,
             self.types,
             settings.limits(),
+            expression_workers=self._expression_workers,
             models=self.models,
             assets=self.assets,
             outbound=self.outbound,
@@ -195,6 +198,7 @@ class Host:
             recovered = await self._executor.recover()
         except BaseException as error:
             await self._executor.close()
+            await self._expression_workers.close()
             await self.blobs.close()
             await self._store.close()
             self._lock.release()
@@ -352,6 +356,7 @@ class Host:
         if self._admin is not None:
             await self._admin.stop()
         effects = await self._executor.close(on_waiting)
+        await self._expression_workers.close()
         await self.outbound.close()
         self._library.stop()
         fault_point("drain.close")

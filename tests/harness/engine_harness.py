@@ -24,6 +24,7 @@ from weftwork.engine.run.replay import fact_of_event, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
+from weftwork.ports.expression_workers import ExpressionWorkers
 from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -191,6 +192,7 @@ class EngineHarness:
         ids: SequentialIds | None = None,
         models: ModelProviders | None = None,
         blobs: Blobs | None = None,
+        expression_workers: ExpressionWorkers | None = None,
     ) -> None:
         self.gate_node = GateNode()
         self.clock = clock or ManualClock()
@@ -202,6 +204,7 @@ class EngineHarness:
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
+        self._options["expression_workers"] = expression_workers
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
@@ -213,7 +216,7 @@ class EngineHarness:
                 self.store.assets, blobs, self.signer, self.clock, limits, base, prefixes=ASSET_PREFIXES
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
-        more = {"models": models, "assets": self.assets, "kinds": kinds}
+        more = {"models": models, "assets": self.assets, "kinds": kinds, "expression_workers": expression_workers}
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
         self.runtime = Runtime(

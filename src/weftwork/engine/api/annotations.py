@@ -15,6 +15,7 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import make_redactor
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
@@ -61,7 +62,7 @@ class Annotations:
         self._catalog = catalog
         self._executor = executor
         self._store = store
-        self._scanner = SecretScanner(runtime.log)
+        self._scanner = SecretScanner(runtime.log, runtime.loop_share)
 
     async def create(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
@@ -140,6 +141,7 @@ class SecretScanner(msgspec.Struct, eq=False):
     grown."""
 
     _log: EventLog
+    _share: LoopShare | None = None
     _lock: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
     _cache: OrderedDict[RunKey, tuple[int, Redactor]] = msgspec.field(
         default_factory=OrderedDict[RunKey, tuple[int, Redactor]]
@@ -166,7 +168,7 @@ class SecretScanner(msgspec.Struct, eq=False):
         key = run.header.key
         last, redactor = self._cache.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
-            state = await load_state(self._log, run.header, plan)
+            state = await load_state(self._log, run.header, plan, share=self._share)
             redactor = make_redactor(state) or Redactor(plan)
             self._cache[key] = state.last_sequence, redactor
         self._cache.move_to_end(key)

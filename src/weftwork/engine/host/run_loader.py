@@ -117,7 +117,7 @@ class RunLoader(msgspec.Struct, eq=False):
             log.error("run skipped: %s", fault, extra={"runId": run.run_id, **hint})
             return None
         sizes: list[int] = []
-        state = await load_state(self._runtime.log, header, plan, sizes.append)
+        state = await load_state(self._runtime.log, header, plan, sizes.append, self._runtime.loop_share)
         return LoadedRun(state, stored, sum(sizes), executable=executable)
 
 
@@ -190,7 +190,7 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
             if stored is None or stored.projection.status in TERMINAL_STATUSES:
                 return None
             plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
-            return await load_state(runtime.log, stored.header, plan)
+            return await load_state(runtime.log, stored.header, plan, share=runtime.loop_share)
         except StoreUnavailable:
             await runtime.wait_for_store()
 

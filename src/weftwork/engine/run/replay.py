@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.limits import LOOP_SLICE_UNITS
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import hidden_urls, reveal
 from weftwork.protocol.run.events import Event, Fact
@@ -26,12 +28,19 @@ MAX_LEARNT_VALUES: Final = 256
 """Hidden values of a log that the redactor learns again after a restart, to find copies of them in new events."""
 REPLAY_PAGE_EVENTS: Final = 1000
 REPLAY_PAGE_BYTES: Final = 4 * 2**20
+MAX_UNITS_PER_TURN: Final = LOOP_SLICE_UNITS // 2
+"""Cost of conditions after which a replay yields. The conditions behind one node cost up to a slice more."""
 
 
 async def load_state(
-    eventlog: EventLog, header: RunHeader, plan: Plan, add_size: Callable[[int], object] = lambda size: None
+    eventlog: EventLog,
+    header: RunHeader,
+    plan: Plan,
+    add_size: Callable[[int], object] = lambda size: None,
+    share: LoopShare | None = None,
 ) -> RunState:
-    """Fold the whole log; `add_size` is called with the size of each event. Raises StoreUnavailable."""
+    """Fold the whole log; `add_size` is called with the size of each event. With `share`, waits for turns on the event
+    loop between costly conditions. Raises StoreUnavailable."""
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
     credentials: list[Any] = []
     for hidden in await eventlog.hidden_values(header.key):
@@ -54,6 +63,7 @@ async def load_state(
         if plan.has_sensitive_data and (number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/")))
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
+    units = 0
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         for event in page:
             add_size(event.size)
@@ -63,6 +73,9 @@ async def load_state(
             if event.sequence in removed:
                 state.hidden_media += hidden_urls(event.type, removed[event.sequence])
             apply(state, fact)
+            if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
+                units = state.condition_units
+                await share.turn(header.partition, MAX_UNITS_PER_TURN)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state
 
@@ -82,7 +95,7 @@ async def reload_run(
             await runtime.wait_for_store()
         try:
             stored = await runtime.log.read_run(state.header.key)
-            return stored, await load_state(runtime.log, state.header, state.plan)
+            return stored, await load_state(runtime.log, state.header, state.plan, share=runtime.loop_share)
         except StoreUnavailable:
             pause = True
     return None
