@@ -11,8 +11,10 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness
 from tests.harness.loop_meter import LoopMeter, ThreadWorkers, metered_loop
 from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.engine.run import live_run
-from weftwork.engine.run.loop_share import LoopShare
+from weftwork.engine.run import live_run, replay
+from weftwork.engine.run.loop_share import RESTING_ITERATIONS, LoopShare
+from weftwork.engine.run.replay import load_state
+from weftwork.ports.expression_workers import WorkerLost
 from weftwork.ports.outbound import FetchFailed, OutboundRequest
 from weftwork.protocol.expressions.budget import WorkBudget
 from weftwork.protocol.limits import LOOP_SLICE_UNITS, ExpressionLimits, Limits
@@ -134,6 +136,19 @@ async def test_a_run_has_the_limit_of_work_with_which_it_was_created() -> None:
     assert (await bench.stored_run(key)).header.expression_limits == ExpressionLimits(1_000_000, 100_000)
 
 
+async def test_many_runs_share_a_slice() -> None:
+    bench, _, _ = harness()
+    with metered_loop() as meter:
+        keys = [
+            await bench.start(workflow([CASES["60 fields"]]), inputs={"l": ITEMS}, at_once=False) for _ in range(12)
+        ]
+        async with asyncio.timeout(60):
+            while not all([await bench.status(key) == "completed" for key in keys]):
+                await asyncio.sleep(0)
+    assert meter.total > 12 * 15_000_000
+    assert meter.longest <= LOOP_SLICE_UNITS
+
+
 CONDITION = "nodes.a.outputs.l.map(x, x + 1.0).size() >= 0"
 LOOPING = workflow(
     [node("a", "core.identity", inputs={"l": {"type": "variable", "variableName": "l"}})],
@@ -152,3 +167,65 @@ async def test_the_conditions_of_a_loop_yield_between_rounds() -> None:
     assert await bench.status(key) == "failed"
     assert meter.total > 10 * LOOP_SLICE_UNITS
     assert meter.longest <= 2 * LOOP_SLICE_UNITS
+
+
+@fails_without(replay, "MAX_UNITS_PER_TURN", 2**60)
+@pytest.mark.rule("expr-13")
+async def test_a_restart_does_not_repeat_the_work_of_conditions_at_once() -> None:
+    bench, _, _ = harness()
+    key = await bench.execute(LOOPING, inputs={"l": ITEMS})
+    header = (await bench.stored_run(key)).header
+    plan = await bench.catalog.pinned_plan(header.workflow_id, header.definition)
+    with metered_loop() as meter:
+        state = await load_state(bench.store.log, header, plan, share=LoopShare())
+    assert state.is_terminal
+    assert meter.total > 10 * LOOP_SLICE_UNITS
+    assert meter.longest <= 2 * LOOP_SLICE_UNITS
+
+
+async def test_an_iteration_has_room_for_one_slice_and_then_rests() -> None:
+    share = LoopShare()
+    assert share.take("a", LOOP_SLICE_UNITS - 1)
+    assert not share.is_full
+    assert not share.take("b", 2)
+    assert share.is_full
+    assert not share.take("b", 1)
+    for _ in range(RESTING_ITERATIONS):
+        await asyncio.sleep(0)
+        assert share.is_full
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert share.take("b", 3 * LOOP_SLICE_UNITS)
+    assert share.is_full
+
+
+async def test_work_of_little_weight_needs_no_rest() -> None:
+    share = LoopShare()
+    for _ in range(5):
+        assert share.take("a", LOOP_SLICE_UNITS // 3)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+async def test_a_turn_reserves_room_and_what_is_given_back_is_free() -> None:
+    share = LoopShare()
+    await share.turn("a", LOOP_SLICE_UNITS)
+    assert not share.take("b", 1)
+    share.give_back("a", LOOP_SLICE_UNITS)
+    assert share.take("b", LOOP_SLICE_UNITS // 2)
+    share.charge("b", LOOP_SLICE_UNITS)
+    assert share.is_full
+    waiting = [asyncio.ensure_future(share.turn(name, LOOP_SLICE_UNITS)) for name in "abc"]
+    async with asyncio.timeout(10):
+        await asyncio.gather(*waiting)
+
+
+async def test_a_node_whose_worker_is_lost_fails_with_a_code() -> None:
+    class LostWorkers(ThreadWorkers):
+        async def evaluate(self, partition: str, job: Any) -> Any:
+            raise WorkerLost
+
+    bench = EngineHarness(expression_workers=LostWorkers())
+    source = {"expression": LARGE}
+    key = await bench.execute(workflow([node("a", "core.transform", config=source)]), inputs={"l": list(range(900))})
+    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "expression_worker_lost"

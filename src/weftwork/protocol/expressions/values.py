@@ -58,7 +58,7 @@ class ScopeReader:
 
     def _read_whole(self, value: Any, depth: int) -> Any:
         self.weight += 1
-        kind: Any = type(value)
+        kind = value.__class__
         if kind is str:
             self.weight += len(value) >> 3
             return value
@@ -88,7 +88,7 @@ class ScopeReader:
         text = weight = 0
         for name, item in value.items():
             text += len(name)
-            kind: Any = type(item)
+            kind = item.__class__
             if kind is str:
                 weight += 1 + (len(item) >> 3)
                 copied[name] = item
