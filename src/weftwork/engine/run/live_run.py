@@ -225,6 +225,8 @@ class LiveRun:
             while not self.state.is_terminal and not self._closing:
                 units = self.state.condition_units
                 work = await self._collect()
+                if (units := self.state.condition_units - units) > 0:
+                    self._runtime.loop_share.charge(self.key.partition, units)
                 if not len(work.builder) and not self._has_unsaved_parking:
                     await self._answer_unchanged(work)
                     if self._inbox or self._has_unsaved_parking:
@@ -236,7 +238,7 @@ class LiveRun:
                 commits += 1
                 if self.state.is_terminal:
                     break
-                if work.is_partial or self.state.condition_units - units > MAX_BATCH_UNITS:
+                if work.is_partial or units > MAX_BATCH_UNITS:
                     await self._runtime.loop_share.batch_turn(self.key.partition)
                 elif commits % COMMITS_PER_YIELD == 0:
                     # A store may answer without yielding; let other runs have the event loop.

@@ -19,9 +19,11 @@ RESTING_ITERATIONS: Final = 3
 class LoopShare:
     """The slice of the current iteration of the event loop. One instance per host."""
 
-    __slots__ = ("_resting", "_taken")
+    __slots__ = ("_loop", "_resting", "_taken")
 
     def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that will call `_renew`."""
         self._taken = 0
         self._resting = 0
 
@@ -37,7 +39,7 @@ class LoopShare:
         gets an iteration of its own.
         """
         if not self._taken:
-            asyncio.get_running_loop().call_soon(self._renew)
+            self._schedule_renewal()
         elif self._taken + units > LOOP_SLICE_UNITS:
             self._taken = max(self._taken, LOOP_SLICE_UNITS)
             return False
@@ -47,7 +49,7 @@ class LoopShare:
     def charge(self, partition: str, units: int) -> None:
         """Count work of a tenant that has been done already and could not be postponed."""
         if not self._taken:
-            asyncio.get_running_loop().call_soon(self._renew)
+            self._schedule_renewal()
         self._taken += units
 
     def give_back(self, partition: str, units: int) -> None:
@@ -60,6 +62,9 @@ class LoopShare:
         Always yields to the loop.
         """
         await asyncio.sleep(0)
+        if self._loop is not asyncio.get_running_loop():
+            # The loop that should have called `_renew` is closed.
+            self._resting = self._taken = 0
         while not self.take(partition, units):
             await asyncio.sleep(0)
 
@@ -71,12 +76,16 @@ class LoopShare:
         await self.turn(partition, LOOP_SLICE_UNITS)
         self.give_back(partition, LOOP_SLICE_UNITS)
 
+    def _schedule_renewal(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.call_soon(self._renew)
+
     def _renew(self) -> None:
         if not self._resting and self._taken * 2 >= LOOP_SLICE_UNITS:
             self._resting = RESTING_ITERATIONS + 1
             self._taken = LOOP_SLICE_UNITS
         if self._resting > 1:
             self._resting -= 1
-            asyncio.get_running_loop().call_soon(self._renew)
+            self._schedule_renewal()
         else:
             self._resting = self._taken = 0
