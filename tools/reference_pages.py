@@ -92,6 +92,11 @@ SETTINGS_TEXT = {
     "refused with 429.",
     "max_nodes_per_tenant": "Maximum number of concurrent nodes of one tenant; 0 means no limit. Further nodes wait.",
     "max_loop_iterations": "Maximum number of supervisor decisions in one run. Advertised.",
+    "max_expression_work": "Maximum work of all expressions in one execution of a node, in "
+    "[units](expressions.md#limits). Applies to new runs.",
+    "max_condition_work": "Maximum work of all conditions behind one node, in units of loop time. Applies to new runs.",
+    "expression_workers": "Maximum number of processes that evaluate "
+    "[long expressions](expressions.md#where-expressions-are-evaluated). They are started when they are needed.",
     "max_run_depth": "Maximum depth of [child runs](child-runs.md): the number of runs above a run.",
     "max_descendants": "Maximum number of runs below the top run of a tree.",
     "max_children_per_second": "Maximum number of child runs that a tenant creates per second; 0 means no limit. "

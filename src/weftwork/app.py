@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from weftwork.adapters.admin.server import AdminServer
+from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
@@ -124,6 +125,7 @@ class Host:
         )
         self._tenant_assets = TenantAssets(self.assets, self._clock, settings.limits())
         self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
+        self._expression_workers = WorkerPool(settings.expression_workers)
         runtime = Runtime(
             self._store.log,
             self._store.queries,
@@ -135,6 +137,7 @@ class Host:
             self.types,
             settings.limits(),
             tenant_logs=tenant_logs_of(settings.limits(), self._store.log, self._clock),
+            expression_workers=self._expression_workers,
             models=self.models,
             assets=self.assets,
             outbound=self.outbound,
@@ -201,6 +204,7 @@ class Host:
                 await register(self)
         except BaseException as error:
             await self._executor.close()
+            await self._expression_workers.close()
             await self.blobs.close()
             await self._store.close()
             self._lock.release()
@@ -375,6 +379,7 @@ class Host:
         if self._admin is not None:
             await self._admin.stop()
         effects = await self._executor.close(on_waiting)
+        await self._expression_workers.close()
         await self.outbound.close()
         self._library.stop()
         fault_point("drain.close")

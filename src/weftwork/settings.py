@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from weftwork.protocol.limits import Limits
+from weftwork.protocol.limits import ExpressionLimits, Limits
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
 from weftwork.protocol.spelling import did_you_mean
@@ -59,6 +59,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_live_runs_per_tenant: int = Limits().max_live_runs_per_tenant
     max_nodes_per_tenant: int = Limits().max_nodes_per_tenant
     max_loop_iterations: int = Limits().max_loop_iterations
+    max_expression_work: int = Limits().expressions.entry_work
+    max_condition_work: int = Limits().expressions.condition_work
+    expression_workers: int = 2
     max_run_depth: int = Limits().max_run_depth
     max_descendants: int = Limits().max_descendants
     max_children_per_second: int = Limits().max_children_per_second
@@ -103,7 +106,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self) -> Limits:
         """The limits of the host: settings where there are any, defaults for the others."""
-        return Limits(**{name: getattr(self, name) for name in Limits.__struct_fields__ if name in _FIELDS})
+        named = {name: getattr(self, name) for name in Limits.__struct_fields__ if name in _FIELDS}
+        return Limits(**named, expressions=ExpressionLimits(self.max_expression_work, self.max_condition_work))
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -126,6 +130,10 @@ _RANGES = {
     "max_live_runs_per_tenant": (0, 10_000_000),
     "max_nodes_per_tenant": (0, 10_000_000),
     "max_loop_iterations": (1, 10_000),
+    # Higher values would let expressions occupy the host for longer than its other limits assume.
+    "max_expression_work": (1_000, Limits().expressions.entry_work),
+    "max_condition_work": (1_000, Limits().expressions.condition_work),
+    "expression_workers": (1, 64),
     "max_run_depth": (1, 1000),
     "max_descendants": (1, 100_000_000),
     "max_children_per_second": (0, 1_000_000),

@@ -25,6 +25,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.engine.tenant_logs import tenant_logs_of
+from weftwork.ports.expression_workers import ExpressionWorkers
 from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
@@ -192,6 +193,7 @@ class EngineHarness:
         ids: SequentialIds | None = None,
         models: ModelProviders | None = None,
         blobs: Blobs | None = None,
+        expression_workers: ExpressionWorkers | None = None,
     ) -> None:
         self.gate_node = GateNode()
         self.clock = clock or ManualClock()
@@ -203,6 +205,7 @@ class EngineHarness:
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
+        self._options["expression_workers"] = expression_workers
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
@@ -214,7 +217,7 @@ class EngineHarness:
                 self.store.assets, blobs, self.signer, self.clock, limits, base, prefixes=ASSET_PREFIXES
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
-        more = {"models": models, "assets": self.assets, "kinds": kinds}
+        more = {"models": models, "assets": self.assets, "kinds": kinds, "expression_workers": expression_workers}
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
         more["tenant_logs"] = tenant_logs_of(limits, log, self.clock)

@@ -16,6 +16,7 @@ from weftwork.engine.decide.transitions import decide
 from weftwork.engine.nodes.node_call import input_of_outcome, make_call
 from weftwork.ports.node_outcome import StepFailed, raised_failure
 from weftwork.ports.nodes import InstantNode
+from weftwork.protocol.expressions.budget import WorkBudget
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
@@ -24,6 +25,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_canonical
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.run.events import Fact
+from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.workflow.plan import Plan
 from weftwork.testing.deterministic import SequentialIds
 
@@ -38,17 +40,21 @@ class _Runtime:
     ids = SequentialIds()
     types = frozenset(each.declaration.type_id for each in BUILTIN_TYPES)
 
+    @staticmethod
+    def make_evaluator(header: RunHeader) -> WorkBudget:
+        return WorkBudget(header.expression_limits)
+
 
 def outcome(state: RunState, node_id: str) -> Input:
     """What becomes of a running node, from the state alone."""
-    call = make_call(state, node_id)
+    runtime: Any = _Runtime
+    call = make_call(runtime, state, node_id)
     if isinstance(call, NodeFailed):
         return call
     type_id = state.plan.nodes[node_id].node.declaration.type_id
     if type_id == "test.flaky":
         failures = state.nodes[node_id].failures
         call = msgspec.structs.replace(call, inputs={**call.inputs, "failures": failures})
-    runtime: Any = _Runtime
     try:
         found = NODE_FUNCTIONS[type_id](call)
     except (StepFailed, ExpressionFault) as error:

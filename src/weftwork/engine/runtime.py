@@ -11,9 +11,12 @@ import msgspec
 
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
+from weftwork.engine.nodes.entry_expressions import EntryExpressions
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.engine.tenant_logs import TenantLogs
 from weftwork.ports.clock import Clock
+from weftwork.ports.expression_workers import ExpressionWorkers
 from weftwork.ports.ids import Ids
 from weftwork.ports.models import ModelProviders
 from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
@@ -27,6 +30,7 @@ from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.run.header import RunHeader
 
 
 class ChildFactory(Protocol):
@@ -52,6 +56,9 @@ class Runtime(msgspec.Struct, frozen=True):
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
     limiter: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
+    loop_share: LoopShare = msgspec.field(default_factory=LoopShare)
+    expression_workers: ExpressionWorkers | None = None
+    """None: expressions of any cost run on the event loop."""
     child_starter: ChildFactory | None = None
     """Set by the executor."""
     tenant_logs: TenantLogs | None = None
@@ -64,6 +71,10 @@ class Runtime(msgspec.Struct, frozen=True):
     """The envelope kinds of the host; discovery advertises those that are displayed."""
     prompt_directive: str = UNIVERSAL_DIRECTIVE
     """Instructions of the host in every system prompt; may be empty."""
+
+    def make_evaluator(self, header: RunHeader) -> EntryExpressions:
+        """The evaluator for one call of a node."""
+        return EntryExpressions(self.loop_share, self.expression_workers, header)
 
     async def wait_for_store(self) -> None:
         """Wait before the next attempt at a store that is unavailable."""

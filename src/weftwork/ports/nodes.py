@@ -5,7 +5,7 @@ everything that takes time or must be recorded.
 """
 
 from collections.abc import Awaitable, Callable, Container, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -23,6 +23,8 @@ from weftwork.protocol.run.child_runs import SUB_WORKFLOW, ChildState
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
+T = TypeVar("T")
+
 
 class Scope(Protocol):
     """The values that expressions of a node can read: the state of the run when the node started."""
@@ -38,14 +40,15 @@ class Scope(Protocol):
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         """The value of an expression over inputs, variables, nodes, configurable, ports and the names in `more`.
 
-        Raises ExpressionFault.
+        A waiting node calls this only in functions that it passes to `NodeContext.compute`. Raises ExpressionFault, and
+        an exception that the host catches if the evaluation has to wait.
         """
         ...
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         """The template with its expressions replaced by their values. `wrap` is applied to each untrusted value.
 
-        Raises ExpressionFault.
+        May be called where `evaluate` may be called, and raises the same.
         """
         ...
 
@@ -156,6 +159,19 @@ class NodeContext(Protocol):
     def now(self) -> int:
         """The time of the newest recorded event that this entry has seen. It does not advance between events, so that a
         repeated entry sees the same times."""
+        ...
+
+    async def compute(self, function: Callable[[], T]) -> T:
+        """The result of a function that evaluates expressions or renders templates of the node.
+
+        The function must be pure, because the host repeats it if one of its evaluations has to wait. It should not
+        catch exceptions other than StepFailed and ExpressionFault. Raises what it raises, and StepFailed.
+        """
+        ...
+
+    async def turn(self) -> None:
+        """Yield to the event loop until it is the turn of the run's tenant. A node that computes for long calls this at
+        least once per millisecond of its work."""
         ...
 
     async def sleep_until(self, when: int) -> None:
@@ -303,7 +319,8 @@ class NodeContext(Protocol):
 
 
 class InstantNode(msgspec.Struct, frozen=True):
-    """A pure function of its call. It runs inline on the event loop, so it must return within microseconds.
+    """A pure function of its call. It runs inline on the event loop, so apart from its expressions it must return
+    within microseconds. The host repeats the call if an evaluation has to wait.
 
     Like every node it may raise StepFailed and ExpressionFault; `raised_failure` turns them into outcomes.
     """

@@ -121,7 +121,8 @@ RUN_ERRORS: dict[str, str] = {
     "maxLoopIterations or iterationCap.",
     "expression_invalid": "An expression has a syntax error or uses a feature that this host does not support.",
     "expression_failed": "The evaluation of an expression failed.",
-    "expression_limit": "An expression exceeds a limit on its source, its inputs or its result.",
+    "expression_limit": "An expression exceeds a limit on its source, its inputs, its work or its result.",
+    "expression_worker_lost": "The process that evaluated an expression of the node ended twice without a result.",
     "channel_write_invalid": "A node wrote a value that the reducer or the schema of the channel rejects.",
     "channel_access_denied": "The access list of the channel does not allow the node to write.",
     "channel_schema_breaking_change": "A channel holds values of an older schema version that the current schema "

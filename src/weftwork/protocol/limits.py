@@ -12,6 +12,20 @@ from weftwork.protocol.fair_share import DEFAULT_RESERVED_PERCENT
 STATE_TOO_LARGE: Final = "run_state_too_large"
 LOG_TOO_LARGE: Final = "run_log_too_large"
 QUOTA_EXCEEDED: Final = "tenant_quota_exceeded"
+MAX_ENTRY_WORK: Final = 20_000_000
+"""The greatest work budget of a node entry, in units of `expressions/cost`: up to half a second."""
+LOOP_SLICE_UNITS: Final = 500_000
+"""Work that may occupy the event loop without a yield, in units of `expressions/cost`: about 7 ms."""
+
+
+class ExpressionLimits(msgspec.Struct, frozen=True, array_like=True):
+    """expr-14 (host): the limits of a run on the work of its expressions. The header pins them when the run is created,
+    so a later change of a setting does not change how the log of the run is folded."""
+
+    entry_work: int = MAX_ENTRY_WORK
+    """What all expressions of one entry of a node may cost together."""
+    condition_work: int = LOOP_SLICE_UNITS
+    """What all conditions behind one node may cost together."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -71,6 +85,8 @@ class Limits(msgspec.Struct, frozen=True):
     """0: no limit. Assets of test keys and of live keys are counted separately."""
     upload_days: int = 7
     """Days after which an upload that no run refers to is deleted."""
+    expressions: ExpressionLimits = ExpressionLimits()
+    """For new runs."""
     shutdown_grace_seconds: float = 30.0
     """How long a closing host waits for effects in progress that must not happen twice. If there are none, it does not
     wait."""

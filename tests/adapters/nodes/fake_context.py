@@ -193,6 +193,12 @@ class FakeContext(UnusedContext):
         rendering = {"display": sent.kind, "mimeType": sent.media_type}
         return EmittedMedia(f"env-{len(self.emitted_media)}", ref, payload, rendering)
 
+    async def compute(self, function: Callable[[], Any]) -> Any:
+        return function()
+
+    async def turn(self) -> None:
+        await asyncio.sleep(0)
+
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)
 

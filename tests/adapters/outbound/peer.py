@@ -173,6 +173,9 @@ class FakeStepContext:
     def effect_key(self, step: str = "") -> str:
         return f"key-of-{step}"
 
+    async def compute(self, function: Callable[[], Any]) -> Any:
+        return function()
+
     async def step(self, name: str, effect: str, run: Callable[[], Awaitable[Any]]) -> Any:
         self.effects.append(effect)
         if name not in self.steps:

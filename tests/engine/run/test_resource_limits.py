@@ -201,7 +201,7 @@ async def test_the_conditions_behind_a_node_share_one_budget() -> None:
         [node("a"), *(node(name) for name in names)],
         [edge("a", name, condition={"type": "expression", "expression": simple}) for name in names],
     )
-    bench, key = await EngineHarness().with_ended_run(document, inputs={"l": list(range(1500))})
+    bench, key = await EngineHarness().with_ended_run(document, inputs={"l": list(range(100))})
     codes = {each["error"]["code"] for each in await bench.payloads(key, "node.failed")}
     assert codes == {"expression_limit"}
     assert (await bench.event_types(key)).count("node.started") > 1

@@ -15,6 +15,7 @@ from weftwork.engine.api.keyring import Principal, require_run
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.run.append import make_redactor
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage import annotations as port
@@ -61,7 +62,7 @@ class Annotations:
         self._catalog = catalog
         self._executor = executor
         self._store = store
-        self._scanner = SecretScanner(runtime.log, runtime.limits.max_run_state_bytes)
+        self._scanner = SecretScanner(runtime.log, runtime.limits.max_run_state_bytes, runtime.loop_share)
 
     async def create(
         self, principal: Principal, run_id: str, document: Any, key: str | None = None
@@ -142,6 +143,7 @@ class SecretScanner(msgspec.Struct, eq=False):
     _log: EventLog
     _most: int
     """The size of the largest state that is loaded; texts about a larger run are masked as a whole."""
+    _share: LoopShare | None = None
     _lock: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
     _cache: OrderedDict[RunKey, tuple[int, Redactor]] = msgspec.field(
         default_factory=OrderedDict[RunKey, tuple[int, Redactor]]
@@ -171,7 +173,7 @@ class SecretScanner(msgspec.Struct, eq=False):
         key = run.header.key
         last, redactor = self._cache.get(key, (-2, None))
         if redactor is None or last < run.projection.last_sequence:
-            state = await load_state(self._log, run.header, plan, self._most)
+            state = await load_state(self._log, run.header, plan, self._most, self._share)
             redactor = make_redactor(state) or Redactor(plan)
             self._cache[key] = state.last_sequence, redactor
         self._cache.move_to_end(key)

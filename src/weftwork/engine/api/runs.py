@@ -111,6 +111,7 @@ class Runs:
             callback_url=document.get("callbackUrl"),
             traceparent=traceparent,
             assets=tuple(sorted(referenced_assets(encoded, principal.partition))) if values else (),
+            expression_limits=self._runtime.limits.expressions,
         )
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)

@@ -119,6 +119,7 @@ class ChildStarter(msgspec.Struct, eq=False):
             traceparent=format_traceparent(trace_of(header).trace_id, span),
             parent=msgspec.structs.replace(parent, untrusted=_untrusted_inputs(state, call.node_id, request, inputs)),
             assets=tuple(sorted(referenced_assets(encoded, header.partition))),
+            expression_limits=self._limits.expressions,
         )
         return NewChild(request.key, child_header, plan, inputs, hidden, len(encoded))
 

@@ -130,7 +130,7 @@ class RunLoader(msgspec.Struct, eq=False):
             return None
         if self._runtime.tenant_logs is not None:
             await self._runtime.tenant_logs.load(run.partition)
-        state = await load_state(self._runtime.log, header, plan, most_state(limits))
+        state = await load_state(self._runtime.log, header, plan, most_state(limits), self._runtime.loop_share)
         return LoadedRun(state, stored, outline.log_bytes, executable=executable)
 
 
@@ -198,7 +198,7 @@ async def load_with_retry(runtime: Runtime, catalog: WorkflowCatalog, run: RunKe
             if stored is None or stored.projection.status in TERMINAL_STATUSES:
                 return None
             plan = await catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
-            return await load_state(runtime.log, stored.header, plan)
+            return await load_state(runtime.log, stored.header, plan, share=runtime.loop_share)
         except StoreUnavailable:
             await runtime.wait_for_store()
 

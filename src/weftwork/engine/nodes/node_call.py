@@ -1,10 +1,11 @@
 """A call of a node: builds its arguments from the state, and turns its outcome into an input of the run."""
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from weftwork.engine.decide.inputs import Input, NodeAwaitsChildren, NodeCompleted, NodeFailed, NodeSuspended
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interrupt_failure
+from weftwork.engine.nodes.entry_expressions import EntryExpressions
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeEffect, NodeOutcome, Suspended
 from weftwork.ports.nodes import Arrival, NodeCall
@@ -22,14 +23,22 @@ COMPLETED_WITH_AWAITED_CHILD: Final = Failed(
 RAISED_MESSAGE: Final = "The node raised an error; the host's log has the details."
 
 
-def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
-    """The arguments of the node, or a failure that is not retryable if its inputs are missing or invalid."""
+def make_call(
+    runtime: Runtime, state: RunState, node_id: str, evaluator: EntryExpressions | None = None
+) -> NodeCall | NodeFailed:
+    """The arguments of the node, or a failure that is not retryable if its inputs are missing or invalid.
+
+    `evaluator` evaluates the expressions of the entry. Raises EvaluationPostponed if that has to wait; the caller then
+    repeats the call within `EntryExpressions.settle`.
+    """
     place = state.plan.nodes[node_id]
     node, declaration = place.node, place.node.declaration
     entered = state.nodes[node_id].entry_sequence
     # The end of a long wait was computed when the node started, and inputs may have become invalid since.
     is_waiting = declaration.wait_end is not None and state.nodes[node_id].long_wait_end
-    inputs = data_flow.resolve_inputs(state, node_id) if not is_waiting else {}
+    if evaluator is None and node.has_expression_ports:
+        evaluator = runtime.make_evaluator(state.header)
+    inputs = data_flow.resolve_inputs(state, node_id, evaluator) if not is_waiting else {}
     if isinstance(inputs, data_flow.MissingInput):
         message = f"The input {inputs.port} has no value: {inputs.source} is not set."
         return NodeFailed(node_id, "node_input_missing", message, retryable=False, entry_sequence=entered)
@@ -49,7 +58,7 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         node_id,
         inputs,
         node.config,
-        data_flow.NodeScope(state, node_id, inputs, declaration.instant, untrusted),
+        data_flow.NodeScope(state, node_id, inputs, untrusted, runtime.make_evaluator, evaluator),
         state.loop_rounds.get(place.counted_loop, 0) if place.counted_loop is not None else 0,
         _make_arrivals(state, node_id) if declaration.gathers_edges else (),
         state.resolutions,
@@ -69,6 +78,11 @@ def make_call(state: RunState, node_id: str) -> NodeCall | NodeFailed:
         untrusted=untrusted,
         composed_prompts=node_state.composed_prompts,
     )
+
+
+def entry_expressions(call: NodeCall) -> EntryExpressions:
+    """The evaluator of the entry that a call of `make_call` belongs to."""
+    return cast(EntryExpressions, cast(data_flow.NodeScope, call.scope).evaluator)
 
 
 def check_node_inputs(input_schema: dict[str, Any], inputs: dict[str, Any]) -> Failed | None:

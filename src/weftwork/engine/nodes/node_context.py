@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,6 +20,7 @@ from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, BufferedEvents, interrupt_failure
 from weftwork.engine.nodes.concurrency import slots_for, thread_slots
 from weftwork.engine.nodes.effect_ledger import EffectLedger
+from weftwork.engine.nodes.entry_expressions import EntryExpressions, EvaluationPostponed
 from weftwork.engine.nodes.node_call import RAISED_MESSAGE, check_node_inputs, make_part_call
 from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.runtime import Runtime
@@ -59,6 +61,8 @@ from weftwork.protocol.run.interrupts import NON_BLOCKING_KINDS, Interrupt, Reso
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
+
+T = TypeVar("T")
 
 MAX_ITEMS_PER_COMMIT: Final = 128
 """Items of a node that go into one append."""
@@ -126,6 +130,21 @@ class EntryContext:
     async def sleep_until(self, when: int) -> None:
         await self._clock.sleep_until(when)
 
+    async def compute(self, function: Callable[[], T]) -> T:
+        scope: Any = self._call.scope
+        evaluator: EntryExpressions | None = scope.active_evaluator
+        if evaluator is not None:
+            if evaluator.is_waiting:
+                return await evaluator.settle(function)
+            evaluator.begin()
+        try:
+            return function()
+        except EvaluationPostponed as postponed:
+            return await postponed.entry.settle(function, postponed)
+
+    async def turn(self) -> None:
+        await self._runtime.loop_share.turn(self._state.header.partition)
+
     @property
     def recorded_items(self) -> Mapping[int, Any]:
         return self._node.map_items
@@ -145,7 +164,7 @@ class EntryContext:
         call = make_part_call(self._call, inputs, config, item, self.untrusted)
         if isinstance(node_type, InstantNode):
             try:
-                outcome = node_type.run(call)
+                outcome = await self.compute(partial(node_type.run, call))
             except (StepFailed, ExpressionFault) as error:
                 outcome = raised_failure(error)
         else:

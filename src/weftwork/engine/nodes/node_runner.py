@@ -9,14 +9,21 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from weftwork.engine.decide.inputs import Input, NodeFailed, NodeStopped
 from weftwork.engine.node_events import QUESTION_HIDDEN
 from weftwork.engine.nodes.concurrency import Slots, slots_for
-from weftwork.engine.nodes.node_call import input_of_exception, input_of_outcome, is_once_node, make_call
+from weftwork.engine.nodes.entry_expressions import EvaluationPostponed
+from weftwork.engine.nodes.node_call import (
+    entry_expressions,
+    input_of_exception,
+    input_of_outcome,
+    is_once_node,
+    make_call,
+)
 from weftwork.engine.nodes.node_context import EntryContext
 from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.runtime import Runtime
@@ -24,6 +31,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import Failed, NodeOutcome, StepFailed, Suspended, raised_failure
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeType, WaitingNode
 from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.fold.data_flow import NodeScope
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.privacy.redaction import Redactor
 
@@ -65,11 +73,15 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         return node_id in self._tasks
 
     def run_instant(self, state: RunState, node_id: str) -> Input | None:
-        """The outcome of an instant node, or None for a node that must be launched."""
+        """The outcome of an instant node, or None for a node that must be launched: a waiting node, or one whose
+        expressions have to wait."""
         node_type = self._type(state, node_id)
         if not isinstance(node_type, InstantNode):
             return None
-        call = make_call(state, node_id)
+        try:
+            call = make_call(self._runtime, state, node_id)
+        except EvaluationPostponed:
+            return None
         if isinstance(call, NodeFailed):
             return call
         try:
@@ -77,6 +89,8 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             if self.redactor is not None:
                 outcome = _check_question(self.redactor, node_id, outcome)
             return input_of_outcome(self._runtime, state, call, outcome)
+        except EvaluationPostponed:
+            return None
         except (StepFailed, ExpressionFault) as error:
             return input_of_outcome(self._runtime, state, call, raised_failure(error))
         except Exception:
@@ -87,19 +101,21 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         node is dropped."""
         fault_point("node.launch")
         node_type = self._type(state, node_id)
-        call = make_call(state, node_id) if isinstance(node_type, WaitingNode) else None
-        if isinstance(node_type, WaitingNode) and isinstance(call, NodeCall):
-            if node_id in self._tasks:
-                self._drop(node_id)
-            reporter = self._reporters[node_id] = _Reporter(self._report)
-            task = self._tasks[node_id] = asyncio.create_task(self._run_to_input(state, node_type, call, reporter))
-            self._entry_sequences[node_id] = call.entry_sequence
-            # A callback, because a task that is cancelled before its first step runs no code of its own.
-            task.add_done_callback(partial(self._done, node_id))
-        else:
-            outcome = call if isinstance(call, NodeFailed) else self.run_instant(state, node_id)
-            if outcome is not None:
-                self._report(outcome)
+        try:
+            call = make_call(self._runtime, state, node_id) if isinstance(node_type, WaitingNode) else None
+        except EvaluationPostponed:
+            call = None
+        if isinstance(call, NodeFailed):
+            self._report(call)
+            return
+        if node_id in self._tasks:
+            self._drop(node_id)
+        reporter = self._reporters[node_id] = _Reporter(self._report)
+        work = self._run_to_input(state, node_id, node_type, call, reporter)
+        task = self._tasks[node_id] = asyncio.create_task(work)
+        self._entry_sequences[node_id] = state.nodes[node_id].entry_sequence
+        # A callback, because a task that is cancelled before its first step runs no code of its own.
+        task.add_done_callback(partial(self._done, node_id))
 
     def stop(self, state: RunState) -> None:
         """Cancel all running nodes, once. Each node reports its end, at the latest after STOP_GRACE_S."""
@@ -156,9 +172,18 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         return self._runtime.types[state.plan.nodes[node_id].node.declaration.type_id]
 
     async def _run_to_input(
-        self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
+        self, state: RunState, node_id: str, node_type: NodeType, made: NodeCall | None, reporter: _Reporter
     ) -> Input:
+        """`made`: the call of the node. Without it, its expressions have to wait, or it is an instant node."""
+        call = made or _call_without_inputs(state, node_id)
         try:
+            if made is None:
+                prepared = await self._prepare_call(state, call)
+                if isinstance(prepared, NodeFailed):
+                    return prepared
+                if isinstance(prepared, Failed):
+                    return input_of_outcome(self._runtime, state, call, prepared)
+                call = prepared
             outcome = await self._run_node(state, node_type, call, reporter)
             if self.redactor is not None:
                 outcome = _check_question(self.redactor, call.node_id, outcome)
@@ -172,9 +197,18 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             # Also SystemExit and the like: without an outcome, the run would wait for this node without end.
             return input_of_exception(self._runtime, state, call)
 
-    async def _run_node(
-        self, state: RunState, node_type: WaitingNode, call: NodeCall, reporter: _Reporter
-    ) -> NodeOutcome:
+    async def _prepare_call(self, state: RunState, call: NodeCall) -> NodeCall | NodeFailed | Failed:
+        """The call with its inputs. Their expressions count towards the time limit of the node."""
+        node_id = call.node_id
+        evaluator = self._runtime.make_evaluator(state.header)
+        work = evaluator.settle(partial(make_call, self._runtime, state, node_id, evaluator))
+        limit, began = state.plan.nodes[node_id].node.timeout_ms, state.nodes[node_id].time_limit_start
+        try:
+            return await (run_within(self._clock, work, began, limit) if limit else work)
+        except StepFailed as error:
+            return error.failure
+
+    async def _run_node(self, state: RunState, node_type: NodeType, call: NodeCall, reporter: _Reporter) -> NodeOutcome:
         """Acquire the slots of the node and run it. Waiting for slots does not count towards its time limit."""
         runtime, node = self._runtime, state.nodes[call.node_id]
         began = node.time_limit_start
@@ -185,7 +219,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             reporter.slots = slots
         try:
             context = EntryContext(runtime, self._clock, reporter, state, call, redactor=self.redactor)
-            work = context.run(node_type)
+            work = context.run(node_type) if isinstance(node_type, WaitingNode) else _run_instant_node(node_type, call)
             limit = state.plan.nodes[call.node_id].node.timeout_ms
             if not limit:
                 return await work
@@ -223,7 +257,25 @@ class NodeTimedOut(Failed, frozen=True):
     """The node reached its time limit. Its effects may still happen."""
 
 
-async def run_within(clock: RunClock, work: Awaitable[NodeOutcome], started_at: int, limit: int) -> NodeOutcome:
+def _call_without_inputs(state: RunState, node_id: str) -> NodeCall:
+    """Identifies an entry whose inputs are not known yet."""
+    entered = state.nodes[node_id].entry_sequence
+    scope = NodeScope(state, node_id, {})
+    return NodeCall(state.header.run_id, node_id, {}, {}, scope, entry_sequence=entered)
+
+
+async def _run_instant_node(node_type: InstantNode, call: NodeCall) -> NodeOutcome:
+    """The outcome of an instant node whose expressions may have to wait."""
+    try:
+        return await entry_expressions(call).settle(partial(node_type.run, call))
+    except (StepFailed, ExpressionFault) as error:
+        return raised_failure(error)
+
+
+T = TypeVar("T")
+
+
+async def run_within(clock: RunClock, work: Awaitable[T], started_at: int, limit: int) -> T | NodeTimedOut:
     """node-13 (readings, Time limits): the outcome, or NodeTimedOut once `limit` milliseconds have passed since
     `started_at`.
 

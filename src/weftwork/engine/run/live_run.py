@@ -37,7 +37,7 @@ from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
-from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
+from weftwork.protocol.limits import LOOP_SLICE_UNITS, execution_limit, iteration_limit, time_limit
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
@@ -53,6 +53,8 @@ THREAD_WAIT_S: Final = 0.002
 """How long a commit waits for pure nodes in threads. Most are quicker, and then need no commit of their own."""
 REQUEST_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
+MAX_BATCH_UNITS: Final = LOOP_SLICE_UNITS // 2
+"""Cost of conditions after which a batch is closed. The conditions behind one node cost up to a slice more."""
 COMMITS_PER_YIELD: Final = 16
 """Commits after which a run yields to the event loop, because a store may answer without yielding."""
 POLL_INTERVAL_S: Final = 0.02
@@ -227,7 +229,10 @@ class LiveRun:
         commits = 0
         try:
             while not self.state.is_terminal and not self._closing:
+                units = self.state.condition_units
                 work = await self._collect()
+                if (units := self.state.condition_units - units) > 0:
+                    self._runtime.loop_share.charge(self.key.partition, units)
                 if not work.builder.size and not self._has_unsaved_parking:
                     await self._answer_unchanged(work)
                     if self._inbox or self._has_unsaved_parking:
@@ -237,7 +242,11 @@ class LiveRun:
                     self._notify_waiters(work)
                     self._activity.apply_commit(self.state, work)
                 commits += 1
-                if commits % COMMITS_PER_YIELD == 0:
+                if self.state.is_terminal:
+                    break
+                if work.is_partial or units > MAX_BATCH_UNITS:
+                    await self._runtime.loop_share.batch_turn(self.key.partition)
+                elif commits % COMMITS_PER_YIELD == 0:
                     # A store may answer without yielding; let other runs have the event loop.
                     await asyncio.sleep(0)
             if self.state.is_terminal and not self._is_ahead_of_log:
@@ -436,6 +445,7 @@ def collect_inputs(
     outcomes: deque[Input] = deque()
     work.is_partial = True
     append = work.builder
+    max_units = state.condition_units + MAX_BATCH_UNITS
     while not append.is_full and state.completed_at is None:
         input_ = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, input_)
@@ -459,7 +469,7 @@ def collect_inputs(
         if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False
             break
-        if append.size and clock.monotonic_ns() > work.closes_at:
+        if append.size and (clock.monotonic_ns() > work.closes_at or state.condition_units > max_units):
             break
     inbox.put_back(outcomes)
     stop = state.stop

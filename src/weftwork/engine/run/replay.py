@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.limits import STATE_TOO_LARGE
+from weftwork.protocol.limits import LOOP_SLICE_UNITS, STATE_TOO_LARGE
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import hidden_urls, reveal
 from weftwork.protocol.run.events import Event, Fact
@@ -28,6 +29,8 @@ MAX_LEARNT_VALUES: Final = 256
 """Hidden values of a log that the redactor learns again after a restart, to find copies of them in new events."""
 REPLAY_PAGE_EVENTS: Final = 1000
 REPLAY_PAGE_BYTES: Final = 4 * 2**20
+MAX_UNITS_PER_TURN: Final = LOOP_SLICE_UNITS // 2
+"""Cost of conditions after which a replay yields. The conditions behind one node cost up to a slice more."""
 
 
 class RunTooLarge(Exception):
@@ -39,10 +42,13 @@ class RunTooLarge(Exception):
         self.observed = observed
 
 
-async def load_state(eventlog: EventLog, header: RunHeader, plan: Plan, most: int | None = None) -> RunState:
+async def load_state(
+    eventlog: EventLog, header: RunHeader, plan: Plan, most: int | None = None, share: LoopShare | None = None
+) -> RunState:
     """Fold the whole log, page by page: no more than one page of it is in memory.
 
-    Raises RunTooLarge as soon as the state is larger than `most`, if that is set, and StoreUnavailable.
+    With `share`, waits for turns on the event loop between costly conditions. Raises RunTooLarge as soon as the state
+    is larger than `most`, if that is set, and StoreUnavailable.
     """
     removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
     hidden_bytes: defaultdict[int, int] = defaultdict(int)
@@ -68,6 +74,7 @@ async def load_state(eventlog: EventLog, header: RunHeader, plan: Plan, most: in
         if plan.has_sensitive_data and (number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/")))
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
+    units = 0
     while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
         if state.last_sequence >= 0:
             # Folding a page may take long, and the store may answer without yielding.
@@ -81,6 +88,9 @@ async def load_state(eventlog: EventLog, header: RunHeader, plan: Plan, most: in
             apply(state, fact)
             if most is not None and state.live_bytes > most:
                 raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
+            if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
+                units = state.condition_units
+                await share.turn(header.partition, MAX_UNITS_PER_TURN)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
     return state
 
@@ -100,7 +110,7 @@ async def reload_run(
             await runtime.wait_for_store()
         try:
             stored = await runtime.log.read_run(state.header.key)
-            return stored, await load_state(runtime.log, state.header, state.plan)
+            return stored, await load_state(runtime.log, state.header, state.plan, share=runtime.loop_share)
         except StoreUnavailable:
             pause = True
     return None

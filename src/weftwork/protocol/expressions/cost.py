@@ -20,6 +20,7 @@ import msgspec
 
 from weftwork.protocol.expressions import syntax_tree as syntax
 from weftwork.protocol.expressions.faults import expression_invalid, expression_limit
+from weftwork.protocol.limits import MAX_ENTRY_WORK
 
 COMPILE_UNITS_PER_STATE: Final = 28
 """Units of work per state for compiling a pattern, on every use: the CEL package does not cache compiled patterns."""
@@ -76,7 +77,17 @@ def _token_states(token: re.Match[str]) -> int:
     return 1 if text.isascii() else 3
 
 
-MAX_WORK: Final = 20_000_000
+MAX_WORK: Final = MAX_ENTRY_WORK
+EVALUATION_UNITS: Final = 500
+"""Units of loop time that the cheapest evaluation takes."""
+READ_UNITS: Final = 20
+"""Units of loop time per value that is copied from the run and converted for the CEL package."""
+RESULT_UNITS: Final = 50
+"""Units of loop time per value of a result."""
+SEARCH_UNITS: Final = 3
+"""Units of work per unit of text that `contains` searches for a literal."""
+SEARCH_SHIFT: Final = 5
+"""`contains` compares at every position, so its work is the product of both texts: one unit for 2**5 pairs of units."""
 MAX_BUILT_ITEMS: Final = 2_000
 """Maximum length of a list in an expression that builds a list with map or filter."""
 MAX_ITERATED_ITEMS: Final = 10_000
@@ -127,6 +138,8 @@ class Cost(msgspec.Struct):
     longest: int = 0
     patterns: list[str] = []
     has_null: bool = False
+    literal_search: SizeBound = SizeBound()
+    searches: list[tuple[SizeBound, SizeBound]] = []
 
     def estimate(self, longest: int, seen: int, read: int) -> tuple[int, int]:
         """Upper bounds of the work and of the weight of the result, for the longest list and the weights W and B of the
@@ -136,9 +149,22 @@ class Cost(msgspec.Struct):
             raise expression_limit(
                 f"This expression uses map or filter, so it can read lists of at most {most:,} items."
             )
-        items = min(MAX_ITERATED_ITEMS, max(longest, self.longest, 1) * self.growth)
+        items = self._max_items(longest)
         copying = 2 * self.list_comprehensions * items * items
         return self.work.total(items, seen, read) + copying, self.result.total(items, seen, read)
+
+    def search_work(self, longest: int, seen: int, read: int) -> int:
+        """The work of `contains`, which `estimate` does not include: it decided in the logs of earlier versions."""
+        items = self._max_items(longest)
+        products = (text.total(items, seen, read) * part.total(items, seen, read) for text, part in self.searches)
+        return self.literal_search.total(items, seen, read) + (sum(products) >> SEARCH_SHIFT)
+
+    def result_values(self, longest: int, seen: int, read: int) -> int:
+        """An upper bound of the number of values in the result, for the numbers of values that are read."""
+        return self.result.total(self._max_items(longest), seen, read)
+
+    def _max_items(self, longest: int) -> int:
+        return min(MAX_ITERATED_ITEMS, max(longest, self.longest, 1) * self.growth)
 
     def size(self, tree: syntax.Tree, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The bound of a value's size. Adds the work that computes it to `work`."""
@@ -188,10 +214,18 @@ class Cost(msgspec.Struct):
             self.work = self.work.plus(_constant_bound(COMPILE_UNITS_PER_STATE * factor, walked)).plus(
                 sizes[0].times(MATCH_UNITS_PER_STATE * factor)
             )
+        if tree.function == "contains":
+            self._add_search(tree.arguments[-1], *sizes)
         self.work = self.work.plus(total)
         if tree.function in _FIXED_SIZE_FUNCTIONS:
             return _constant_bound(1, walked)
         return total if tree.function == syntax.PLUS else total._replace(length=max(size.length for size in sizes))
+
+    def _add_search(self, part: syntax.Tree, text_size: SizeBound, part_size: SizeBound) -> None:
+        if isinstance(part, syntax.Constant):
+            self.literal_search = self.literal_search.plus(text_size.times(SEARCH_UNITS + part.size // 64))
+        else:
+            self.searches.append((text_size, part_size))
 
     def comprehension(self, tree: syntax.Comprehension, bound: dict[str, SizeBound], walked: bool) -> SizeBound:
         """The items of the source together are as large as the source, so its size counts once and not N times."""

@@ -15,13 +15,16 @@ which the package enforces. Reaching its other limit, on iterated items, takes t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from weftwork.protocol.expressions import cel
 from weftwork.protocol.expressions.cost import (
     COMPILE_UNITS_PER_STATE,
+    EVALUATION_UNITS,
     MATCH_UNITS_PER_STATE,
     MAX_WORK,
+    READ_UNITS,
+    RESULT_UNITS,
     Cost,
     cost_of,
     count_states,
@@ -47,7 +50,14 @@ from weftwork.protocol.expressions.syntax_tree import (
     read_tree,
     references_from,
 )
-from weftwork.protocol.expressions.values import ScopeReader, result_to_json, weigh_reads
+from weftwork.protocol.expressions.values import (
+    ANY_NUMBER,
+    MAX_RESULT,
+    ScopeReader,
+    TooManyValues,
+    result_to_json,
+    weigh_reads,
+)
 
 SCOPE_NAMES: Final = ("inputs", "variables", "nodes", "configurable")
 MAX_SOURCE: Final = 2048
@@ -59,6 +69,8 @@ CACHED_EXPRESSIONS: Final = 512
 class Expression:
     source: str
     references: References
+    local_names: tuple[str, ...] = field(repr=False)
+    """The names that it may use in addition to SCOPE_NAMES."""
     _program: Any = field(repr=False)
     _cost: Cost = field(repr=False)
     reads: ReadTree = field(repr=False)
@@ -76,20 +88,44 @@ class Expression:
 
     def evaluate_with_budget(self, budget: int, scope: Mapping[str, Any]) -> tuple[Any, int]:
         """The value, and the rest of the work budget. expr-06 (host): an evaluation whose bound exceeds the budget does
-        not start and raises ExpressionFault."""
+        not start and raises ExpressionFault.
+
+        The bound does not include the cost of reading, because conditions of earlier versions were decided without it.
+        """
         reader = ScopeReader()
         data = reader.read(scope, self.reads)
         per_item = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
         work, max_weight = self._cost.estimate(reader.longest_list, reader.weight, per_item)
         if work > budget:
-            raise expression_limit("The expression would take too long with values of this size.")
+            raise expression_limit(TOO_MUCH_WORK)
+        return self.compute(data, reader.has_null, max_weight), budget - work
+
+    def prepare(self, scope: Mapping[str, Any], max_values: int = ANY_NUMBER) -> "Evaluation | None":
+        """The evaluation in this scope, with the bounds of its cost. None if it reads more than `max_values` values.
+
+        Raises ExpressionFault.
+        """
+        reader = ScopeReader(max_values)
+        try:
+            data = reader.read(scope, self.reads)
+        except TooManyValues:
+            return None
+        longest, weight = reader.longest_list, reader.weight
+        per_item = weigh_reads(data, self._reads_per_item) if self._reads_per_item else 0
+        work, max_weight = self._cost.estimate(longest, weight, per_item)
+        work += weight + self._cost.search_work(longest, weight, per_item)
+        results = min(self._cost.result_values(longest, reader.values, min(per_item, reader.values)), MAX_RESULT)
+        loop_units = EVALUATION_UNITS + work + READ_UNITS * reader.values + RESULT_UNITS * results
+        return Evaluation(self, data, work, loop_units, reader.has_null, max_weight)
+
+    def compute(self, data: dict[str, Any], has_null: bool, max_weight: int) -> Any:
+        """The JSON value for data that a ScopeReader has copied. Raises ExpressionFault."""
         for operand in self._iterated_programs:
             self._check_iterated(operand, data)
         outcome, error = cel.evaluate_program(self._program, data)
         if error is not None:
             raise evaluation_fault(error, self._members)
-        nulls = reader.has_null or self._cost.has_null
-        return result_to_json(outcome, nulls, max_weight), budget - work
+        return result_to_json(outcome, has_null or self._cost.has_null, max_weight)
 
     def _check_iterated(self, operand: Any, data: dict[str, Any]) -> None:
         """expr-11 (host): map and filter do not accept objects, because the order of members differs between
@@ -97,6 +133,26 @@ class Expression:
         outcome, error = cel.evaluate_program(operand, data)
         if error is None and cel.is_map_outcome(outcome):
             raise expression_failed("map and filter require a list; this value is an object.")
+
+
+TOO_MUCH_WORK: Final = "The expression would take too long with values of this size."
+
+
+class Evaluation(NamedTuple):
+    """An evaluation whose cost is known and that has not started. It is computed at most once."""
+
+    expression: Expression
+    data: dict[str, Any]
+    work: int
+    """expr-12 (host): an upper bound of its work, which a WorkBudget is charged for."""
+    loop_units: int
+    """An upper bound of the time for which it occupies the thread, in units of work."""
+    has_null: bool
+    max_weight: int
+
+    def compute(self) -> Any:
+        """The JSON value. Raises ExpressionFault."""
+        return self.expression.compute(self.data, self.has_null, self.max_weight)
 
 
 @lru_cache(maxsize=CACHED_EXPRESSIONS)
@@ -116,7 +172,7 @@ def parse_expression(source: str, local_names: tuple[str, ...] = ()) -> Expressi
         raise expression_invalid(f"The pattern of `matches` {problem}.")
     sources = tuple(cel.load_part(each, names) for each in _possible_map_sources(tree))
     within = find_reads(tree, names, within=True)
-    return Expression(source, read, program, cost, reads, within, frozenset(member_names(tree)), sources)
+    return Expression(source, read, local_names, program, cost, reads, within, frozenset(member_names(tree)), sources)
 
 
 def _possible_map_sources(tree: Tree) -> list[bytes]:

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.expressions.cost import MAX_WORK
+from weftwork.protocol.expressions.budget import Evaluator, WorkBudget
 from weftwork.protocol.expressions.expression import Expression, parse_expression, utf8_length
 from weftwork.protocol.expressions.faults import ExpressionFault, expression_invalid, expression_limit
 from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.values import MAX_RESULT, result_too_large
+from weftwork.protocol.limits import ExpressionLimits
 
 OPEN_BRACES: Final = "{{"
 CLOSE_BRACES: Final = "}}"
@@ -72,23 +73,39 @@ def _expression_end(text: str, at: int) -> int:
 class Template:
     text: str
     references: References
+    is_plain: bool
+    """Whether it has no expressions."""
     _parts: tuple[str | Expression, ...] = field(repr=False)
 
-    def render(self, scope: Mapping[str, Any], shown: Callable[[Expression, str], str] | None = None) -> str:
+    def render(
+        self,
+        scope: Mapping[str, Any],
+        shown: Callable[[Expression, str], str] | None = None,
+        evaluator: Evaluator | None = None,
+    ) -> str:
         """The text with the values of its expressions: strings unchanged, other values as compact JSON.
 
-        `shown` is applied to each value. Raises ExpressionFault.
+        `shown` is applied to each value. The expressions share the budget of `evaluator`, by default one of their own.
+        Raises ExpressionFault.
         """
-        budget = MAX_WORK
+        evaluator = evaluator or WorkBudget(ExpressionLimits())
+
+        def whole_scope() -> Mapping[str, Any]:
+            return scope
+
         rendered: list[str] = []
+        size = 0
         for at, part in enumerate(self._parts):
             if isinstance(part, Expression):
                 try:
-                    value, budget = part.evaluate_with_budget(budget, scope)
+                    value = evaluator.evaluate(part, whole_scope)
                 except ExpressionFault as fault:
                     raise _number_fault(at, fault) from None
                 value = value if isinstance(value, str) else msgspec.json.encode(value).decode()
                 rendered.append(value if shown is None else shown(part, value))
+                size += len(value)
+                if size > MAX_RESULT:
+                    raise result_too_large()
             else:
                 rendered.append(part)
         text = "".join(rendered)
@@ -117,7 +134,7 @@ def parse_template(text: str, local_names: tuple[str, ...] = ()) -> Template:
             raise _number_fault(at, fault) from None
         parts.append(expression)
         read = read.union(expression.references)
-    return Template(text, read, tuple(parts))
+    return Template(text, read, len(parts) == 1, tuple(parts))
 
 
 def _number_fault(at: int, fault: ExpressionFault) -> ExpressionFault:

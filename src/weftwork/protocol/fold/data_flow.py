@@ -13,20 +13,23 @@ Source: RFC 0143.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.expressions.cost import MAX_WORK
+from weftwork.protocol.expressions.budget import Evaluator, WorkBudget
 from weftwork.protocol.expressions.expression import Expression, parse_expression
-from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.faults import LIMIT, ExpressionFault
 from weftwork.protocol.expressions.syntax_tree import References, members_read
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
-from weftwork.protocol.json.values import ABSENT, Absent
+from weftwork.protocol.json.pointers import printable_token
+from weftwork.protocol.json.values import ABSENT, Absent, is_array, is_object
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.run.events import APPROVAL_REMARK, EFFECT_CLAIMED, INTERRUPT_REMINDER, Draft, Fact
+from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.workflow.definition import Edge, Port
 from weftwork.protocol.workflow.node_config import PORTS_NAME, config_references, variables_read
 
@@ -96,24 +99,36 @@ def expression_scope(state: RunState, node_id: str, read: References, own: bool 
 class NodeScope:
     """The scope of one node; implements ports.nodes.Scope. Valid until the node records its next event."""
 
-    __slots__ = ("_budget", "_node_id", "_ports", "_state", "_untrusted", "_view")
+    __slots__ = ("_make_evaluator", "_node_id", "_ports", "_state", "_untrusted", "_view", "active_evaluator")
 
     def __init__(
         self,
         state: RunState,
         node_id: str,
         ports: dict[str, Any],
-        once: bool = False,
         untrusted: frozenset[str] = frozenset(),
+        make_evaluator: Callable[[RunHeader], Evaluator] | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
-        """`once`: all expressions of the node share one work budget, because an instant node evaluates them together.
-        `untrusted`: the ports with untrusted values."""
+        """`untrusted`: the ports with untrusted values. `evaluator`: the one that evaluated the ports of this entry;
+        without it, `make_evaluator` makes one for the first expression."""
         self._untrusted = untrusted
-        self._budget = MAX_WORK if once else None
+        self._make_evaluator = make_evaluator
+        self.active_evaluator = evaluator
+        """The evaluator of this entry; None before its first expression."""
         self._state = state
         self._node_id = node_id
         self._ports = ports
         self._view = state.nodes[node_id].view
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Evaluates all expressions of this entry."""
+        if self.active_evaluator is None:
+            header = self._state.header
+            make = self._make_evaluator
+            self.active_evaluator = WorkBudget(header.expression_limits) if make is None else make(header)
+        return self.active_evaluator
 
     def variable(self, name: str, default: Any = None) -> Any:
         entry = self._view.get(name)
@@ -129,21 +144,40 @@ class NodeScope:
     def evaluate(self, source: str, more: Mapping[str, Any] | None = None) -> Any:
         given = {PORTS_NAME: self._ports, **(more or {})}
         expression = self._expression(source, given)
-        names = {**expression_scope(self._state, self._node_id, expression.references), **given}
-        if self._budget is None:
-            return expression.evaluate(names)
-        value, self._budget = expression.evaluate_with_budget(self._budget, names)
-        return value
+
+        def names() -> dict[str, Any]:
+            return {**expression_scope(self._state, self._node_id, expression.references), **given}
+
+        try:
+            return self.evaluator.evaluate(expression, names)
+        except ExpressionFault as fault:
+            raise self._with_place(fault, source, given) from None
 
     def render(self, text: str, more: Mapping[str, Any] | None = None, wrap: Callable[[str], str] | None = None) -> str:
         given = {PORTS_NAME: self._ports, **(more or {})}
         template = self._parsed(text, given)
         if not isinstance(template, Template):
             template = parse_template(text, tuple(given))
+        if template.is_plain:
+            return template.text
         names = {**expression_scope(self._state, self._node_id, template.references), **given}
-        if wrap is None or self._state.untrusted is None:
-            return template.render(names)
-        return template.render(names, lambda part, shown: wrap(shown) if self._reads_untrusted(part, given) else shown)
+
+        def wrap_untrusted(part: Expression, value: str) -> str:
+            return wrap(value) if wrap is not None and self._reads_untrusted(part, given) else value
+
+        shown = None if wrap is None or self._state.untrusted is None else wrap_untrusted
+        try:
+            return template.render(names, shown, self.evaluator)
+        except ExpressionFault as fault:
+            raise self._with_place(fault, text, given) from None
+
+    def _with_place(self, fault: ExpressionFault, text: str, given: dict[str, Any]) -> ExpressionFault:
+        """expr-12: a limit that all expressions of the node share does not show by itself which of them exceeds it."""
+        if fault.code != LIMIT:
+            return fault
+        pointer = _find_text(self._state.plan.nodes[self._node_id].node.config, text)
+        item = f" for the item with the index {given['index']}" if isinstance(given.get("index"), int) else ""
+        return ExpressionFault(fault.code, f"In /config{pointer or ''}{item}: {fault.message}")
 
     @property
     def untrusted(self) -> bool:
@@ -178,6 +212,17 @@ class NodeScope:
         return self._state.plan.nodes[self._node_id].node.config_expressions.get((text, frozenset(given)))
 
 
+def _find_text(value: Any, text: str) -> str | None:
+    """The pointer of a text in a config. By identity, because several members can have the same text."""
+    if value is text:
+        return ""
+    members = value.items() if is_object(value) else enumerate(value) if is_array(value) else ()
+    for name, member in members:
+        if (below := _find_text(member, text)) is not None:
+            return f"/{printable_token(str(name))}{below}"
+    return None
+
+
 class MissingInput(msgspec.Struct, frozen=True):
     port: str
     source: str
@@ -191,13 +236,18 @@ class FailedInput(msgspec.Struct, frozen=True):
     message: str
 
 
-def resolve_inputs(state: RunState, node_id: str) -> dict[str, Any] | MissingInput | FailedInput:
-    """data-03 (readings, Data flow): the inputs by port. Ports that the definition does not set are filled by edges."""
+def resolve_inputs(
+    state: RunState, node_id: str, evaluator: Evaluator | None = None
+) -> dict[str, Any] | MissingInput | FailedInput:
+    """data-03 (readings, Data flow): the inputs by port. Ports that the definition does not set are filled by edges.
+
+    `evaluator` may be None for a node without expressions in its ports.
+    """
     place = state.plan.nodes[node_id]
     resolved: dict[str, Any] = {}
     for name, port in place.node.ports.items():
         try:
-            value = _port_value(state, node_id, port)
+            value = _port_value(state, node_id, port, evaluator)
         except ExpressionFault as fault:
             return FailedInput(name, fault.code, fault.message)
         if not isinstance(value, Absent):
@@ -280,14 +330,15 @@ def _input_edges(state: RunState, node_id: str) -> list[Edge]:
     return [*sorted((edge for edge in place.back_edges if edge.id in fired), key=lambda edge: edge.id), *edges]
 
 
-def _port_value(state: RunState, node_id: str, port: Port) -> Any:
+def _port_value(state: RunState, node_id: str, port: Port, evaluator: Evaluator | None) -> Any:
     if port.type == "static":
         return port.value
     if port.type == "variable":
         entry = state.nodes[node_id].view.get(port.variable)
         return entry[1] if entry is not None else ABSENT
     if port.expression is not None:
-        return port.expression.evaluate(expression_scope(state, node_id, port.expression.references))
+        names = partial(expression_scope, state, node_id, port.expression.references)
+        return (evaluator or WorkBudget(None)).evaluate(port.expression, names)
     outputs = visible_outputs(state, node_id, port.node_id)
     return ABSENT if outputs is None else outputs.get(port.output_key, ABSENT)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
+from weftwork.protocol.expressions.budget import FoldEvaluator
 from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
 from weftwork.protocol.fold.live_size import ERROR, OUTPUTS, hold, hold_in_node, release, release_all
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
@@ -113,7 +114,11 @@ def _long_wait_end(state: RunState, node_id: str) -> int:
     """park-03 (host): when the wait of a node that has just started ends; 0 if it is not long, or the node fails."""
     node = state.plan.nodes[node_id].node
     end_of, started_at = node.declaration.wait_end, state.nodes[node_id].started_at
-    inputs = resolve_inputs(state, node_id)
+    # Inputs that take longer are resolved when the node is called, and its wait is then not a long one.
+    evaluator = FoldEvaluator(state.header.expression_limits) if node.has_expression_ports else None
+    inputs = resolve_inputs(state, node_id, evaluator)
+    if evaluator is not None:
+        state.condition_units += evaluator.units
     if end_of is None or not is_object(inputs) or check_inline(node.declaration.inputs, inputs, "/inputs"):
         return 0
     end = end_of(inputs, node.config, started_at)

@@ -11,6 +11,7 @@ import msgspec
 from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
+from weftwork.protocol.limits import MAX_ENTRY_WORK
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import EffectRef, EffectState
 from weftwork.protocol.run.header import PARKABLE_STATUSES, RunHeader, Status
@@ -217,8 +218,12 @@ class RunState(msgspec.Struct, eq=False):
     stuck_loops: dict[int, dict[str, Any] | None] = {}
     """Loops that cannot continue: with an error if a condition could not be evaluated, or None if the limit of rounds
     is reached. The run fails once it has no other work left."""
+    condition_limit: int = MAX_ENTRY_WORK
+    """What the conditions that are evaluated together may cost: work for runs without limits, else loop units."""
     condition_budget: int = 0
-    """The remaining work budget of the conditions that are evaluated together."""
+    """What is left of it for the conditions behind the node that is being settled."""
+    condition_units: int = 0
+    """The cost of all conditions so far. Only a measure of how long the fold occupies the event loop."""
     versions: dict[str, int] = {}
     """Pinned versions by the id of the change."""
     executions: int = 0
@@ -235,6 +240,8 @@ class RunState(msgspec.Struct, eq=False):
 
     def __post_init__(self) -> None:
         self.last_event_at = self.header.created_at
+        if self.header.expression_limits is not None:
+            self.condition_limit = self.header.expression_limits.condition_work
         self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 
     @property

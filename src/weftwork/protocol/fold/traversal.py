@@ -7,11 +7,13 @@ which they ended.
 """
 
 from bisect import insort
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from weftwork.protocol.expressions.cost import MAX_WORK
-from weftwork.protocol.expressions.expression import match_cost, matches
+from weftwork.protocol.expressions.budget import CONDITIONS_EXHAUSTED, evaluate_condition
+from weftwork.protocol.expressions.cost import READ_UNITS, SEARCH_UNITS
+from weftwork.protocol.expressions.expression import Expression, match_cost, matches
 from weftwork.protocol.expressions.faults import ExpressionFault
+from weftwork.protocol.expressions.values import weigh_value
 from weftwork.protocol.fold.data_flow import expression_scope
 from weftwork.protocol.fold.live_size import OUTPUTS, PREVIOUS_OUTPUTS, release_all
 from weftwork.protocol.fold.state import NodeState, RunState
@@ -25,8 +27,8 @@ from weftwork.protocol.workflow.plan import HANDLES_FAILURE, EdgeOutcome, EdgeTa
 def settle_node(state: RunState, node_id: str) -> None:
     """Settles the outgoing edges of a node that has completed, failed or been skipped, and ends rounds of its loops."""
     place = state.plan.nodes[node_id]
-    # expr-06: the conditions that are evaluated here share one budget, because they block the host together.
-    state.condition_budget = MAX_WORK
+    # expr-13: the conditions that are evaluated here share one budget, because they block the host together.
+    state.condition_budget = state.condition_limit
     for edge in place.outgoing:
         if place.loop_exits and not state.finished_loops.issuperset(place.loop_exits.get(edge.id, ())):
             state.deferred_edges.append(edge)
@@ -126,7 +128,7 @@ def _end_round(state: RunState, number: int) -> bool:
     Returns False if the loop has ended, and True if it has a new round or is stuck.
     """
     loop = state.plan.loops[number]
-    state.condition_budget = MAX_WORK
+    _renew_budget(state)
     fired: set[str] = set()
     for edge in loop.back_edges:
         tally = EdgeTally(0)
@@ -145,13 +147,19 @@ def _end_round(state: RunState, number: int) -> bool:
     # In the order of the graph, so that the use of the budget does not depend on which node ended first.
     deferred = sorted(state.deferred_edges, key=lambda edge: (state.plan.nodes[edge.source].index, edge.id))
     state.deferred_edges = []
-    state.condition_budget = MAX_WORK
+    _renew_budget(state)
     for edge in deferred:
         if state.finished_loops.issuperset(state.plan.nodes[edge.source].loop_exits[edge.id]):
             _settle_edge(state, edge)
         else:
             state.deferred_edges.append(edge)
     return False
+
+
+def _renew_budget(state: RunState) -> None:
+    """Runs of earlier versions gave the back-edges and the deferred edges of a loop a budget of their own."""
+    if state.header.expression_limits is None:
+        state.condition_budget = state.condition_limit
 
 
 def _mark_stuck(state: RunState, number: int, failure: dict[str, Any] | None) -> bool:
@@ -227,19 +235,42 @@ def is_condition_met(state: RunState, edge: Edge) -> bool:
     condition = edge.condition
     if condition is None:
         return True
-    if condition.expression is not None:
-        names = expression_scope(state, edge.source, condition.expression.references, own=True)
-        value, state.condition_budget = condition.expression.evaluate_with_budget(state.condition_budget, names)
-        if not isinstance(value, bool):
-            raise ExpressionFault("expression_failed", "The value of the condition is not true or false.")
-        return value
-    left = _left_value(state, edge, condition.left)
-    if condition.type == "regex" and isinstance(left, str):
-        state.condition_budget -= match_cost(left, condition.right)
-        if state.condition_budget < 0:
-            text = "The regular expressions of the conditions after this node exceed the limit of work."
-            raise ExpressionFault("expression_limit", text)
-    return _compare(condition, left)
+    budget = state.condition_budget
+    try:
+        if condition.expression is not None:
+            names = expression_scope(state, edge.source, condition.expression.references, own=True)
+            evaluate = evaluate_condition if state.header.expression_limits is not None else _evaluate_with_work
+            value, state.condition_budget = evaluate(condition.expression, names, budget)
+            if not isinstance(value, bool):
+                raise ExpressionFault("expression_failed", "The value of the condition is not true or false.")
+            return value
+        left = _left_value(state, edge, condition.left)
+        if (cost := _comparison_cost(state, condition, left)) > budget:
+            raise ExpressionFault("expression_limit", CONDITIONS_EXHAUSTED)
+        state.condition_budget -= cost
+        return _compare(condition, left)
+    finally:
+        state.condition_units += budget - state.condition_budget
+
+
+def _evaluate_with_work(expression: Expression, names: dict[str, Any], left: int) -> tuple[Any, int]:
+    return expression.evaluate_with_budget(left, names)
+
+
+COMPARISON_UNITS: Final = 100
+"""Loop units of the cheapest comparison."""
+
+
+def _comparison_cost(state: RunState, condition: Condition, left: Any) -> int:
+    """The cost of a condition that is not an expression. Runs of earlier versions counted patterns only."""
+    right = condition.right
+    cost = match_cost(left, right) if condition.type == "regex" and isinstance(left, str) else 0
+    if state.header.expression_limits is None:
+        return cost
+    if isinstance(left, str):
+        return COMPARISON_UNITS + cost + SEARCH_UNITS * len(left) // 8
+    items = len(left) if condition.type == "contains" and is_array(left) else 1
+    return COMPARISON_UNITS + READ_UNITS * items * weigh_value(right)
 
 
 def _compare(condition: Condition, left: Any) -> bool:

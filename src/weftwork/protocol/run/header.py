@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 
 from weftwork.protocol.json.decoder import MAX_INTEGER
+from weftwork.protocol.limits import ExpressionLimits
 
 Status = Literal[
     "pending",
@@ -153,6 +154,8 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: Parent | None = None
     assets: tuple[str, ...] = ()
     """The sha256 of each asset that the inputs refer to. The run keeps these assets alive from its creation on."""
+    expression_limits: ExpressionLimits | None = None
+    """None for runs of versions that limited each expression separately. These runs keep those limits."""
 
     @property
     def key(self) -> RunKey:

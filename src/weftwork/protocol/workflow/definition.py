@@ -110,6 +110,7 @@ class Node(msgspec.Struct, frozen=True):
     config_expressions: dict[ExpressionKey, Expression | Template] = {}
     """Parsed expressions and templates of its config, by their text and the names that they may use in addition to the
     common ones."""
+    has_expression_ports: bool = False
     agent: dict[str, Any] | None = None
     """The AgentRef of the node in the definition."""
     output_reads: tuple[tuple[str, str], ...] = ()

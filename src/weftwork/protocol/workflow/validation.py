@@ -162,6 +162,7 @@ def _parse_nodes(
                 timeout_ms=settings.get("timeoutMs", 0),
                 agent=item.get("agent"),
                 config_expressions={key: formula for key, (formula, _) in formulas.items()},
+                has_expression_ports=any(port.expression is not None for port in ports.values()),
                 output_reads=tuple(node_config.output_reads(ports, formulas)),
                 external_content=external,
                 contract=contract,

@@ -19,7 +19,12 @@ from weftwork.adapters.nodes.ai.model_request import (
     system_prompt,
     user_prompt,
 )
-from weftwork.adapters.nodes.ai.prompt_templates import NO_TEMPLATE_PROMPTS, PROMPT_REF_CONFIG, compose_prompts
+from weftwork.adapters.nodes.ai.prompt_templates import (
+    NO_TEMPLATE_PROMPTS,
+    PROMPT_REF_CONFIG,
+    TemplatePrompts,
+    compose_prompts,
+)
 from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.engine.sdk.generation import generate_envelope, generate_text, generate_value, output_shape
 from weftwork.engine.sdk.model_request import START_MESSAGE, append_media, make_model_request
@@ -38,9 +43,7 @@ async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTe
     composed = compose_prompts(call, context.untrusted, templates) or NO_TEMPLATE_PROMPTS
     if isinstance(composed, Failed):
         return composed
-    prompt = composed.user or user_prompt(call)
-    system = composed.system or system_prompt(call)
-    media = media_parts(call)
+    prompt, system, media = await context.compute(partial(_render_prompts, call, "prompt", composed))
     if prompt is None and (prompt := call.config.get("promptId")) is None and not media:
         raise prompt_missing()
     messages = append_media((Message("user", composed.user_text(prompt or "")),), media)
@@ -50,6 +53,13 @@ async def _call_prompt(call: NodeCall, context: NodeContext, templates: PromptTe
         return generated
     text = generated.answer.text
     return Completed({"text": text, "content": text, **answer_outputs(generated.answer)})
+
+
+def _render_prompts(
+    call: NodeCall, member: str, composed: TemplatePrompts = NO_TEMPLATE_PROMPTS
+) -> tuple[str | None, str, list[Any]]:
+    """The user prompt, the system prompt and the media parts. Raises ExpressionFault."""
+    return composed.user or user_prompt(call, member), composed.system or system_prompt(call), media_parts(call)
 
 
 _CALL_PROMPT: Final = NodeDeclaration(
@@ -139,7 +149,7 @@ conversation, every text is enclosed in `<UNTRUSTED>` markers, and messages with
     example_inputs={"messages": {"type": "variable", "variableName": "conversation"}},
 )
 async def _chat(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    generated = await generate_text(context, call, build_request(call))
+    generated = await generate_text(context, call, await context.compute(partial(build_request, call)))
     if isinstance(generated, Failed):
         return generated
     text = generated.answer.text
@@ -221,7 +231,7 @@ value, unless `outputSchema` declares the members `type` and `payload` and the d
 )
 async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-05 (RFC 0032, RFC 0033): a value that matches the schema, or the failure."""
-    request = build_request(call)
+    request = await context.compute(partial(build_request, call))
     name, shape = output_shape(call.config["outputSchema"])
     generated = await generate_value(context, call, request, shape, name)
     if isinstance(generated, Failed):
@@ -288,9 +298,7 @@ untrusted.
 )
 async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """ai-06 (RFC 0021, host.aiEnvelope.generate): an envelope of the configured kind from a model."""
-    message = user_prompt(call, "userMessage")
-    system = system_prompt(call)
-    media = media_parts(call)
+    message, system, media = await context.compute(partial(_render_prompts, call, "userMessage"))
     if message is None and not system and not media:
         raise prompt_missing()
     user = Message("user", message or ("" if media else START_MESSAGE))

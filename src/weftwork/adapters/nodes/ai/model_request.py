@@ -179,7 +179,9 @@ def media_parts(call: NodeCall) -> list[Any]:
             if "media" in call.untrusted
             else parts
         )
-    return [normalize_part(_render_part(call, each)) for each in call.config.get("media", ())]
+    if "media" not in call.config:
+        return []
+    return [normalize_part(_render_part(call, each)) for each in call.config["media"]]
 
 
 def _render_part(call: NodeCall, part: str | dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from functools import partial
 from typing import Any, Final
 
 from weftwork.adapters.nodes import schemas
@@ -49,7 +50,7 @@ the item. In the expression, `ports` contains the inputs of the node without the
     example_inputs={"items": {"type": "variable", "variableName": "offers"}},
 )
 async def _filter(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    items, verdicts = await _evaluate_items(call, call.config["expression"])
+    items, verdicts = await _evaluate_items(call, context, call.config["expression"])
     invalid = next((index for index, verdict in enumerate(verdicts) if not isinstance(verdict, bool)), None)
     if invalid is not None:
         message = f"The value of config expression is neither true nor false for the item with the index {invalid}."
@@ -88,7 +89,7 @@ for a number, with `aggregate_overflow`. For an empty list, the sum is 0, and av
     example_inputs={"items": {"type": "variable", "variableName": "lines"}},
 )
 async def _aggregate(call: NodeCall, context: NodeContext) -> NodeOutcome:
-    items, values = await _evaluate_items(call, call.config.get("value"))
+    items, values = await _evaluate_items(call, context, call.config.get("value"))
     operation, count = call.config["operation"], len(items)
     if operation == "list":
         return Completed({"output": values, "count": count})
@@ -129,7 +130,7 @@ def _json_number(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
-async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any], list[Any]]:
+async def _evaluate_items(call: NodeCall, context: NodeContext, source: str | None) -> tuple[list[Any], list[Any]]:
     """The items, and the value of the expression for each item. Without an expression, an item is its own value.
 
     Raises StepFailed, ExpressionFault.
@@ -146,9 +147,10 @@ async def _evaluate_items(call: NodeCall, source: str | None) -> tuple[list[Any]
     values: list[Any] = []
     slice_end = clock() + SLICE_SECONDS
     for index, item in enumerate(items):
-        values.append(call.scope.evaluate(source, {**names, "item": item, "index": index}))
+        evaluate = partial(call.scope.evaluate, source, {**names, "item": item, "index": index})
+        values.append(await context.compute(evaluate))
         if clock() >= slice_end:
-            await asyncio.sleep(0)
+            await context.turn()
             slice_end = clock() + SLICE_SECONDS
     return items, values
 

@@ -25,6 +25,7 @@ from weftwork.ports.node_outcome import (
     EmitEvent,
     Failed,
     NodeOutcome,
+    StepFailed,
     Suspended,
     raised_failure,
 )
@@ -98,7 +99,7 @@ class MapItems:
     def __init__(self, call: NodeCall, context: NodeContext, items: list[Any]) -> None:
         self._context = context
         self._items = items
-        self._inputs = ItemInputs(call, items, "input")
+        self._inputs = ItemInputs(call, context, items, "input")
         self._body: dict[str, Any] = call.config["body"]
         self._results: dict[int, Any] = dict(context.recorded_items)
         pending = [index for index in range(len(items)) if index not in self._results]
@@ -146,8 +147,9 @@ class MapItems:
                     recording.append(group.create_task(self._record(index, output)))
                 if clock() >= slice_end or len(recording) >= batch or self._is_stopping:
                     break
-            # Without anything to record, the worker yields to other tasks here.
-            await (asyncio.gather(*recording) if recording else asyncio.sleep(0))
+            if recording:
+                await asyncio.gather(*recording)
+            await self._context.turn()
 
     def _settle(self, index: int, outcome: Failed | Suspended) -> Any:
         """The ItemError to record for an item that has failed; or UNSETTLED if the item runs again or ends the map."""
@@ -176,8 +178,8 @@ class MapItems:
         """The output of an item, or Failed or Suspended."""
         body = self._body
         try:
-            inputs = self._inputs.for_item(index)
-        except ExpressionFault as fault:
+            inputs = await self._inputs.for_item(index)
+        except (StepFailed, ExpressionFault) as fault:
             return raised_failure(fault)
         outcome = await self._context.run_part(body["typeId"], inputs, body.get("config", {}), str(index))
         match outcome:

@@ -25,6 +25,7 @@ from weftwork.ports.node_outcome import (
     NodeEffect,
     NodeOutcome,
     StartChild,
+    StepFailed,
     raised_failure,
 )
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -49,7 +50,7 @@ async def map_children(call: NodeCall, context: NodeContext, items: list[Any]) -
     collects = collects_errors(call)
     if call.failed_children and not collects:
         return _first_failed(children)
-    inputs = ItemInputs(call, items, "item")
+    inputs = ItemInputs(call, context, items, "item")
     room: int = call.config.get("concurrency", DEFAULT_CONCURRENCY) - call.open_children
     while room > 0 and (next_index := len(children) + len(context.recorded_items)) < len(items):
         begun = await _begin_items(call, context, inputs, range(next_index, len(items)), room)
@@ -90,7 +91,7 @@ async def _begin_items(
         if not room or input_bytes > MAX_START_BYTES or len(begun) >= MAX_ITEMS_PER_COMMIT:
             break
         if len(begun) % YIELD_EVERY == 0:
-            await asyncio.sleep(0)
+            await context.turn()
     return begun
 
 
@@ -102,8 +103,8 @@ async def _new_child(call: NodeCall, context: NodeContext, inputs: ItemInputs, i
     body: dict[str, Any] = call.config["body"]
     output: str | None = body.get("output")
     try:
-        variables = inputs.for_item(index)
-    except ExpressionFault as fault:
+        variables = await inputs.for_item(index)
+    except (StepFailed, ExpressionFault) as fault:
         return raised_failure(fault)
     returned = () if output is None else (output,)
     return await context.prepare_child(

@@ -2,6 +2,7 @@
 
 import binascii
 from base64 import b64decode
+from functools import partial
 from typing import Any, Final, cast
 
 from weftwork.adapters.nodes import schemas
@@ -105,7 +106,8 @@ event.
 )
 async def media_emit(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """media-67 (RFC 0055 B)"""
-    return Completed(media_outputs(await context.emit_media(_media_to_send(call))))
+    media = await context.compute(partial(_media_to_send, call))
+    return Completed(media_outputs(await context.emit_media(media)))
 
 
 def media_outputs(emitted: EmittedMedia) -> dict[str, Any]:

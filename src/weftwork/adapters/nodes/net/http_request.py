@@ -7,6 +7,7 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -43,7 +44,8 @@ def http_nodes(outbound: Outbound | None) -> tuple[NodeType, ...]:
     async def request(call: NodeCall, context: NodeContext) -> NodeOutcome:
         if outbound is None:
             return Failed("fetch_failed", "This host has no HTTP client, so it cannot send requests.", retryable=False)
-        return await _RequestStep(outbound, _build_request(call, context), call, context).outcome()
+        request = await context.compute(partial(_build_request, call, context))
+        return await _RequestStep(outbound, request, call, context).outcome()
 
     return (WaitingNode(HTTP_REQUEST, request),)
 

@@ -1,5 +1,6 @@
 """The node type core.conversationGate: a conversation with a person, in several turns."""
 
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -136,9 +137,7 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     if "channel" in config and call.scope.reducer(config["channel"]) != "message":
         message = "The channel in config channel is not declared with the reducer message."
         return Failed("node_config_invalid", message, retryable=False)
-    opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
-    if "initialPrompt" in config:
-        opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
+    opening = await context.compute(partial(_render_opening, call))
     # Unique in the tenant, and different in each round of a loop.
     conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
     key, known = default_interrupt_key(call), {"conversationId": conversation_id}
@@ -163,14 +162,14 @@ async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str,
     config = call.config
     for index in range(1, _turn_count(config) + 1):
         answer = turns[-1].answer if turns else None
-        prompt = _turn_prompt(call, index, answer)
+        prompt = await context.compute(partial(_turn_prompt, call, index, answer))
         resolution = await _exchange(call, context, conversation_id, index, prompt)
         if resolution.timed_out:
             return "timeout"
         turns.append(_Turn(index, prompt, resolution.value, resolution.by or call.node_id))
         if "endWhen" in config:
             names = {"ports": call.inputs, "answer": resolution.value, "turn": index}
-            if call.scope.evaluate(config["endWhen"], names) is True:
+            if await context.compute(partial(call.scope.evaluate, config["endWhen"], names)) is True:
                 return "goal-reached"
     return "max-turns"
 
@@ -190,6 +189,15 @@ async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, 
     if config.get("mockAutoResume"):
         return await context.ask(interrupt, instead=MOCK_ANSWER)
     return await context.ask(interrupt)
+
+
+def _render_opening(call: NodeCall) -> dict[str, str]:
+    """The title and the text that open the conversation. Raises ExpressionFault."""
+    config = call.config
+    opening = {"title": _render_truncated(call, config.get("title", DEFAULT_TITLE)) or DEFAULT_TITLE}
+    if "initialPrompt" in config:
+        opening["initialPrompt"] = _render_truncated(call, config["initialPrompt"])
+    return opening
 
 
 def _render_truncated(call: NodeCall, text: str) -> str:

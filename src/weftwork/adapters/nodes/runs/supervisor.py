@@ -3,6 +3,7 @@
 A person confirms or rejects a decision of low confidence before it is carried out.
 """
 
+from functools import partial
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -185,8 +186,8 @@ workflow has several supervisors with different agent ids, the host refuses it.
 async def supervisor(call: NodeCall, context: NodeContext) -> NodeOutcome:
     """orch-02 (RFC 0006): each round makes at most one decision, before the node completes."""
     agent_id = orchestrator_id(call.agent)
-    decision = _check_decision(_next_decision(call))
-    confidence = _confidence(call, decision)
+    decision = _check_decision(await context.compute(partial(_next_decision, call)))
+    confidence = await context.compute(partial(_confidence, call, decision))
     threshold = escalation_threshold(call.configurable)
     if confidence is not None and confidence < threshold:
         doubt = (confidence, threshold)
