@@ -1,6 +1,7 @@
 """The composition root: builds a host from its settings. The only module that imports every adapter."""
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -15,6 +16,7 @@ from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.http.server.limits import BodyMemory
+from weftwork.adapters.http.server.request_turns import RequestTurns
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.python.node_runner import PythonNodes
@@ -37,6 +39,7 @@ from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
@@ -106,7 +109,7 @@ class Host:
             **self._library.types,
         }
         self.models, self.script_player = build_providers(settings, self._clock, providers)
-        self._feeds = Feeds(self._store.log)
+        self._feeds = Feeds(self._store.log, settings.limits())
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.blobs = build_blobs(settings, self._clock, self._ids)
@@ -121,6 +124,7 @@ class Host:
         )
         self._tenant_assets = TenantAssets(self.assets, self._clock, settings.limits())
         self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
+        self._loop_share = LoopShare(time.perf_counter)
         runtime = Runtime(
             self._store.log,
             self._store.queries,
@@ -131,6 +135,7 @@ class Host:
             self._ids,
             self.types,
             settings.limits(),
+            loop_share=self._loop_share,
             models=self.models,
             assets=self.assets,
             outbound=self.outbound,
@@ -254,7 +259,9 @@ class Host:
             max(limits.max_body_bytes_in_memory_per_key, largest),
             limits.reserved_share_percent,
         )
-        self.app = App(self.keyring, self._ids, handlers, largest, body_memory)
+        turns = RequestTurns(self._loop_share.turn)
+        self._loop_share.is_serving = turns.is_serving
+        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns)
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:

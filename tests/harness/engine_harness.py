@@ -20,6 +20,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.run.replay import fact_of_event, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
@@ -198,7 +199,7 @@ class EngineHarness:
         self.store = store or MemoryStore()
         self.log: Any = wrap(RunPorts(self.store))
         self.process_log: Any = CrashableLog(self.log)
-        self.feeds = Feeds(self.process_log)
+        self.feeds = Feeds(self.process_log, limits or Limits())
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
@@ -213,7 +214,8 @@ class EngineHarness:
                 self.store.assets, blobs, self.signer, self.clock, limits, base, prefixes=ASSET_PREFIXES
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
-        more = {"models": models, "assets": self.assets, "kinds": kinds}
+        share = LoopShare(lambda: self.clock.now() / 1000)
+        more = {"models": models, "assets": self.assets, "kinds": kinds, "loop_share": share}
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
         self.runtime = Runtime(

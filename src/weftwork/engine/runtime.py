@@ -11,6 +11,7 @@ import msgspec
 
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
@@ -51,6 +52,7 @@ class Runtime(msgspec.Struct, frozen=True):
     provided: frozenset[str] = frozenset()
     """Runtime capabilities offered to nodes; discovery advertises the same set."""
     limiter: ConcurrencyLimiter = msgspec.field(default_factory=ConcurrencyLimiter)
+    loop_share: LoopShare = msgspec.field(default_factory=LoopShare)
     child_starter: ChildFactory | None = None
     """Set by the executor."""
     models: ModelProviders | None = None

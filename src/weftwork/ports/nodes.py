@@ -158,6 +158,11 @@ class NodeContext(Protocol):
         repeated entry sees the same times."""
         ...
 
+    async def turn(self) -> None:
+        """Yield to the event loop until it is the turn of the run's tenant. A node that computes for long calls this at
+        least once per millisecond of its work."""
+        ...
+
     async def sleep_until(self, when: int) -> None:
         """Wait for a wall-clock instant. Cancelled when the run has to end."""
         ...

@@ -44,18 +44,20 @@ from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 log = logging.getLogger("weftwork.run")
 
-MAX_BATCH_MS: Final = 10
-"""Milliseconds after which a batch is closed, so that other runs get the event loop."""
+MAX_BATCH_MS: Final = 10  # after which a batch is closed
 MAX_BATCH_EVENTS: Final = 256
 """Events per append. A long chain of pure nodes commits and yields after this many."""
+SHARED_BATCH_MS: Final = 1
+"""The same while requests or other runs want the event loop, and for the batch that creates a run."""
+SHARED_BATCH_EVENTS: Final = 16  # half a millisecond on the loop, and about as long in the thread of the store
 EARLY_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which a pure node that awaits no I/O has run and reported its outcome."""
 THREAD_WAIT_S: Final = 0.002
 """How long a commit waits for pure nodes in threads. Most are quicker, and then need no commit of their own."""
 REQUEST_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
-COMMITS_PER_YIELD: Final = 16
-"""Commits after which a run yields to the event loop, because a store may answer without yielding."""
+FREE_BATCHES: Final = 8
+"""Batches of a run before it waits for turns on the event loop."""
 POLL_INTERVAL_S: Final = 0.02
 
 
@@ -107,6 +109,8 @@ class LiveRun:
         self._is_uncreated = False
         """Between `prepare` and `start`: the store may not have the run yet, so nothing else is committed."""
         self._store_away = False
+        self._batches = 0
+        self._needs_turn = state.header.parent is not None  # no request waits for a batch of a child run
         self.parked = False
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
@@ -218,9 +222,12 @@ class LiveRun:
         self._inbox.refuse_requests(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
-        commits = 0
         try:
             while not self.state.is_terminal and not self._closing:
+                if self._needs_turn and not self._inbox.has_request:
+                    await self._runtime.loop_share.turn(self.key.partition, run=self.key.run_id)
+                    self._needs_turn = False
+                    continue
                 work = await self._collect()
                 if not len(work.builder) and not self._has_unsaved_parking:
                     await self._answer_unchanged(work)
@@ -230,10 +237,8 @@ class LiveRun:
                 if await self._commit(work):
                     self._notify_waiters(work)
                     self._activity.apply_commit(self.state, work)
-                commits += 1
-                if commits % COMMITS_PER_YIELD == 0:
-                    # A store may answer without yielding; let other runs have the event loop.
-                    await asyncio.sleep(0)
+                self._batches += 1
+                self._needs_turn = work.is_partial or self._batches >= FREE_BATCHES
             if self.state.is_terminal and not self._is_ahead_of_log:
                 self._finish()
         except asyncio.CancelledError:
@@ -347,6 +352,7 @@ class LiveRun:
             self._inbox,
             self._activity,
             self._runtime.clock,
+            self._runtime.loop_share.is_shared,
             claims=not self._is_uncreated,
             threads=threads,
         )
@@ -388,16 +394,20 @@ async def collect_commit(
     inbox: Inbox,
     activity: Activity,
     clock: Clock,
+    is_shared: bool,
     claims: bool,
     threads: bool,
 ) -> PendingCommit:
     """Collect the events of the next commit. Pure nodes run before it, so the quick ones share it.
 
-    Without `claims`, effects and child runs are not claimed, because the store may not have the run. Without
-    `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
+    `is_shared`: others want the event loop. Without `claims`, this is the first batch of a new run, and effects and
+    child runs are not claimed, because the store may not have the run. Without `threads`, pure nodes get no thread,
+    because the creation of the run may be refused and a thread cannot be stopped.
     """
     now = clock.now()
-    work = PendingCommit(BatchBuilder(state, activity.runner.redactor, now, bounds.duration), now)
+    most = SHARED_BATCH_EVENTS if is_shared and claims else MAX_BATCH_EVENTS
+    most_ms = SHARED_BATCH_MS if is_shared or not claims else MAX_BATCH_MS
+    work = PendingCommit(BatchBuilder(state, activity.runner.redactor, now, bounds.duration), now, most, most_ms)
     collect_inputs(work, state, bounds, inbox, activity, clock)
     while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
         if uses_threads:
@@ -419,7 +429,7 @@ def collect_inputs(
     outcomes: deque[Input] = deque()
     work.is_partial = True
     append = work.builder
-    while len(append) < MAX_BATCH_EVENTS and state.completed_at is None:
+    while len(append) < work.max_events and state.completed_at is None:
         input_ = outcomes.popleft() if outcomes else inbox.take(work)
         decision = decide(state, bounds, input_)
         if state.pending_calls and isinstance(input_, NodeAwaitsChildren) and decision is NOTHING:
@@ -442,7 +452,7 @@ def collect_inputs(
         if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False
             break
-        if len(append) and clock.now() - work.started_at > MAX_BATCH_MS:
+        if len(append) and clock.now() - work.started_at > work.max_ms:
             break
     inbox.put_back(outcomes)
     stop = state.stop

@@ -71,6 +71,9 @@ class PendingCommit(msgspec.Struct, eq=False):
 
     builder: BatchBuilder
     started_at: int
+    max_events: int
+    max_ms: int
+    """The batch is closed when it has that many events or took that long."""
     inputs: list[Input] = []
     launches: list[str] = []
     request: RunRequest | None = None
@@ -159,6 +162,11 @@ class Inbox(msgspec.Struct, eq=False):
     def has_claims(self) -> bool:
         """Whether the inbox has an input that needs a run in the store: an effect claim, or a start of children."""
         return any(map(_is_claim, self._items))
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a caller outside waits for an input of the inbox."""
+        return any(isinstance(item, RunRequest) for item in self._items)
 
     def put(self, item: Input | RunRequest) -> None:
         self._items.append(item)
