@@ -4,10 +4,14 @@ Theory. A child run has no caller whose request could be refused, and a few defi
 very many children. Therefore each tenant has a number of slots for its children, and the children of one tenant do not
 delay those of another. A child with large inputs uses several slots. A parent uses none while it waits for its
 children.
+
+Child runs also count as live runs, of which the host has a limited number (`FairLimit`). The next free slot goes to the
+tenant with waiting runs that is furthest below its share.
 """
 
 import asyncio
 import logging
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -16,6 +20,7 @@ import msgspec
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -46,6 +51,8 @@ class Admission(msgspec.Struct, eq=False):
     _max_slots: int
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[object]]
+    _live_slots: FairLimit = msgspec.field(default_factory=lambda: FairLimit(sys.maxsize))
+    """The slots of all live runs of the host."""
     _tenants: dict[str, _TenantSlots] = {}
     """By partition; an entry exists while the partition has child runs here."""
     _tasks: dict[str, asyncio.Task[None]] = {}
@@ -53,11 +60,12 @@ class Admission(msgspec.Struct, eq=False):
     _closed: bool = False
 
     def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
-        """lim-16 (host): take slots for a run; False if it has to wait. Then it is queued, and executed when slots are
-        free."""
+        """lim-16 (host): take slots for a run that becomes live now; False if it has to wait. Then it is queued, and
+        executed when slots are free."""
         count = 1 + input_bytes // SLOT_BYTES
         slots = self._tenants.setdefault(run.partition, _TenantSlots())
-        if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, count):
+        has_room = self._has_room(slots, count) and self._live_slots.has_room(run.partition)
+        if root in self._cancelling_roots or slots.waiting or not has_room:
             slots.waiting.append((run, count, root))
             return False
         self._take_slots(slots, run, count)
@@ -77,11 +85,32 @@ class Admission(msgspec.Struct, eq=False):
 
     def free(self, run: RunKey) -> None:
         """Free the slots of a run that has ended or parked."""
-        slots = self._tenants.get(run.partition)
-        if slots is None or not (taken := slots.running.pop(run, 0)):
+        if not self._tenants:
             return
-        slots.used -= taken
-        self._start_waiting(run.partition, slots)
+        slots = self._tenants.get(run.partition)
+        if slots is not None and (taken := slots.running.pop(run, 0)):
+            slots.used -= taken
+            self._start_waiting(run.partition, slots)
+        self.on_room()
+
+    def on_room(self) -> None:
+        """A run is no longer live or being created: start the waiting runs of the tenant furthest below its share."""
+        if self._tenants and (waiting := self._tenants_with_room()):
+            partition = self._live_slots.furthest_below_share(waiting)
+            if self._live_slots.has_room(partition):
+                self._start_waiting(partition, self._tenants[partition])
+
+    def _tenants_with_room(self) -> list[str]:
+        """The tenants whose next waiting run has to wait only for a live run to end."""
+        tenants = self._tenants.items()
+        return [each for each, slots in tenants if slots.waiting and self._has_room(slots, slots.waiting[0][1])]
+
+    def _is_next(self, partition: str) -> bool:
+        """lim-21 (host): whether the next live run may be one of this tenant."""
+        live = self._live_slots
+        if live.total < live.unreserved:
+            return True
+        return live.has_room(partition) and live.furthest_below_share(self._tenants_with_room()) == partition
 
     def _start_waiting(self, partition: str, slots: _TenantSlots) -> None:
         if slots.waiting and partition not in self._tasks and not self._closed:
@@ -107,7 +136,10 @@ class Admission(msgspec.Struct, eq=False):
             while slots.waiting and not self._closed:
                 batch: list[QueuedRun] = []
                 while (
-                    slots.waiting and len(batch) < MAX_CONCURRENT_STARTS and self._has_room(slots, slots.waiting[0][1])
+                    slots.waiting
+                    and len(batch) < MAX_CONCURRENT_STARTS
+                    and self._has_room(slots, slots.waiting[0][1])
+                    and self._is_next(partition)
                 ):
                     run, count, root = entry = slots.waiting.popleft()
                     if root in self._cancelling_roots:
@@ -115,12 +147,15 @@ class Admission(msgspec.Struct, eq=False):
                         continue
                     batch.append(entry)
                     self._take_slots(slots, run, count)
+                    # Until it is loaded and holds a slot itself.
+                    self._live_slots.force(partition)
                 if not batch:
                     break
                 if not all(await asyncio.gather(*(self._start(slots, run, count, root) for run, count, root in batch))):
                     await self._clock.sleep_until(self._clock.now() + STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
+            self.on_room()
 
     async def _start(self, slots: _TenantSlots, run: RunKey, count: int, root: str) -> bool:
         """Execute a waiting run; False if the store is unavailable, and then the run is queued again."""
@@ -133,6 +168,8 @@ class Admission(msgspec.Struct, eq=False):
         except Exception:
             woken = False
             log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+        finally:
+            self._live_slots.free(run.partition)
         if not woken:
             # The run was cancelled while it waited, or this host cannot execute it.
             slots.used -= slots.running.pop(run, 0)
