@@ -82,6 +82,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """For how long, each time."""
     images: int = 1_000
     """That one run makes."""
+    tenant_seconds: float = 8.0
+    """How long the creates of tenants are measured, each time."""
 
 
 FULL: Final = Plan()
@@ -122,6 +124,7 @@ QUICK: Final = Plan(
     transfers=1,
     transfer_seconds=0.2,
     images=20,
+    tenant_seconds=0.4,
 )
 """A smoke test: every part runs, no figure means anything."""
 
