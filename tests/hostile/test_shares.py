@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import tempfile
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import pytest
 from tests.harness.cases import fails_without
 from tests.live import KEY, OTHER_KEY, TEST_KEY, Answer, ListeningHost, delays, in_thread, open_listening
 from tests.live.listening_host import until
+from weftwork.adapters.http import app as http_app
+from weftwork.adapters.http import message
 from weftwork.adapters.http.server import request_turns
 from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, RequestTurns
+from weftwork.engine.host.executor import Executor
 from weftwork.protocol.fair_share import FairLimit, FairQueue
 
 LIMIT = 10
@@ -32,7 +36,7 @@ async def fill(served: ListeningHost, key: str) -> tuple[list[str], Answer]:
         assert len(ids) <= LIMIT
 
 
-def message(answer: Answer, status: int, code: str) -> str:
+def refused_with(answer: Answer, status: int, code: str) -> str:
     assert (answer.status, answer.document.get("error")) == (status, code), answer.body
     return answer.document["message"]
 
@@ -43,12 +47,12 @@ async def test_a_late_tenant_finds_room_for_its_runs() -> None:
     async with open_listening(delays("held", 900), max_live_runs=LIMIT) as served:
         ids, refusal = await fill(served, KEY)
         assert len(ids) == LIMIT - RESERVED
-        said = message(refusal, 503, "service_unavailable")
+        said = refused_with(refusal, 503, "service_unavailable")
         for text in ("8 live runs", "limit of 10", "`max_live_runs`", "is 5", "`reserved_share_percent`"):
             assert text in said
         late, refusal = await fill(served, OTHER_KEY)
         assert len(late) == RESERVED
-        assert "at its limit of 10 live runs (`max_live_runs`)" in message(refusal, 503, "service_unavailable")
+        assert "at its limit of 10 live runs (`max_live_runs`)" in refused_with(refusal, 503, "service_unavailable")
         await until(lambda: not served.host._executor.live_count, "the runs")
         assert len((await fill(served, OTHER_KEY))[0]) == LIMIT - RESERVED
 
@@ -65,7 +69,7 @@ async def test_a_late_tenant_finds_room_for_its_streams_and_polls() -> None:
             await until(lambda: served.readers == LIMIT - RESERVED, "the readers")
             path = f"/v1/runs/{run_id}/events/poll?lastSequence=1&timeout=1"
             answer = await served.in_process.call("GET", path)
-            said = message(answer, 429, "rate_limited")
+            said = refused_with(answer, 429, "rate_limited")
             assert answer.document["details"]["scope"] == "tenant"
             for text in ("8 open streams", "limit of 10", "`max_streams`", "is 5", "`reserved_share_percent`"):
                 assert text in said
@@ -150,26 +154,31 @@ async def test_requests_that_do_not_end_do_not_stop_the_others(monkeypatch: pyte
     assert turns.in_progress == MAX_IN_PROGRESS + 3
 
 
+UNLIMITED = [[module, "MAX_IN_PROGRESS", 10**6] for module in (http_app, message, request_turns)]
+
+
 @pytest.mark.rule("lim-25")
-async def test_a_host_starts_so_many_requests_and_each_ends_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+@fails_without(*UNLIMITED, match="at once")
+async def test_a_host_processes_so_many_requests_at_once_and_each_ends_its_turn() -> None:
     most = 0
-    honest = FairLimit.force
+    honest = Executor.create
 
-    def force(self: FairLimit, tenant: str, units: int = 1) -> None:
-        nonlocal most
-        honest(self, tenant, units)
-        most = max(most, self.total)
+    with tempfile.TemporaryDirectory() as data, pytest.MonkeyPatch.context() as patch:
+        async with open_listening(delays("held", 900), store="sqlite", data=data) as served:
+            app = served.host.app
+            assert app is not None
 
-    async with open_listening(delays("held", 900)) as served:
-        app = served.host.app
-        assert app is not None
-        monkeypatch.setattr(FairLimit, "force", force)
-        calls = [
-            served.in_process.call("POST", "/v1/runs", {"workflowId": "held"} if at % 3 else {"workflowId": "none"})
-            for at in range(60)
-        ]
-        calls += [served.in_process.call("GET", "/v1/runs") for _ in range(60)]
-        statuses = {answer.status for answer in await asyncio.gather(*calls)}
-        assert statuses == {200, 201, 400}
-        assert most == 40, "the runs are live at the same time, and only their requests take turns"
-        assert (app.turns.in_progress, len(app.turns.waiting)) == (0, 0)
+            async def create(self: Executor, *given: Any) -> Any:
+                nonlocal most
+                most = max(most, app.turns.in_progress)
+                return await honest(self, *given)
+
+            patch.setattr(Executor, "create", create)
+            call = served.in_process.call
+            calls = [call("POST", "/v1/runs", {"workflowId": "held" if at % 3 else "none"}) for at in range(90)]
+            calls += [call("GET", "/v1/runs") for _ in range(60)]
+            statuses = {answer.status for answer in await asyncio.gather(*calls)}
+            assert statuses == {200, 201, 400}
+            assert served.host._executor.live_count == 60, "only the requests take turns, and not the runs"
+            assert (app.turns.in_progress, len(app.turns.waiting)) == (0, 0)
+    assert most == MAX_IN_PROGRESS, "more at once"
