@@ -20,7 +20,7 @@ STUCK_SECONDS: Final = 0.05
 class RequestTurns:
     """The requests in progress. To save calls, callers change `in_progress` themselves while no request has to wait."""
 
-    __slots__ = ("_seen_starts", "_starts", "in_progress", "wait_for_slice", "waiting")
+    __slots__ = ("_seen_starts", "_starts", "_timer", "in_progress", "wait_for_slice", "waiting")
 
     def __init__(self, wait_for_slice: Callable[[str], Awaitable[None]]) -> None:
         self.wait_for_slice = wait_for_slice
@@ -29,6 +29,7 @@ class RequestTurns:
         self.waiting: FairQueue[asyncio.Future[None]] = FairQueue()
         self._starts = 0
         self._seen_starts = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def is_serving(self) -> bool:
         """Whether any request is in progress."""
@@ -39,9 +40,9 @@ class RequestTurns:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self.waiting.add(partition, waiter)
-        if len(self.waiting) == 1:
+        if self._timer is None:
             self._seen_starts = self._starts
-            loop.call_later(STUCK_SECONDS, self._check_stuck)
+            self._timer = loop.call_later(STUCK_SECONDS, self._check_stuck)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -64,12 +65,15 @@ class RequestTurns:
                 self._starts += 1
                 self.in_progress += 1
                 waiter.set_result(None)
-                return
+                break
+        if not self.waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _check_stuck(self) -> None:
-        if not self.waiting:
-            return
+        self._timer = None
         if self._starts == self._seen_starts:
             self._start_next()
         self._seen_starts = self._starts
-        asyncio.get_running_loop().call_later(STUCK_SECONDS, self._check_stuck)
+        if self.waiting:
+            self._timer = asyncio.get_running_loop().call_later(STUCK_SECONDS, self._check_stuck)
