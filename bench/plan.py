@@ -90,6 +90,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of the long log."""
     restart_waiting: int = 100_000
     """Runs that wait, half of them for a time."""
+    tenant_seconds: float = 8.0
+    """How long the creates of tenants are measured, each time."""
 
 
 FULL: Final = Plan()
@@ -134,6 +136,7 @@ QUICK: Final = Plan(
     restart_runs=20,
     restart_mib=2,
     restart_waiting=20,
+    tenant_seconds=0.4,
 )
 """A smoke test: every part runs, no figure means anything."""
 

@@ -16,6 +16,7 @@ from bench.costs.model_call_cost import gate_turn_costs, stream_costs
 from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
 from bench.costs.restart_cost import restart_costs
+from bench.costs.tenant_cost import tenant_costs
 from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
 from bench.meter import rss_mib
@@ -108,4 +109,5 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "assets": asset_costs,
     "media": image_run_costs,
     "restart": restart_costs,
+    "tenants": tenant_costs,
 }

@@ -52,6 +52,10 @@ def _least(*names: str) -> Callable[[Document], float]:
     return lambda document: min(document["weftwork"][name] for name in names)
 
 
+def _beside_loops(document: Document) -> float:
+    return document["weftwork"]["create_beside_loops_ms"] / document["weftwork"]["create_idle_ms"]
+
+
 def _large_graph(document: Document) -> float:
     return _most("node_1000_us", "node_layered_us")(document) / document["weftwork"]["node_10_us"]
 
@@ -108,6 +112,9 @@ TARGETS: Final = (
     Target(
         "CPU time per second while 10,000 runs wait for answers", "ms", _host_figure("waiting_cpu_ms_per_s"), None, 5.0
     ),
+    Target("Creating a run next to eight looping runs of another tenant, median", "×", _beside_loops, None, 2.0),
+    Target("Throughput of nine modest tenants next to a greedy one", "×", _host_figure("modest_share"), 0.8, None),
+    Target("/health next to a greedy tenant, p99", "ms", _host_figure("health_beside_greedy_p99_ms"), None, 50.0),
     Target("Cancelling a tree of 10,000 runs", "s", _host_figure("tree_cancel_s"), None, 10.0),
     Target("Events in the parent's log per child run of a map", "", _host_figure("child_events"), None, 2.1),
     Target(

@@ -120,14 +120,17 @@ def weftwork(
     model_script: Path | None = None,
     module: str = MODULE,
     wrapper: Sequence[str] = (),
+    keys: Sequence[str] = (),
 ) -> Host:
-    """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python.
+    """Our host as it is shipped, on a store of its own, perhaps with a module of nodes in Python and with more keys.
 
     Another `module` must end in the same command; see Child for `wrapper`.
     """
     arguments: list[str | Path] = ["serve", "--store", "sqlite", "--data", folder / "data"]
     for key in (KEY, TEST_KEY):
         arguments += ["--api-key", f"{key}=bench"]
+    for key in keys:
+        arguments += ["--api-key", key]
     for one in (ROOT / "bench" / "workflows", *workflows):
         arguments += ["--workflows", one]
     if nodes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +18,7 @@ from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.http.server.limits import BodyMemory
+from weftwork.adapters.http.server.request_turns import RequestTurns
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.python.node_runner import PythonNodes
@@ -40,6 +42,7 @@ from weftwork.engine.host.recovery import RecoveryProgress
 from weftwork.engine.host.sweeper import Sweeper
 from weftwork.engine.media.asset_sweep import AssetSweep
 from weftwork.engine.media.assets import Assets
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
@@ -110,7 +113,7 @@ class Host:
             **self._library.types,
         }
         self.models, self.script_player = build_providers(settings, self._clock, providers)
-        self._feeds = Feeds(self._store.log)
+        self._feeds = Feeds(self._store.log, settings.limits())
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.blobs = build_blobs(settings, self._clock, self._ids)
@@ -126,6 +129,7 @@ class Host:
         self._tenant_assets = TenantAssets(self.assets, self._clock, settings.limits())
         self._asset_sweep = AssetSweep(self._store.assets, self.blobs, self._clock, self.assets.unconfirmed_keys)
         self._expression_workers = WorkerPool(settings.expression_workers)
+        self._loop_share = LoopShare(time.perf_counter)
         runtime = Runtime(
             self._store.log,
             self._store.queries,
@@ -138,6 +142,7 @@ class Host:
             settings.limits(),
             tenant_logs=tenant_logs_of(settings.limits(), self._store.log, self._clock),
             expression_workers=self._expression_workers,
+            loop_share=self._loop_share,
             models=self.models,
             assets=self.assets,
             outbound=self.outbound,
@@ -273,7 +278,9 @@ class Host:
             max(limits.max_body_bytes_in_memory_per_key, largest),
             limits.reserved_share_percent,
         )
-        self.app = App(self.keyring, self._ids, handlers, largest, body_memory)
+        turns = RequestTurns(self._loop_share.turn)
+        self._loop_share.is_serving = turns.is_serving
+        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns)
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:

@@ -23,7 +23,7 @@ from bench.scenarios import SCENARIOS
 from bench import calls, slow_host
 from tests.harness.cases import each_case
 from tests.harness.definitions import plan_of
-from weftwork.engine.run import live_run
+from weftwork.engine.run import next_commit
 from weftwork.protocol.json.decoder import MAX_DOCUMENT_VALUES
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.workflow.plan import Plan
@@ -187,11 +187,12 @@ def test_a_scenario_is_the_median_of_its_windows() -> None:
 
 def test_limits_of_wall_time_are_longer_under_valgrind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = sys.getswitchinterval()
-    monkeypatch.setattr(live_run, "MAX_BATCH_MS", live_run.MAX_BATCH_MS)
-    limit = live_run.MAX_BATCH_MS
+    monkeypatch.setattr(next_commit, "MAX_BATCH_MS", next_commit.MAX_BATCH_MS)
+    monkeypatch.setattr(next_commit, "SHARED_BATCH_MS", next_commit.SHARED_BATCH_MS)
+    limit = next_commit.MAX_BATCH_MS
     try:
         slow_host.stretch()
-        assert limit * slow_host.SLOWDOWN == live_run.MAX_BATCH_MS
+        assert limit * slow_host.SLOWDOWN == next_commit.MAX_BATCH_MS
         assert sys.getswitchinterval() == pytest.approx(before * slow_host.SLOWDOWN)
     finally:
         sys.setswitchinterval(before)

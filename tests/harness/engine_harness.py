@@ -20,6 +20,7 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.run.live_run import LiveRun
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.run.replay import fact_of_event, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
@@ -201,7 +202,7 @@ class EngineHarness:
         self.store = store or MemoryStore()
         self.log: Any = wrap(RunPorts(self.store))
         self.process_log: Any = CrashableLog(self.log)
-        self.feeds = Feeds(self.process_log)
+        self.feeds = Feeds(self.process_log, limits or Limits())
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
@@ -217,7 +218,9 @@ class EngineHarness:
                 self.store.assets, blobs, self.signer, self.clock, limits, base, prefixes=ASSET_PREFIXES
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
-        more = {"models": models, "assets": self.assets, "kinds": kinds, "expression_workers": expression_workers}
+        share = LoopShare(lambda: self.clock.now() / 1000)
+        more = {"models": models, "assets": self.assets, "kinds": kinds, "loop_share": share}
+        more["expression_workers"] = expression_workers
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}
         more["tenant_logs"] = tenant_logs_of(limits, log, self.clock)

@@ -6,9 +6,11 @@ from pathlib import Path
 import msgspec
 
 from weftwork.adapters.http import response_writer
-from weftwork.adapters.http.server import connection, http_server, limits
+from weftwork.adapters.http.server import connection, http_server, limits, request_turns
 from weftwork.adapters.outbound import client
 from weftwork.engine.api import annotations, assets
+from weftwork.engine.host import admission, alarm
+from weftwork.engine.run import live_run, loop_share
 from weftwork.protocol.json import decoder, values
 from weftwork.protocol.net import outbound
 from weftwork.protocol.review import annotations as annotation
@@ -75,6 +77,7 @@ ROWS: dict[str, list[str]] = {
     "Connections |": [f"{Settings().max_connections:,}"],
     "Open streams": [f"{Settings().max_streams:,}"],
     "Live runs |": [f"{Settings().max_live_runs:,}"],
+    "Requests that are being processed": [str(request_turns.MAX_IN_PROGRESS)],
     "Nodes of a run": [str(Settings().max_parallel_nodes)],
     "Outbound request": [f"{Settings().fetch_timeout_ms // 1000} s"],
     "Concurrent outbound requests": [str(client.MAX_CONCURRENT_REQUESTS)],
@@ -100,6 +103,17 @@ def test_every_limit_that_can_be_set_is_there() -> None:
     names = [field.name for field in msgspec.structs.fields(Settings) if field.name.startswith("max_")]
     assert len(names) > 6
     assert not [name for name in names if f"`{name}`" not in PAGE]
+
+
+def test_the_numbers_of_turns_are_those_of_the_host() -> None:
+    assert "for three times its duration" in PAGE.replace("\n  ", " ")
+    assert (loop_share.REST, live_run.FREE_BATCHES) == (3.0, 8)
+    assert f"{loop_share.MIN_REST_S * 1000:g} to {loop_share.MAX_REST_S * 1000:g} ms" in PAGE
+    assert f"none ends for {request_turns.STUCK_SECONDS * 1000:g} ms" in PAGE
+    assert f"the next {alarm.CHOICE:,} of them" in PAGE
+    assert f"batches of {alarm.WAKE_BATCH}" in PAGE
+    assert f"{admission.SLOT_BYTES // 1024} KiB" in PAGE
+    assert f"last {Settings().reserved_share_percent} % of the limit" in PAGE
 
 
 def test_the_numbers_in_the_text_are_those_of_the_door() -> None:

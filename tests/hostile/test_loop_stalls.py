@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.hostile_json import FRAGMENTS
 from tests.hostile.raw_http import AUTH, HOST, connect, receive_answers, send_pieces
 from tests.live import ListeningHost, echoes, in_thread, open_listening
-from weftwork.adapters.http.message import LoopSlices
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.privacy import redaction
 from weftwork.protocol.privacy.secret_matcher import SecretMatcher
@@ -170,9 +170,9 @@ def test_no_body_takes_the_loop_for_long(part: int, tmp_path: Path) -> None:
 def test_several_large_bodies_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(measure(WIDE, tmp_path, together=6)["wide"] < 2 * bound() for _ in range(TRIES))
 
-    async def at_once(self: LoopSlices) -> None: ...
+    async def at_once(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None: ...
 
-    monkeypatch.setattr(LoopSlices, "next_slice", at_once)
+    monkeypatch.setattr(LoopShare, "turn", at_once)
     assert any(measure(WIDE, tmp_path, together=6)["wide"] > 2 * bound() for _ in range(TRIES))
 
 

@@ -24,6 +24,7 @@ from weftwork.engine.api.runs import Runs
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import DAY_MS, Assets
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
@@ -109,12 +110,13 @@ class HostProcess:
             ProcessPort.wrap(host.store.queries, self.guard),
             ProcessPort.wrap(host.store.child_runs, self.guard),
             ProcessPort.wrap(host.store.records, self.guard),
-            Feeds(log),
+            Feeds(log, host.limits),
             host.clock,
             host.ids,
             types,
             host.limits,
             tenant_logs=tenant_logs_of(host.limits, log, host.clock),
+            loop_share=LoopShare(lambda: host.clock.now() / 1000),
             models=host.models,
             kinds=host.kinds,
             assets=self.assets,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.harness.definitions import NODE_TYPES as TYPES
 from tests.harness.engine_harness import run
+from weftwork.engine.run.loop_share import LoopShare
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.node_outcome import (
@@ -165,6 +166,10 @@ class FakeContext(UnusedContext):
         self.resolved: dict[str, Resolution] = {}
         self.emitted_media: list[OutgoingMedia] = []
         self.before_record: Callable[[int], None] = lambda index: None
+        self._loop_share = LoopShare()
+
+    async def turn(self) -> None:
+        await self._loop_share.turn("acme")
 
     async def ask(self, interrupt: Interrupt, instead: Any = UNSET) -> Resolution:
         self.asked.append(interrupt)
@@ -195,9 +200,6 @@ class FakeContext(UnusedContext):
 
     async def compute(self, function: Callable[[], Any]) -> Any:
         return function()
-
-    async def turn(self) -> None:
-        await asyncio.sleep(0)
 
     async def sleep_until(self, when: int) -> None:
         await self.clock.sleep_until(when)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.engine.run.test_waiting_runs import pass_time
+from tests.harness.cases import fails_without
 from tests.harness.child_workflows import child_keys, start_run
 from tests.harness.definitions import node, workflow
 from tests.harness.engine_harness import EngineHarness, run, settle
@@ -12,6 +13,7 @@ from weftwork.engine.host.admission import SLOT_BYTES, Admission
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.workflow.node_types import NodeDeclaration
@@ -188,3 +190,48 @@ async def test_a_child_that_is_cancelled_before_it_began_does_not_begin() -> Non
     assert await bench.cancel(waiting) == "cancelled"
     assert await bench.event_types(waiting) == ["run.cancelled"]
     await bench.close()
+
+
+async def _order_of_admission() -> list[str]:
+    """Five waiting runs of one tenant and one of another, and slots that become free one by one."""
+    store = RecordingWaker()
+    slots = FairLimit(4, 0)
+    admission = Admission(100, ManualClock(), store.wake, slots)
+    slots.force("busy", 4)
+    for name in ("b1", "b2", "b3"):
+        assert not admission.admit(RunKey("busy", name))
+    assert not admission.admit(RunKey("late", "l1"))
+    for _ in range(4):
+        slots.free("busy")
+        admission.free(RunKey("busy", "root"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        # The run that was woken is live now.
+        slots.force("late" if store.woken[-1].startswith("l") else "busy")
+    assert slots.total == 4
+    return store.woken
+
+
+@pytest.mark.rule("lim-21")
+@fails_without(FairLimit, "furthest_below_share", lambda self, tenants: next(iter(tenants)))
+async def test_the_next_live_run_is_one_of_the_tenant_furthest_below_its_share() -> None:
+    assert await _order_of_admission() == ["l1", "b1", "b2", "b3"]
+
+
+async def test_child_runs_wait_for_live_runs_of_other_tenants_to_end() -> None:
+    slots = FairLimit(2)
+    admission = Admission(100, ManualClock(), RecordingWaker().wake, slots)
+    slots.force("other", 2)
+    assert not admission.admit(RunKey("a", "first"))
+    slots.free("other")
+    assert not admission.admit(RunKey("a", "second")), "it would overtake the first"
+    assert admission.admit(RunKey("b", "third"))
+
+
+async def test_a_child_run_is_executed_when_the_only_live_run_is_its_parent() -> None:
+    room = HoldingNode()
+    bench, key = await start_run(MANY, HELD, bench=EngineHarness(room.type, limits=Limits(max_live_runs=1)))
+    for _ in range(6):
+        await room.let_go()
+    assert await bench.status(key) == "completed"
+    assert room.most == 1

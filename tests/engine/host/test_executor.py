@@ -289,7 +289,7 @@ async def test_an_error_of_ours_after_the_commit_fails_the_run(monkeypatch: pyte
     await bench.run_to_end(key)
     assert (await bench.payload(key, "run.failed"))["error"]["code"] == "host_invariant_broken"
     await run_ready_tasks()
-    assert (bench.executor.live_count, bench.executor.live_in(key.partition)) == (0, 0)
+    assert (bench.executor.live_count, bench.executor.run_slots.held_by(key.partition)) == (0, 0)
 
 
 @pytest.mark.parametrize("stored", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.cases import present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
-from weftwork.engine.run import append, live_run
+from weftwork.engine.run import append, next_commit
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.samples import unfinished
@@ -213,7 +213,7 @@ async def test_a_run_that_was_stored_although_its_caller_was_refused_goes_on(
 def raising(when: Callable[[int], bool]) -> Any:
     """decide, until the count of calls says otherwise."""
     calls = 0
-    real = live_run.decide
+    real = next_commit.decide
 
     def decide(state: Any, bounds: Any, given: Any) -> Any:
         nonlocal calls
@@ -236,7 +236,7 @@ async def assert_failed_by_the_host(bench: EngineHarness, key: RunKey) -> None:
 
 @pytest.mark.parametrize("call", range(1, 9))
 async def test_an_error_of_ours_fails_the_run_instead_of_hanging_it(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == call))
+    monkeypatch.setattr(next_commit, "decide", raising(lambda calls: calls == call))
     bench = EngineHarness()
     key = await bench.start(workflow([node("a"), node("b", "test.gate"), node("c", "test.gate")]), at_once=False)
     await run_ready_tasks()
@@ -255,13 +255,13 @@ async def test_an_error_of_ours_at_creation_is_found_again_and_fails_the_run(
         calls.append(count)
         return len(calls) in (call, 2 * call)
 
-    monkeypatch.setattr(live_run, "decide", raising(broken))
+    monkeypatch.setattr(next_commit, "decide", raising(broken))
     bench, key = await EngineHarness().with_run(workflow([node("a"), node("b", "test.gate")]))
     await assert_failed_by_the_host(bench, key)
 
 
 async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+    monkeypatch.setattr(next_commit, "decide", raising(lambda calls: calls == 1))
     bench = EngineHarness(wrap=FlakyLog)
     bench.log.reads_down = 2
     key = await bench.execute(workflow([node("a")]), at_once=False)
@@ -271,7 +271,7 @@ async def test_a_broken_run_is_failed_once_the_store_is_back(monkeypatch: pytest
 
 async def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     bench, key = await EngineHarness().with_gated_run(workflow([node("a", "test.gate")]))
-    monkeypatch.setattr(live_run, "decide", raising(lambda calls: calls == 1))
+    monkeypatch.setattr(next_commit, "decide", raising(lambda calls: calls == 1))
     assert len(await asyncio.gather(*(bench.cancel(key) for _ in range(3)), return_exceptions=True)) == 3
     await bench.run_to_end(key)
     assert bench.gate_node.cancelled == ["a"]
@@ -281,7 +281,7 @@ async def test_a_caller_who_waits_when_the_host_breaks_is_told(monkeypatch: pyte
 async def test_a_run_that_cannot_even_be_failed_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(live_run, "decide", raising(lambda calls: True))
+    monkeypatch.setattr(next_commit, "decide", raising(lambda calls: True))
     bench, key = await EngineHarness().with_run(workflow([node("a")]))
     await until(lambda: bench.executor.live_count == 0)
     await run_ready_tasks()

@@ -19,6 +19,7 @@ from weftwork.engine.host.recovery import LANE_RUNS, Outcome, Recovery, Recovery
 from weftwork.ports.storage.child_runs import PendingChildResult
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.run_queries import UnfinishedRun
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.batch import ChildResult
 from weftwork.protocol.run.header import RunKey
@@ -42,7 +43,8 @@ class SimulatedHost:
         self.ends = True
         self.grows = False
         self.outages = 0
-        self.admission = Admission(max_children, self.clock, self._never, lambda: len(self.live), max_live)
+        self.slots = FairLimit(max_live)
+        self.admission = Admission(max_children, self.clock, self._never, self.slots)
         self.recovery = Recovery(self, self.admission, self.clock, self._resume)  # type: ignore[arg-type]
         self._ended: set[RunKey] = set()
 
@@ -74,6 +76,7 @@ class SimulatedHost:
         if run not in self.live:
             self.resumed.append(found)
             self.live.add(run)
+            self.slots.force(run.partition)
             self.most = max(self.most, len(self.live))
             children = sum(each.partition == run.partition and self._is_child(each) for each in self.live)
             self.most_children[run.partition] = max(self.most_children[run.partition], children)
@@ -91,6 +94,7 @@ class SimulatedHost:
 
     def end(self, run: RunKey) -> None:
         self.live.discard(run)
+        self.slots.free(run.partition)
         self._ended.add(run)
         self.admission.free(run)
 

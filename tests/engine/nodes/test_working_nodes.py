@@ -1,6 +1,7 @@
 """Nodes that do work of their own: executed again after a crash, at most so many at once, and heard while they run."""
 
 import asyncio
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +12,15 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run, run_ready_tasks, until
 from tests.harness.external_system import ExternalSystem, answer, effect_node_type
 from weftwork.engine import node_events
+from weftwork.engine.api.keyring import Principal
 from weftwork.engine.nodes.concurrency import ConcurrencyLimiter
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.fair_share import FairQueue
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.wire.v1.routes import SCOPES
 
 ONE = workflow([node("a", "test.body")])
 
@@ -254,8 +258,8 @@ async def test_waiting_for_a_turn_takes_no_time_away_and_claims_nothing() -> Non
 async def test_a_turn_is_handed_on_whoever_gives_up() -> None:
     turns = ConcurrencyLimiter()
     mine = (("x", 1),)
-    assert not await turns.acquire(mine)
-    waiting = [asyncio.ensure_future(turns.acquire(mine)) for _ in range(3)]
+    assert not await turns.acquire("acme", mine)
+    waiting = [asyncio.ensure_future(turns.acquire("acme", mine)) for _ in range(3)]
     await run_ready_tasks()
     waiting[0].cancel()
     turns.release(mine)
@@ -266,3 +270,51 @@ async def test_a_turn_is_handed_on_whoever_gives_up() -> None:
     assert [each.cancelled() for each in waiting] == [True, True, False]
     turns.release(mine)
     assert (turns._busy, turns._waiting) == ({}, {})
+
+
+def first_in_first_out(self: FairQueue[Any], cost: float = 1) -> tuple[str, Any]:
+    tenant = next(iter(self._waiting))
+    entry = self._waiting[tenant].popleft()
+    self._count -= 1
+    if not self._waiting[tenant]:
+        del self._waiting[tenant]
+    return tenant, entry
+
+
+@pytest.mark.rule("lim-26")
+@each_case("by", "type", "threads")
+@fails_without(FairQueue, "take", first_in_first_out)
+async def test_a_thousand_waiting_nodes_of_a_tenant_do_not_delay_the_first_of_another(by: str) -> None:
+    started: list[str] = []
+
+    async def body(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        started.append(call.inputs["tenant"])
+        await asyncio.sleep(0)
+        return Completed({})
+
+    bench = EngineHarness(
+        effect_node_type("test.body", body, concurrency=2 if by == "type" else 0, holds_thread=by == "threads"),
+        limits=Limits(max_node_threads=2, max_parallel_nodes=1000),
+    )
+
+    def many(tenant: str, count: int) -> dict[str, Any]:
+        inputs = {"tenant": {"type": "static", "value": tenant}}
+        return workflow([node(f"n{at}", "test.body", inputs=inputs) for at in range(count)], id=f"many-{tenant}")
+
+    gate = bench.runtime.limiter
+    slots = (("type:test.body", 2),) if by == "type" else (("threads", 2),)
+    await gate.acquire("test", slots)
+    await gate.acquire("test", slots)
+    keys = [await bench.start(many("greedy", 500)), await bench.start(many("greedy", 500))]
+    late = Principal.of("key_2", "late", "live", frozenset(SCOPES))
+    await bench.catalog.register(many("late", 3))
+    keys.append(late.run((await bench.service.create_run(late, {"workflowId": "many-late"})).run_id))
+    await run_ready_tasks()
+    assert started == []
+    gate.release(slots)
+    gate.release(slots)
+    for key in keys:
+        await bench.run_to_end(key)
+    assert Counter(started) == {"greedy": 1000, "late": 3}
+    assert started.index("late") <= 1
+    assert started[:8].count("late") == 3

@@ -1,248 +1,249 @@
-"""No stretch of expression work holds the event loop for longer than its slice: counted in units between two yields."""
+"""Turns on the event loop: whose is next, what runs in between, and how much work one of them is."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness
-from tests.harness.loop_meter import LoopMeter, ThreadWorkers, metered_loop
-from weftwork.adapters.nodes.net.http_request import http_nodes
-from weftwork.engine.run import live_run, replay
-from weftwork.engine.run.loop_share import RESTING_ITERATIONS, LoopShare
-from weftwork.engine.run.replay import load_state
-from weftwork.ports.expression_workers import WorkerLost
-from weftwork.ports.outbound import FetchFailed, OutboundRequest
-from weftwork.protocol.expressions.budget import WorkBudget
-from weftwork.protocol.limits import LOOP_SLICE_UNITS, ExpressionLimits, Limits
-from weftwork.protocol.run.header import RunKey
-
-SMALL = "inputs.l.map(x, x + 1.0).size() > 0"
-"""About 370,000 units with 350 items, so two of them do not fit into a slice."""
-ITEMS = list(range(350))
-LARGE = "inputs.l.map(x, x + 1.0).map(x, x).size() > 0"
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from weftwork.engine.run import loop_share, next_commit
+from weftwork.engine.run.loop_share import LOOP_SLICE_UNITS, MAX_REST_S, MIN_REST_S, REST, LoopShare, TurnSchedule
 
 
-class Refused:
-    """An outbound client that keeps the requests and answers none."""
+class Watch:
+    """A clock that the work moves."""
 
     def __init__(self) -> None:
-        self.requests: list[OutboundRequest] = []
+        self.now = 100.0
 
-    async def fetch(self, request: OutboundRequest) -> Any:
-        self.requests.append(request)
-        raise FetchFailed("There is no network.", sent=False)
-
-
-def ports(count: int, source: str) -> dict[str, Any]:
-    return {f"p{at:02}": {"type": "expression", "expression": source} for at in range(count)}
+    def __call__(self) -> float:
+        return self.now
 
 
-def harness(limits: Limits | None = None) -> tuple[EngineHarness, ThreadWorkers, Refused]:
-    client, workers = Refused(), ThreadWorkers()
-    types: Any = http_nodes(client)  # type: ignore[arg-type]
-    return EngineHarness(*types, limits=limits, expression_workers=workers), workers, client
+async def order(demands: dict[str, list[float]], rounds: int) -> str:
+    """The tenants whose slices are granted, when each tenant always has work that takes so long in turn."""
+    schedule, now, granted = TurnSchedule(), 0.0, ""
+    loop = asyncio.get_running_loop()
+    for tenant in demands:
+        schedule.add(tenant, loop.create_future())
+    for _ in range(rounds):
+        found = schedule.grant(now, is_serving=False)
+        assert found is not None
+        tenant, _ = found
+        lengths = demands[tenant]
+        lengths.append(taken := lengths.pop(0))
+        schedule.add(tenant, loop.create_future())
+        assert schedule.grant(now, is_serving=False) is None, "two slices at the same time"
+        schedule.end(tenant, now, now + taken)
+        now += taken
+        granted += tenant
+    return granted
 
 
-CASES: dict[str, dict[str, Any]] = {
-    "60 ports": node("a", "core.identity", inputs=ports(60, SMALL)),
-    "60 ports of a waiting node": node("a", "test.gate", inputs=ports(60, SMALL)),
-    "2 items with 30 inputs": node(
-        "a", "core.flow.map", config={"items": [1, 2], "body": {"typeId": "core.identity", "inputs": ports(30, SMALL)}}
-    ),
-    "40 headers": node(
-        "a",
-        "core.http.request",
-        config={"url": "https://x.example/", "headers": {f"x-{at}": f"{{{{{SMALL}}}}}" for at in range(40)}},
-    ),
-    "60 fields": node("a", "core.transform", config={"fields": {f"f{at}": SMALL for at in range(60)}}),
-    "a template": node("a", "core.template", config={"template": f"{{{{{SMALL}}}}}" * 60}),
-    "a question": node("a", "core.approvalGate", config={"title": f"{{{{{SMALL}}}}}" * 20, "artifactType": "x"}),
-    "a filter": node("a", "core.filter", config={"items": [1] * 60, "expression": SMALL}),
-}
+@pytest.mark.rule("lim-24")
+async def test_tenants_get_the_same_time_however_long_their_slices_are() -> None:
+    assert await order({"a": [1.0], "b": [1.0], "c": [1.0]}, 9) == "abcabcabc"
+    assert await order({"a": [4.0], "b": [1.0]}, 10) == "abbbbabbbb"
+    found = Counter(await order({"a": [0.5, 7.0], "b": [1.0, 2.0]}, 200))
+    assert found["a"] * 3.75 == pytest.approx(found["b"] * 1.5, rel=0.1)
 
 
-async def run_metered(
-    case: str, source: str = SMALL, items: list[int] = ITEMS
-) -> tuple[EngineHarness, RunKey, LoopMeter, ThreadWorkers]:
-    """A run of the case, up to its end or until it waits."""
-    bench, workers, _ = harness()
-    encoded = msgspec.json.encode(workflow([CASES[case]])).replace(SMALL.encode(), source.encode())
-    with metered_loop() as meter:
-        key = await bench.start(msgspec.json.decode(encoded), inputs={"l": items})
-        async with asyncio.timeout(60):
-            while await bench.status(key) in ("pending", "running") and not bench.gate_node.waiting:
-                await asyncio.sleep(0)
-    return bench, key, meter, workers
+@pytest.mark.rule("lim-24")
+async def test_the_loop_rests_after_a_slice_while_requests_are_served() -> None:
+    schedule, loop = TurnSchedule(), asyncio.get_running_loop()
+    for taken, rest in ((0.0001, MIN_REST_S), (0.01, 0.01 * REST), (5.0, MAX_REST_S)):
+        schedule.add("a", loop.create_future())
+        assert schedule.grant(0.0, is_serving=False) is not None
+        schedule.end("a", 0.0, taken)
+        schedule.add("a", loop.create_future())
+        assert schedule.delay(taken) == pytest.approx(rest)
+        assert schedule.grant(taken + rest * 0.99, is_serving=True) is None
+        # The requests have ended: nothing waits for them. And a rest is never longer.
+        assert schedule.grant(taken + rest * (1.01 if rest == MIN_REST_S else 0.5), rest == MIN_REST_S) is not None
+        schedule.end("a", 0.0, 0.0)
 
 
-def always(value: Any) -> Any:
-    return lambda *_: value
+async def slices_per_iteration(share: LoopShare, takers: int = 5, slices: int = 6) -> tuple[list[int], str]:
+    """How many slices ran in each iteration of the loop, and what ran, with a dot for each of them."""
+    found, seen, running = [0], "", takers
+
+    async def take(tenant: str) -> None:
+        nonlocal running, seen
+        for _ in range(slices):
+            await share.turn(tenant)
+            found[-1] += 1
+            seen += tenant
+        running -= 1
+
+    tasks = [asyncio.create_task(take(chr(ord("a") + at))) for at in range(takers)]
+    while running:
+        await asyncio.sleep(0)
+        found.append(0)
+        seen += "."
+    await asyncio.gather(*tasks)
+    return found, seen
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.rule("expr-12")
-async def test_the_expressions_of_a_node_yield_to_the_loop(case: str) -> None:
-    bench, key, meter, workers = await run_metered(case)
-    codes = [each["error"]["code"] for each in await bench.payloads(key, "node.failed")]
-    assert codes == (["fetch_failed"] if case == "40 headers" else [])
-    assert not workers.jobs
-    assert meter.total > 3 * LOOP_SLICE_UNITS
-    assert meter.longest <= LOOP_SLICE_UNITS
+async def at_once(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None:
+    await asyncio.sleep(0)
 
 
-@fails_without(LoopShare, "take", always(True))
-async def test_a_slice_of_the_loop_is_a_limit() -> None:
-    *_, meter, _ = await run_metered("60 ports")
-    assert meter.longest <= LOOP_SLICE_UNITS
+@pytest.mark.rule("lim-24")
+@fails_without(LoopShare, "turn", at_once)
+async def test_an_iteration_of_the_loop_has_one_slice_and_everything_else_runs_in_between() -> None:
+    found, seen = await slices_per_iteration(LoopShare(Watch()))
+    assert max(found) == 1
+    assert sum(found) == 30
+    assert "".join(each for each in seen if each != ".") == "abcde" * 6
+    assert len(found) <= 3 * 30, "turns that are wasted"
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.rule("expr-12")
-async def test_large_expressions_of_a_node_run_in_workers_and_share_a_budget(case: str) -> None:
-    bench, key, meter, workers = await run_metered(case, LARGE, list(range(900)))
-    (failed,) = await bench.payloads(key, "node.failed")
-    within = failed["error"].get("details", {}).get("code", failed["error"]["code"])
-    assert within == "expression_limit"
-    assert "together exceed their limit of 20,000,000 units of work" in failed["error"]["message"]
-    place = {"60 ports": "the input p06", "2 items": "p06/expression for the item with the index 0", "40": "x-14:"}
-    wanted = next((text for name, text in place.items() if case.startswith(name)), "")
-    assert wanted in failed["error"]["message"]
-    # Both items of a map begin, and the second one finds the budget spent.
-    assert len(workers.jobs) == (8 if case.startswith("2 items") else 7)
-    assert meter.longest <= LOOP_SLICE_UNITS
+@pytest.mark.rule("lim-24")
+async def test_a_slice_is_charged_what_it_took_and_not_what_ran_in_between() -> None:
+    watch = Watch()
+    share = LoopShare(watch)
+    granted = ""
+    until = asyncio.Event()
+
+    async def take(tenant: str, taken: float) -> None:
+        nonlocal granted
+        while len(granted) < 20:
+            await share.turn(tenant)
+            watch.now += taken
+            granted += tenant
+        until.set()
+
+    async def others() -> None:
+        while not until.is_set():
+            watch.now += 1.0
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(others())
+        tasks.create_task(take("a", 0.003))
+        tasks.create_task(take("b", 0.001))
+    assert granted[:20] == "abbb" * 5
 
 
-@fails_without(WorkBudget, "spend", lambda self, work: None)
-async def test_without_a_budget_every_expression_would_be_evaluated() -> None:
-    *_, workers = await run_metered("60 fields", LARGE, list(range(900)))
-    assert len(workers.jobs) == 7
-
-
-@pytest.mark.rule("expr-12")
-async def test_a_run_has_the_limit_of_work_with_which_it_was_created() -> None:
-    small = Limits(expressions=ExpressionLimits(1_000_000, 100_000))
-    bench, _, _ = harness(limits=small)
-    key = await bench.execute(workflow([CASES["60 fields"]]), inputs={"l": ITEMS})
-    (failed,) = await bench.payloads(key, "node.failed")
-    # Members of a stored definition are sorted, so this is the fourth.
-    assert (
-        "/config/fields/f11: The expressions of the node together exceed their limit of 1,000,000"
-        in (failed["error"]["message"])
-    )
-    assert (await bench.stored_run(key)).header.expression_limits == ExpressionLimits(1_000_000, 100_000)
-
-
-async def test_many_runs_share_a_slice() -> None:
-    bench, _, _ = harness()
-    with metered_loop() as meter:
-        keys = [
-            await bench.start(workflow([CASES["60 fields"]]), inputs={"l": ITEMS}, at_once=False) for _ in range(12)
-        ]
-        async with asyncio.timeout(60):
-            while not all([await bench.status(key) == "completed" for key in keys]):
-                await asyncio.sleep(0)
-    assert meter.total > 12 * 15_000_000
-    assert meter.longest <= LOOP_SLICE_UNITS
-
-
-CONDITION = "nodes.a.outputs.l.map(x, x + 1.0).size() >= 0"
-LOOPING = workflow(
-    [node("a", "core.identity", inputs={"l": {"type": "variable", "variableName": "l"}})],
-    [edge("a", "a", condition={"type": "expression", "expression": CONDITION})],
-    variables=[{"name": "l", "type": "array"}],
-    settings={"maxLoopbackIterations": 20},
-)
-
-
-@fails_without(live_run, "MAX_BATCH_UNITS", 2**60)
-@pytest.mark.rule("expr-13")
-async def test_the_conditions_of_a_loop_yield_between_rounds() -> None:
-    bench, _, _ = harness()
-    with metered_loop() as meter:
-        key = await bench.execute(LOOPING, inputs={"l": ITEMS})
-    assert await bench.status(key) == "failed"
-    assert meter.total > 10 * LOOP_SLICE_UNITS
-    assert meter.longest <= 2 * LOOP_SLICE_UNITS
-
-
-@fails_without(replay, "MAX_UNITS_PER_TURN", 2**60)
-@pytest.mark.rule("expr-13")
-async def test_a_restart_does_not_repeat_the_work_of_conditions_at_once() -> None:
-    bench, _, _ = harness()
-    key = await bench.execute(LOOPING, inputs={"l": ITEMS})
-    header = (await bench.stored_run(key)).header
-    plan = await bench.catalog.pinned_plan(header.workflow_id, header.definition)
-    with metered_loop() as meter:
-        state = await load_state(bench.store.log, header, plan, share=LoopShare())
-    assert state.is_terminal
-    assert meter.total > 10 * LOOP_SLICE_UNITS
-    assert meter.longest <= 2 * LOOP_SLICE_UNITS
-
-
-async def test_an_iteration_has_room_for_one_slice_and_then_rests() -> None:
+async def test_a_turn_that_nobody_wants_any_more_goes_to_the_next() -> None:
     share = LoopShare()
-    assert share.take("a", LOOP_SLICE_UNITS - 1)
+    waiting = [asyncio.create_task(share.turn("a")) for _ in range(4)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    waiting[2].cancel()
+    await asyncio.wait(waiting, timeout=5)
+    assert [each.cancelled() for each in waiting] == [True, False, True, False]
+    await run_ready_tasks()
+    assert (share._is_pumping, share._schedule.is_waiting, share._schedule._runs) == (False, False, {})
+    await share.turn("a")
+
+
+async def test_slices_are_short_while_others_want_the_loop() -> None:
+    watch = Watch()
+    share = LoopShare(watch)
+    await share.turn("a")
+    assert not share.is_shared
+    await asyncio.gather(*(share.turn("a", run="the same") for _ in range(3)))
+    assert not share.is_shared
+    await asyncio.gather(share.turn("a", run="one"), share.turn("a", run="another"))
+    assert share.is_shared
+    await share.turn("a")
+    assert share.is_shared, "the other one may be waiting for the store"
+    watch.now += 1.0
+    await share.turn("a")
+    assert not share.is_shared
+    share.is_serving = lambda: True
+    # The slice is over before the clock moves.
+    await run_ready_tasks()
+    watch.now += 1.0
+    await share.turn("a")
+    assert share.is_shared
+
+
+async def test_expressions_of_one_iteration_share_its_room() -> None:
+    share = LoopShare()
+    assert share.take("a", LOOP_SLICE_UNITS - 10)
     assert not share.is_full
-    assert not share.take("b", 2)
+    assert not share.take("b", 11)
     assert share.is_full
-    assert not share.take("b", 1)
-    for _ in range(RESTING_ITERATIONS):
-        await asyncio.sleep(0)
-        assert share.is_full
     await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert share.take("b", 3 * LOOP_SLICE_UNITS)
-    assert share.is_full
-
-
-async def test_work_of_little_weight_needs_no_rest() -> None:
-    share = LoopShare()
-    for _ in range(5):
-        assert share.take("a", LOOP_SLICE_UNITS // 3)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-
-
-async def test_a_turn_reserves_room_and_what_is_given_back_is_free() -> None:
-    share = LoopShare()
+    assert not share.is_full
+    assert share.take("a", 3 * LOOP_SLICE_UNITS)
     await share.turn("a", LOOP_SLICE_UNITS)
     assert not share.take("b", 1)
     share.give_back("a", LOOP_SLICE_UNITS)
-    assert share.take("b", LOOP_SLICE_UNITS // 2)
-    share.charge("b", LOOP_SLICE_UNITS)
-    assert share.is_full
-    waiting = [asyncio.ensure_future(share.turn(name, LOOP_SLICE_UNITS)) for name in "abc"]
-    async with asyncio.timeout(10):
-        await asyncio.gather(*waiting)
+    assert share.take("b", 1)
 
 
-async def test_a_node_whose_worker_is_lost_fails_with_a_code() -> None:
-    class LostWorkers(ThreadWorkers):
-        async def evaluate(self, partition: str, job: Any) -> Any:
-            raise WorkerLost
-
-    bench = EngineHarness(expression_workers=LostWorkers())
-    source = {"expression": LARGE}
-    key = await bench.execute(workflow([node("a", "core.transform", config=source)]), inputs={"l": list(range(900))})
-    assert (await bench.payload(key, "node.failed"))["error"]["code"] == "expression_worker_lost"
+def looping(rounds: int) -> dict[str, Any]:
+    edges = [edge("loop", "body", sourceOutput="body"), edge("body", "loop")]
+    body = node("body", "core.transform", config={"expression": "1.0 + 1.0"})
+    head = node("loop", "core.loop", config={"times": rounds})
+    return workflow([head, body], edges, settings={"maxLoopbackIterations": rounds})
 
 
-def test_a_share_survives_its_loop() -> None:
-    share = LoopShare()
+async def largest_batches(runs: int) -> list[int]:
+    """The largest batches of so many runs that loop at the same time, after their first ones."""
+    sizes: dict[str, list[int]] = {}
+    bench = EngineHarness()
+    honest = bench.process_log.append
 
-    async def fill() -> None:
-        assert share.take("a", LOOP_SLICE_UNITS)
+    async def append(run: Any, expected: int, batch: Any) -> Any:
+        sizes.setdefault(run.run_id, []).append(len(batch.events))
+        return await honest(run, expected, batch)
 
-    async def wait() -> None:
-        async with asyncio.timeout(10):
-            await share.turn("a", LOOP_SLICE_UNITS)
+    bench.process_log.append = append
+    keys = [await bench.start(looping(300)) for _ in range(runs)]
+    for key in keys:
+        await bench.run_to_end(key)
+        assert await bench.status(key) == "completed"
+    return [max(each[2:]) for each in sizes.values()]
 
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(fill())
-    loop.close()
-    assert share.is_full
-    asyncio.run(wait())
+
+@pytest.mark.rule("lim-24")
+async def test_runs_that_loop_together_work_in_small_batches_and_one_alone_in_large_ones() -> None:
+    most = next_commit.SHARED_BATCH_EVENTS + 4
+    assert all(size <= most for size in await largest_batches(4))
+    assert (await largest_batches(1))[0] > 2 * most
+
+
+@pytest.mark.rule("lim-24")
+@fails_without(loop_share.TurnSchedule, "is_shared", lambda self, now, is_serving: False)
+async def test_batches_are_small_because_others_wait() -> None:
+    assert all(size <= next_commit.SHARED_BATCH_EVENTS + 4 for size in await largest_batches(4))
+
+
+async def yields_between_rounds(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The turns that one run took which loops."""
+    turns = 0
+    honest = LoopShare.turn
+
+    async def counted(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None:
+        nonlocal turns
+        turns += 1
+        await honest(self, partition, units, run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LoopShare, "turn", counted)
+        bench = EngineHarness()
+        key = await bench.start(looping(300))
+        await bench.run_to_end(key)
+        assert len(await bench.event_types(key)) > 1200
+    return turns
+
+
+@pytest.mark.rule("lim-24")
+async def test_a_run_that_continues_takes_turns_and_a_short_one_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await yields_between_rounds(monkeypatch) >= 3
+
+    async def refused(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None:
+        raise AssertionError("a run of one step took a turn")
+
+    monkeypatch.setattr(LoopShare, "turn", refused)
+    bench = EngineHarness()
+    key = await bench.start(workflow([node("a", "core.noop")]))
+    await bench.run_to_end(key)
+    assert await bench.status(key) == "completed"

@@ -12,13 +12,16 @@ from tests.engine.run.test_waiting_runs import DAY, pass_time
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
+from weftwork.engine.api.keyring import Principal
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.engine.host import alarm
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.fold import facts
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.timestamps import iso
+from weftwork.protocol.wire.v1.routes import SCOPES
 from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
 from weftwork.testing.deterministic import START
 
@@ -298,7 +301,7 @@ async def test_a_map_that_waits_stays_in_memory() -> None:
 
 
 @pytest.mark.rule("park-02", "lim-07")
-@fails_without("weftwork.engine.host.executor.Executor._is_at_limit", lambda self: False, match="at once")
+@fails_without(FairLimit, "is_full", False, match="at once")
 async def test_a_crowd_that_waits_for_the_same_time_is_woken_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarm, "WAKE_BATCH", 5)
     bench = EngineHarness(limits=Limits(max_live_runs=4))
@@ -314,3 +317,29 @@ async def test_a_crowd_that_waits_for_the_same_time_is_woken_in_batches(monkeypa
     for key in keys:
         assert await bench.cancel(key) in ("cancelling", "cancelled")
     await run_ready_tasks()
+
+
+def first_come(self: FairLimit, entries: list[tuple[str, RunKey]], count: int) -> list[RunKey]:
+    return [run for _, run in entries[:count]]
+
+
+@pytest.mark.rule("park-02", "lim-21")
+@fails_without(FairLimit, "in_fair_order", first_come, match="had to wait")
+async def test_a_crowd_of_one_tenant_does_not_delay_the_only_run_of_another() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alarm, "WAKE_BATCH", 5)
+        bench = EngineHarness(limits=Limits(max_live_runs=4))
+        waits = [node("wait", "core.delay", config={"ms": LENGTH}), node("gate", "test.gate")]
+        document = workflow(waits, [edge("wait", "gate")])
+        keys = [await bench.start(document) for _ in range(20)]
+        late = Principal.of("key_2", "late", "live", frozenset(SCOPES))
+        keys.append(late.run((await bench.service.create_run(late, {"workflowId": document["id"]})).run_id))
+        slots = bench.executor.run_slots
+        slots.force("others", 4)
+        await run_ready_tasks()
+        await pass_time(bench, LENGTH)
+        assert slots.held_by(keys[-1].partition) == 1, "it had to wait"
+        assert slots.total == 4 + 5
+        slots.free("others", 4)
+        for key in keys:
+            await bench.cancel(key)

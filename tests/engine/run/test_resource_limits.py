@@ -16,7 +16,7 @@ from tests.harness.engine_harness import (
     until,
     waiting_node_type,
 )
-from weftwork.engine.run import live_run
+from weftwork.engine.run import next_commit
 from weftwork.ports.node_outcome import Completed, NodeOutcome, Suspended
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -175,7 +175,7 @@ async def test_a_long_turn_gives_way_to_others() -> None:
 
     bench = EngineHarness()
     honest = bench.clock.monotonic_ns
-    moved = iter(range(0, 10**18, (live_run.MAX_BATCH_MS + 1) * 1_000_000))
+    moved = iter(range(0, 10**18, (next_commit.MAX_BATCH_MS + 1) * 1_000_000))
     bench.clock.monotonic_ns = lambda: honest() + next(moved)  # type: ignore[method-assign]
     names = [f"n{i}" for i in range(9)]
     key = await bench.start(workflow([node(name) for name in names], [edge(*pair) for pair in pairwise(names)]))

@@ -206,7 +206,7 @@ SABOTAGES: dict[str, tuple[list[tuple[Any, str, Any]], str, dict[str, Any]]] = {
     "a look that counts twice": (
         [(transitions, "await_children", _count_every_look)],
         rf"twice|{UNANSWERED}|counts its children",
-        {"fates": {"lost": 0.25}, "documents": looping_tree()},
+        {"fates": {"lost": 0.25}, "documents": looping_tree(), "first": 380},
     ),
     "an end of an older entry that counts": (
         [

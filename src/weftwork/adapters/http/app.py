@@ -10,6 +10,7 @@ from weftwork.adapters.http.message import ClientDisconnected, Request, Response
 from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
 from weftwork.adapters.http.server.limits import BodyMemory
+from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, RequestTurns
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -22,7 +23,7 @@ from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
 from weftwork.protocol.wire.v1.paths import VERSION_PREFIX
-from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
+from weftwork.protocol.wire.v1.routes import LONG_POLLS, ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
 
@@ -41,20 +42,28 @@ class App:
     """OpenWOP v1 on ASGI. `handlers` has one entry per mounted operation."""
 
     def __init__(
-        self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], max_body_bytes: int, body_memory: BodyMemory
+        self,
+        keyring: Keyring,
+        ids: Ids,
+        handlers: Mapping[str, Handler],
+        max_body_bytes: int,
+        body_memory: BodyMemory,
+        turns: RequestTurns,
     ) -> None:
         self._keyring = keyring
         self._ids = ids
         self._handlers = handlers
         self._max_body_bytes = max_body_bytes
         self._body_memory = body_memory
+        self.turns = turns
         self.routes: tuple[Route, ...] = tuple(route for route in ROUTES if route.operation_id in handlers)
         self._router = Router(self.routes, UNOFFERED_PATHS)
+        self._counted_at_once = frozenset(route.operation_id for route in self.routes if _is_counted_at_once(route))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        request = Request(scope, receive, send, self._max_body_bytes, self._body_memory)
+        request = Request(scope, receive, send, self._max_body_bytes, self._body_memory, self.turns)
         self._set_traceparent(request)
         try:
             response = await self._call_handler(request)
@@ -91,6 +100,13 @@ class App:
         try:
             request.check_headers()
             handler = self._resolve(request)
+            route = request.route
+            if route is not None and route.operation_id in self._counted_at_once:
+                if self.turns.in_progress < MAX_IN_PROGRESS:
+                    self.turns.in_progress += 1
+                    request.has_turn = True
+                else:
+                    await request.wait_for_turn()
             return await handler(request)
         except ClientFault as fault:
             return render_fault(request, fault)
@@ -104,6 +120,13 @@ class App:
             log.exception("request failed", extra={"correlationId": correlation, "path": loggable_path(request)})
             message = "The host failed to process the request. Its log has the details under this correlationId."
             return render_fault(request, ClientFault("internal_error", message, {"correlationId": correlation}))
+        finally:
+            # Before the response is sent, because a client may read it slowly.
+            if request.has_turn:
+                if self.turns.waiting:
+                    self.turns.end()
+                else:
+                    self.turns.in_progress -= 1
 
     def _resolve(self, request: Request) -> Handler:
         """auth-05 (readings, Paths): below VERSION_PREFIX the key is checked first, and then the path.
@@ -133,6 +156,14 @@ class App:
         request.params = _path_params(match[1])
         request.route = route
         return self._handlers[route.operation_id]
+
+
+def _is_counted_at_once(route: Route) -> bool:
+    """Whether requests of the route count as in progress before they are handled. A request with a JSON body counts
+    once its body is complete; streams, polls and uploads do not count, because they may take as long as their client
+    wants."""
+    has_body = route.request is not None or route.raw_body
+    return route.scope is not None and not has_body and not route.stream and route.operation_id not in LONG_POLLS
 
 
 def loggable_path(request: Request) -> str:

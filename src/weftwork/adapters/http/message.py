@@ -1,7 +1,6 @@
 """Requests and responses: the part of HTTP that the routes need, directly on ASGI.
 
-Decoding a large body blocks the event loop for milliseconds. LoopSlices lets only one request do so per iteration of
-the loop, so that many large bodies together do not stall the host.
+Decoding a large body blocks the event loop for milliseconds, so it waits for a turn like other long work.
 """
 
 import asyncio
@@ -16,6 +15,7 @@ import msgspec
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
 from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.server.limits import BodyMemory
+from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, RequestTurns
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
@@ -58,28 +58,6 @@ def replay_headers(replayed: bool) -> Headers:
     return [_REPLAYED] if replayed else []
 
 
-class LoopSlices:
-    """Grants slices of the event loop. The task that was granted a slice may block the loop until its next await."""
-
-    _busy_loop: asyncio.AbstractEventLoop | None = None
-
-    async def next_slice(self) -> None:
-        """Wait for an iteration of the loop in which no other slice was granted. Tasks that are ready run first."""
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(0)
-        while self._busy_loop is loop:
-            await asyncio.sleep(0)
-        self._busy_loop = loop
-        # `call_soon` runs it in the next iteration, which is the earliest at which another slice may be granted.
-        loop.call_soon(self._release)
-
-    def _release(self) -> None:
-        self._busy_loop = None
-
-
-_loop_slices = LoopSlices()
-
-
 @dataclass(slots=True, eq=False)
 class Request:
     """One request, and the writer of its response."""
@@ -89,6 +67,7 @@ class Request:
     send: InitVar[Send]
     max_body_bytes: int
     _body_memory: BodyMemory
+    turns: RequestTurns
     path: str = field(init=False)
     headers: dict[bytes, bytes] = field(init=False)
     writer: ResponseWriter = field(init=False)
@@ -104,6 +83,8 @@ class Request:
     """The traceparent header of the request, if it is valid."""
     held_body_bytes: int = 0
     """Bytes of the body that are counted in BodyMemory until `release_body`."""
+    has_turn: bool = False
+    """Whether the request counts as in progress."""
     _query: list[tuple[str, str]] | None = None
 
     def __post_init__(self, send: Send) -> None:
@@ -215,6 +196,15 @@ class Request:
         caller = self.principal
         return ("", "") if caller is None else (caller.partition, caller.key_id)
 
+    async def wait_for_turn(self) -> None:
+        """Wait while too many requests are in progress."""
+        await self.turns.wait(self._partition)
+        self.has_turn = True
+
+    @property
+    def _partition(self) -> str:
+        return "" if self.principal is None else self.principal.partition
+
     async def body_chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives. The next chunk is read when the caller asks for it; nothing is buffered."""
         self.check_encoding()
@@ -243,12 +233,25 @@ class Request:
         kind = self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != JSON:
             raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
-        if len(data) <= LARGE_BODY_BYTES:
-            return decode(data)
-        await _loop_slices.next_slice()
+        if len(data) > LARGE_BODY_BYTES:
+            return await self._decode_large(data)
+        if self.turns.in_progress < MAX_IN_PROGRESS:
+            self.turns.in_progress += 1
+            self.has_turn = True
+        else:
+            await self.wait_for_turn()
+        return decode(data)
+
+    async def _decode_large(self, data: bytes) -> Any:
+        """The decoded body. It counts as in progress only afterwards: otherwise large bodies, which have to wait for
+        requests, would wait for each other."""
+        turns = self.turns
+        await turns.wait_for_slice(self._partition)
         document = decode(data)
         # The handler that continues here validates the document, which takes about as long again.
-        await _loop_slices.next_slice()
+        await turns.wait_for_slice(self._partition)
+        turns.in_progress += 1
+        self.has_turn = True
         return document
 
     async def discard_body(self) -> None:

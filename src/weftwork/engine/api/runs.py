@@ -25,6 +25,7 @@ from weftwork.ports.storage.event_log import EventLog, ScopeTaken
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import QUOTA_EXCEEDED
@@ -205,16 +206,14 @@ class Runs:
     def _check_capacity(self, partition: str) -> None:
         """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
         limits = self._runtime.limits
-        if self._executor.live_count >= limits.max_live_runs:
-            details = {"retryAfter": RETRY_AFTER_S}
-            message = (
-                f"The host is at its limit of {limits.max_live_runs:,} active runs. Retry in {RETRY_AFTER_S} s, "
-                "or raise `max_live_runs`."
-            )
-            raise ClientFault("service_unavailable", message, details)
+        slots = self._executor.run_slots
+        # Not a call: while the reserved part is free, every tenant has room.
+        if slots.total >= slots.unreserved and not slots.has_room(partition):
+            message = full_message(slots, partition, "live runs", "max_live_runs")
+            raise ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER_S})
         limit = limits.max_live_runs_per_tenant
-        if limit and self._executor.live_in(partition) >= limit:
-            message = f"This tenant is at its limit of {limit:,} active runs (`max_live_runs_per_tenant`)."
+        if limit and slots.held_by(partition) >= limit:
+            message = f"This tenant is at its limit of {limit:,} live runs (`max_live_runs_per_tenant`)."
             raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
 
 
@@ -261,6 +260,17 @@ class SpanCache(msgspec.Struct, eq=False):
         return projected.spans
 
 
+def full_message(slots: FairLimit, partition: str, units: str, setting: str) -> str:
+    """The message for a request that may not take a unit of a shared limit."""
+    if slots.is_full:
+        return f"The host is at its limit of {slots.limit:,} {units} (`{setting}`). Retry in {RETRY_AFTER_S} s."
+    return (
+        f"This tenant has {slots.held_by(partition):,} {units}, and its share of the host's limit of {slots.limit:,} "
+        f"(`{setting}`) is {slots.share(partition):,}. What is free is reserved for tenants below their share "
+        f"(`reserved_share_percent`). Retry in {RETRY_AFTER_S} s."
+    )
+
+
 def rate_limited(message: str, scope: str) -> ClientFault:
     """The error for a request beyond a limit of the scope, with the time after which to retry."""
     details = {"retryAfter": RETRY_AFTER_S, "retryAfterMs": RETRY_AFTER_S * 1000, "scope": scope}
@@ -283,10 +293,11 @@ class EventStreams(msgspec.Struct, eq=False):
         """A reader that starts after that sequence, or after the last event if the log is shorter, and the projection
         of the run.
 
-        The caller must call `leave`. A reader that `waits` for events is refused at the limit `max_streams`.
+        The caller must call `leave`. A reader that `waits` for events is refused if it may not take a slot of
+        `max_streams`.
         """
         if waits:
-            self._check_capacity()
+            self._check_capacity(principal.partition)
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         reader.hides_answers = DEBUG not in principal.scopes
@@ -325,12 +336,12 @@ class EventStreams(msgspec.Struct, eq=False):
             self.leave(principal, run_id)
         return events, projection
 
-    def _check_capacity(self) -> None:
+    def _check_capacity(self, partition: str) -> None:
         """lim-08 (OpenWOP stream-modes): refuse a waiting reader beyond the limit, before anything is opened for it."""
-        limit = self._runtime.limits.max_streams
-        if self._runtime.feeds.readers >= limit:
-            message = f"The host is at its limit of {limit:,} open streams (`max_streams`)."
-            raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "global")
+        slots = self._runtime.feeds.slots
+        if not slots.has_room(partition):
+            scope = "global" if slots.is_full else "tenant"
+            raise rate_limited(full_message(slots, partition, "open streams", "max_streams"), scope)
 
 
 MAX_CONCURRENT_WALKS: Final = 4

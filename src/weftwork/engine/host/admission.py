@@ -7,6 +7,9 @@ children.
 
 A host that starts finds runs that its predecessor left. They wait here for room (`enter`), because there may be more of
 them than `max_live_runs`. They take at most a share of it, so that new runs are accepted meanwhile.
+
+Child runs also count as live runs, of which the host has a limited number (`FairLimit`). The next free slot goes to the
+tenant with waiting runs that is furthest below its share.
 """
 
 import asyncio
@@ -20,6 +23,7 @@ import msgspec
 
 from weftwork.ports.clock import Clock
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
@@ -49,14 +53,13 @@ class _TenantSlots(msgspec.Struct):
 
 
 class Admission(msgspec.Struct, eq=False):
-    """Queues child runs per tenant. `_wake` loads and executes a stored run, and `_live_count` returns the number of
-    runs that are executed or being created."""
+    """Queues child runs per tenant. `_wake` loads and executes a stored run."""
 
     _max_slots: int
     _clock: Clock
     _wake: Callable[[RunKey], Awaitable[object]]
-    _live_count: Callable[[], int] = lambda: 0
-    _max_live: int = sys.maxsize
+    _live_slots: FairLimit = msgspec.field(default_factory=lambda: FairLimit(sys.maxsize))
+    """The slots of all live runs of the host."""
     _tenants: dict[str, _TenantSlots] = {}
     """By partition; an entry exists while the partition has child runs here."""
     _tasks: dict[str, asyncio.Task[None]] = {}
@@ -69,11 +72,12 @@ class Admission(msgspec.Struct, eq=False):
     _closed: bool = False
 
     def admit(self, run: RunKey, input_bytes: int = 0, root: str = "") -> bool:
-        """lim-16 (host): take slots for a run; False if it has to wait. Then it is queued, and executed when slots are
-        free."""
+        """lim-16 (host): take slots for a run that becomes live now; False if it has to wait. Then it is queued, and
+        executed when slots are free."""
         count = 1 + input_bytes // SLOT_BYTES
         slots = self._tenants.setdefault(run.partition, _TenantSlots())
-        if root in self._cancelling_roots or slots.waiting or not self._has_room(slots, count):
+        has_room = self._has_room(slots, count) and self._live_slots.has_room(run.partition)
+        if root in self._cancelling_roots or slots.waiting or not has_room:
             slots.waiting.append((run, count, root))
             return False
         self._take_slots(slots, run, count)
@@ -119,21 +123,38 @@ class Admission(msgspec.Struct, eq=False):
         """Free the slots of a run that has ended or parked."""
         if self._recovered:
             self._recovered.discard(run)
-        if self._room_waiters:
-            self.on_room()
-        slots = self._tenants.get(run.partition)
-        if slots is None or not (taken := slots.running.pop(run, 0)):
+        if not self._tenants and not self._room_waiters:
             return
-        slots.used -= taken
-        self._start_recovered(slots)
-        self._start_waiting(run.partition, slots)
+        slots = self._tenants.get(run.partition)
+        if slots is not None and (taken := slots.running.pop(run, 0)):
+            slots.used -= taken
+            self._start_recovered(slots)
+            self._start_waiting(run.partition, slots)
+        self.on_room()
 
     def on_room(self) -> None:
-        """A run is no longer live or being created: let the next recovered run check whether there is room."""
+        """A run is no longer live or being created: let the next recovered run check whether there is room, and start
+        the waiting children of the tenant furthest below its share."""
         if self._room_waiters and self._has_recovery_room():
             waiter = self._room_waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
+        if self._tenants and (waiting := self._tenants_with_room()):
+            partition = self._live_slots.furthest_below_share(waiting)
+            if self._live_slots.has_room(partition):
+                self._start_waiting(partition, self._tenants[partition])
+
+    def _tenants_with_room(self) -> list[str]:
+        """The tenants whose next waiting run has to wait only for a live run to end."""
+        tenants = self._tenants.items()
+        return [each for each, slots in tenants if slots.waiting and self._has_room(slots, slots.waiting[0][1])]
+
+    def _is_next(self, partition: str) -> bool:
+        """lim-21 (host): whether the next live run may be one of this tenant."""
+        live = self._live_slots
+        if live.total < live.unreserved:
+            return True
+        return live.has_room(partition) and live.furthest_below_share(self._tenants_with_room()) == partition
 
     async def _wait_for_room(self, queue: Callable[[asyncio.Future[None]], None]) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -173,8 +194,9 @@ class Admission(msgspec.Struct, eq=False):
                 waiter.set_result(None)
 
     def _has_recovery_room(self) -> bool:
-        most = max(1, self._max_live - self._max_live // NEW_RUNS_SHARE)
-        return self._live_count() + self._loading < self._max_live and len(self._recovered) < most
+        live = self._live_slots
+        most = max(1, live.limit - live.limit // NEW_RUNS_SHARE)
+        return live.total + self._loading < live.limit and len(self._recovered) < most
 
     def _start_waiting(self, partition: str, slots: _TenantSlots) -> None:
         if slots.waiting and partition not in self._tasks and not self._closed:
@@ -200,7 +222,10 @@ class Admission(msgspec.Struct, eq=False):
             while slots.waiting and not self._closed:
                 batch: list[QueuedRun] = []
                 while (
-                    slots.waiting and len(batch) < MAX_CONCURRENT_STARTS and self._has_room(slots, slots.waiting[0][1])
+                    slots.waiting
+                    and len(batch) < MAX_CONCURRENT_STARTS
+                    and self._has_room(slots, slots.waiting[0][1])
+                    and self._is_next(partition)
                 ):
                     run, count, root = entry = slots.waiting.popleft()
                     if root in self._cancelling_roots:
@@ -208,12 +233,15 @@ class Admission(msgspec.Struct, eq=False):
                         continue
                     batch.append(entry)
                     self._take_slots(slots, run, count)
+                    # Until it is loaded and holds a slot itself.
+                    self._live_slots.force(partition)
                 if not batch:
                     break
                 if not all(await asyncio.gather(*(self._start(slots, run, count, root) for run, count, root in batch))):
                     await self._clock.sleep(STORE_RETRY_MS)
         finally:
             del self._tasks[partition]
+            self.on_room()
 
     async def _start(self, slots: _TenantSlots, run: RunKey, count: int, root: str) -> bool:
         """Execute a waiting run; False if the store is unavailable, and then the run is queued again."""
@@ -226,6 +254,8 @@ class Admission(msgspec.Struct, eq=False):
         except Exception:
             woken = False
             log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+        finally:
+            self._live_slots.free(run.partition)
         if not woken:
             # The run was cancelled while it waited, or this host cannot execute it.
             slots.used -= slots.running.pop(run, 0)

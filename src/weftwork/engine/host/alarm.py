@@ -16,12 +16,15 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, StoreUnavailable
 from weftwork.ports.storage.run_queries import RunQueries
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.run.header import RunKey
 
 log = logging.getLogger("weftwork.run")
 
 WAKE_BATCH: Final = 100
 """Runs that are loaded concurrently."""
+CHOICE: Final = 2_000
+"""Due runs among which a batch is chosen while slots of live runs are scarce."""
 RETRY_FAILED_MS: Final = 600_000
 """Delay before the host tries again to load a run that it could not load."""
 
@@ -30,7 +33,7 @@ class Alarm(msgspec.Struct, eq=False):
     """Sleeps until the next parked run is due, and loads it; its own timers do the rest.
 
     `_wake` loads a run, gives it a moment to do what is due, and returns whether it could be loaded. `_is_live` returns
-    whether a run is in memory, and `_is_at_limit` whether the host has `max_live_runs` live runs.
+    whether a run is in memory, and `_slots` are those of all live runs.
     """
 
     _queries: RunQueries
@@ -38,7 +41,7 @@ class Alarm(msgspec.Struct, eq=False):
     _parked_clocks: ParkedClocks
     _wake: Callable[[RunKey], Awaitable[bool]]
     _is_live: Callable[[RunKey], bool]
-    _is_at_limit: Callable[[], bool]
+    _slots: FairLimit
     _failed: dict[RunKey, int] = {}
     """Runs that could not be loaded, and the instant of the next attempt."""
     _next_wake: int | None = None
@@ -83,18 +86,21 @@ class Alarm(msgspec.Struct, eq=False):
 
         Runs in memory are skipped, because they have their own timers. A run that cannot be loaded does not delay the
         others. At the limit of live runs, one batch is loaded per call: thousands of runs may wait for the same time.
+        It is chosen fairly among the tenants of the next CHOICE runs.
         """
         await self._parked_clocks.refresh()
         now, wall = self._now(), self._clock.now()
         self._failed = {run: retry_at for run, retry_at in self._failed.items() if retry_at > now}
-        limit = WAKE_BATCH
+        limit = CHOICE if self._slots.total >= self._slots.unreserved else WAKE_BATCH
         # Each run is woken once per call: a run that stays due without doing anything must not keep the alarm busy.
         attempted: set[RunKey] = set()
         while True:
             listed = await self._queries.due_runs(wall, limit)
             due = dict.fromkeys([*self._parked_clocks.due(WAKE_BATCH), *listed])
             idle = [run for run in due if run not in self._failed and not self._is_live(run)]
-            fresh = [run for run in idle if run not in attempted][:WAKE_BATCH]
+            fresh = [run for run in idle if run not in attempted]
+            if len(fresh) > WAKE_BATCH:
+                fresh = self._slots.in_fair_order([(run.partition, run) for run in fresh], WAKE_BATCH)
             attempted.update(fresh)
             if fresh:
                 fault_point("alarm.ring")
@@ -102,7 +108,7 @@ class Alarm(msgspec.Struct, eq=False):
             self._set_failed([run for run, done in zip(fresh, woken, strict=True) if not done], now)
             if not fresh and len(listed) < limit:
                 break
-            if fresh and self._is_at_limit():
+            if fresh and self._slots.is_full:
                 return now + STORE_RETRY_MS
             # Skipped runs fill the page, so the limit grows until the page reaches the runs after them.
             limit = WAKE_BATCH + len(self._failed) + len(attempted) if fresh else limit * 2

@@ -36,6 +36,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import RunCreated, RunOutline, ScopeTaken, SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.run.batch import Batch, HiddenValue, IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
@@ -81,8 +82,10 @@ class Executor:
         )
         self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog
-        self._live: CountedRuns[LiveRun] = CountedRuns()
-        self._creating = RunCounts()
+        limits = runtime.limits
+        self.run_slots = FairLimit(limits.max_live_runs, limits.reserved_share_percent)
+        """The runs of each partition that are executed or being created."""
+        self._live: LiveRuns[LiveRun] = LiveRuns(self.run_slots)
         self._closed = False
         self._awaited_effects: dict[OpenEffect, LiveRun] = {}
         """The effects that `close` waits for, until it is reported what became of them."""
@@ -96,13 +99,10 @@ class Executor:
             self._parked_clocks,
             self._wake_and_settle,
             self._live.__contains__,
-            self._is_at_limit,
+            self.run_slots,
         )
         self._loads = run_loader.LoadsInProgress()
-        limits = runtime.limits
-        self._admission = Admission(
-            limits.max_live_children, runtime.clock, self._wake, lambda: self.live_count, limits.max_live_runs
-        )
+        self._admission = Admission(limits.max_live_children, runtime.clock, self._wake, self.run_slots)
         self._recent_runs = run_loader.RecentRuns()
         self._loader = run_loader.RunLoader(runtime, catalog)
         self._child_messages = ChildMessages(
@@ -127,11 +127,7 @@ class Executor:
     @property
     def live_count(self) -> int:
         """The number of runs that are executed or being created."""
-        return self._live.counts.total + self._creating.total
-
-    def live_in(self, partition: str) -> int:
-        """The live runs of one partition."""
-        return self._live.counts.count(partition) + self._creating.count(partition)
+        return self.run_slots.total
 
     async def create(
         self,
@@ -144,40 +140,43 @@ class Executor:
     ) -> RunCreated | SlotTaken | ScopeTaken:
         """Store a run, in one commit with the events of its first steps, and execute it.
 
-        If the outcome is not RunCreated, nothing is executed. Raises StoreUnavailable; the run may exist then, and is
-        executed once it is found in the store.
+        If the outcome is not RunCreated, nothing is executed. The caller has checked `run_slots`. Raises
+        StoreUnavailable; the run may exist then, and is executed once it is found in the store.
         """
         live: LiveRun | None = None
-        self._creating.add(header.partition)
+        self.run_slots.force(header.partition)
+        is_live = False
         try:
             live, first = await self._prepare(header, plan, inputs, is_new=record is None and not exclusive)
             created = await self._runtime.log.create(header, hidden, record, exclusive, first)
             fault_point("create.durable")
+            if isinstance(created, RunCreated) and self._may_start(live):
+                is_live = True
+                self._live.add_created(live.key, live)
+            else:
+                live.discard()
         except (StoreUnavailable, asyncio.CancelledError):
             if live is not None:
                 live.discard()
                 self._unconfirmed.add(header.key)
             raise
         finally:
-            self._creating.remove(header.partition)
-        if not isinstance(created, RunCreated) or not self._start_live(live, first):
-            live.discard()
-            self._admission.on_room()
+            if not is_live:
+                self.run_slots.free(header.partition)
+                self._admission.on_room()
+        if is_live:
+            if first is not None:
+                live.start(first)
+            else:
+                live.send(Step())
         return created
 
-    def _start_live(self, live: LiveRun, first: Batch | None) -> bool:
-        """Execute a run that has become durable; False if the run was loaded from the store in the meantime."""
+    def _may_start(self, live: LiveRun) -> bool:
+        """Whether to execute a run that has become durable; False if it was loaded from the store in the meantime."""
         if live.key in self._loads:
             self._unconfirmed.add(live.key)
             return False
-        if live.key in self._live or self._closed:
-            return False
-        self._live[live.key] = live
-        if first is not None:
-            live.start(first)
-        else:
-            live.send(Step())
-        return True
+        return live.key not in self._live and not self._closed
 
     async def _prepare(
         self, header: RunHeader, plan: Plan, inputs: dict[str, Any], is_new: bool
@@ -297,9 +296,6 @@ class Executor:
         projection = await self.projection(run)
         return "ended" if projection is None or projection.status in TERMINAL_STATUSES else "skipped"
 
-    def _is_at_limit(self) -> bool:
-        return self._live.counts.total >= self._runtime.limits.max_live_runs
-
     async def _wake_and_settle(self, run: RunKey) -> bool:
         """Load a run, and wait up to a second for the work that is due."""
         woken = await run_loader.recover_run(self._wake, run)
@@ -411,7 +407,10 @@ class Executor:
         if not self._admission.admit(new.header.key, new.input_bytes, new.root):
             return
         child = self._make_live(RunState(new.plan, new.header, new.inputs))
-        if not self._start_live(child, None):
+        if self._may_start(child):
+            self._live[child.key] = child
+            child.send(Step())
+        else:
             child.discard()
 
     def _give_up(self, live: LiveRun) -> None:
@@ -420,43 +419,26 @@ class Executor:
         log.critical("run skipped: it could not be marked as failed", extra={"runId": live.key.run_id})
 
 
-class RunCounts(msgspec.Struct, eq=False):
-    """Counts runs, in total and by partition. A partition without runs uses no memory."""
+class LiveRuns(dict[RunKey, T]):
+    """Live runs by key. Each of them holds a unit of `slots` until it is removed."""
 
-    _counts: dict[str, int] = {}
-    total: int = 0
-
-    def add(self, partition: str) -> None:
-        self.total += 1
-        self._counts[partition] = self._counts.get(partition, 0) + 1
-
-    def remove(self, partition: str) -> None:
-        self.total -= 1
-        remaining = self._counts[partition] - 1
-        if remaining:
-            self._counts[partition] = remaining
-        else:
-            del self._counts[partition]
-
-    def count(self, partition: str) -> int:
-        return self._counts.get(partition, 0)
-
-
-class CountedRuns(dict[RunKey, T]):
-    """Runs by key, with counts that are updated on every change."""
-
-    def __init__(self) -> None:
+    def __init__(self, slots: FairLimit) -> None:
         super().__init__()
-        self.counts = RunCounts()
+        self._slots = slots
+
+    def add_created(self, run: RunKey, value: T) -> None:
+        """Add a run that has held a unit since its creation began."""
+        super().__setitem__(run, value)
 
     def __setitem__(self, run: RunKey, value: T) -> None:
+        """Add a run that cannot be refused, because it was accepted earlier."""
         if run not in self:
-            self.counts.add(run.partition)
+            self._slots.force(run.partition)
         super().__setitem__(run, value)
 
     def __delitem__(self, run: RunKey) -> None:
         super().__delitem__(run)
-        self.counts.remove(run.partition)
+        self._slots.free(run.partition)
 
     def discard(self, run: RunKey) -> None:
         """Remove a run if it is there."""

@@ -143,7 +143,7 @@ class EntryContext:
             return await postponed.entry.settle(function, postponed)
 
     async def turn(self) -> None:
-        await self._runtime.loop_share.turn(self._state.header.partition)
+        await self._runtime.loop_share.turn(self._state.header.partition, run=self._call.run_id)
 
     @property
     def recorded_items(self) -> Mapping[int, Any]:
@@ -176,7 +176,7 @@ class EntryContext:
     async def run_as_part(self, node_type: WaitingNode, partition: str) -> NodeOutcome:
         """Run a node type as an item of a map. The map records the outcome."""
         slots = slots_for(node_type.declaration, partition, self._runtime.limits)
-        await self._runtime.limiter.acquire(slots)
+        await self._runtime.limiter.acquire(partition, slots)
         once = node_type.declaration.effect == "once"
         try:
             outcome = await self.run(node_type)
@@ -225,7 +225,7 @@ class EntryContext:
         if not plain:
             return await self._effects.step(name, effect, run)
         slots = thread_slots(self._runtime.limits)
-        await self._runtime.limiter.acquire(slots)
+        await self._runtime.limiter.acquire(self._state.header.partition, slots)
         try:
             return await self._effects.step(name, effect, run)
         finally:

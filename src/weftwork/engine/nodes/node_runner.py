@@ -214,7 +214,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
         began = node.time_limit_start
         slots = slots_for(node_type.declaration, state.header.partition, runtime.limits)
         if slots:
-            if await runtime.limiter.acquire(slots):
+            if await runtime.limiter.acquire(state.header.partition, slots):
                 began = self._clock.now()
             reporter.slots = slots
         try:

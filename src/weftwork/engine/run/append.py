@@ -69,13 +69,20 @@ class BatchBuilder:
         "children",
         "expected",
         "is_full",
+        "max_events",
         "redactor",
         "room",
         "size",
     )
 
     def __init__(
-        self, state: RunState, redactor: Redactor | None, now: int, duration: int | None = None, room: int = UNLIMITED
+        self,
+        state: RunState,
+        redactor: Redactor | None,
+        now: int,
+        duration: int | None = None,
+        room: int = UNLIMITED,
+        max_events: int = MAX_BATCH_EVENTS,
     ) -> None:
         self._state = state
         self._duration = duration
@@ -99,6 +106,8 @@ class BatchBuilder:
         self.size = 0
         """The size of the events so far, as `Event.size` measures it, with hidden values."""
         self.is_full = False
+        """Whether the batch has reached `max_events` or MAX_BATCH_BYTES."""
+        self.max_events = max_events
 
     def __len__(self) -> int:
         return len(self._staged)
@@ -135,7 +144,7 @@ class BatchBuilder:
             staged.append((draft, encoded, payload, visible, bytes_))
             sequence += 1
         self.size = size
-        if size > MAX_BATCH_BYTES or sequence > self.expected + MAX_BATCH_EVENTS:
+        if size > MAX_BATCH_BYTES or sequence > self.expected + self.max_events:
             self.is_full = True
         self._fold(first)
         return True

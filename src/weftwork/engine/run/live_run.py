@@ -1,8 +1,8 @@
 """A live run: its folded state in memory, and the loop that executes it.
 
 Theory. Everything that can happen to a run arrives as an input in its inbox. One task, `_drive`, takes inputs, decides,
-folds, and runs instant nodes inline (`collect_inputs`). Pure nodes need no commit before they start, so the quick ones
-share the next commit (`collect_commit`). When the run cannot continue without waiting, one append commits everything;
+folds, and runs instant nodes inline. Pure nodes need no commit before they start, so the quick ones share the next
+commit (`collect_commit`). When the run cannot continue without waiting, one append commits everything;
 only then are requests answered, streams notified, and the other nodes launched. An idle run has no task.
 
 The state is ahead of the log until the append is durable. If the append fails, the state is discarded and folded again
@@ -14,20 +14,19 @@ as soon as the executor drops it.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from weftwork.engine.decide.decision import NOTHING, RunBounds
-from weftwork.engine.decide.inputs import CancelRequested, Input, NodeAwaitsChildren, Step
+from weftwork.engine.decide.decision import RunBounds
+from weftwork.engine.decide.inputs import Input, Step
 from weftwork.engine.decide.run_control import may_interrupt, nodes_with_open_effects
-from weftwork.engine.decide.transitions import decide
-from weftwork.engine.nodes.run_clock import NS_PER_MS, RunClock
+from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.run.activity import Activity, weak_reporter
-from weftwork.engine.run.append import BatchBuilder, make_redactor
-from weftwork.engine.run.budget import RunBudget, add_within_limits
+from weftwork.engine.run.append import make_redactor
+from weftwork.engine.run.budget import RunBudget
+from weftwork.engine.run.next_commit import MAX_BATCH_UNITS, collect_commit
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
 from weftwork.engine.runtime import Runtime
@@ -37,7 +36,7 @@ from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
-from weftwork.protocol.limits import LOOP_SLICE_UNITS, execution_limit, iteration_limit, time_limit
+from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
@@ -45,18 +44,10 @@ from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
 
 log = logging.getLogger("weftwork.run")
 
-MAX_BATCH_MS: Final = 10
-"""Milliseconds after which a batch is closed, so that other runs get the event loop."""
-EARLY_LOOP_TURNS: Final = 6
-"""Iterations of the event loop within which a pure node that awaits no I/O has run and reported its outcome."""
-THREAD_WAIT_S: Final = 0.002
-"""How long a commit waits for pure nodes in threads. Most are quicker, and then need no commit of their own."""
 REQUEST_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
-MAX_BATCH_UNITS: Final = LOOP_SLICE_UNITS // 2
-"""Cost of conditions after which a batch is closed. The conditions behind one node cost up to a slice more."""
-COMMITS_PER_YIELD: Final = 16
-"""Commits after which a run yields to the event loop, because a store may answer without yielding."""
+FREE_BATCHES: Final = 8
+"""Batches of a run before it waits for turns on the event loop."""
 POLL_INTERVAL_S: Final = 0.02
 
 
@@ -115,6 +106,8 @@ class LiveRun:
         self._is_uncreated = False
         """Between `prepare` and `start`: the store may not have the run yet, so nothing else is committed."""
         self._store_away = False
+        self._batches = 0
+        self._needs_turn = state.header.parent is not None  # no request waits for a batch of a child run
         self.parked = False
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
@@ -226,9 +219,12 @@ class LiveRun:
         self._inbox.refuse_requests(StoreUnavailable("the host is shutting down"))
 
     async def _drive(self) -> None:
-        commits = 0
         try:
             while not self.state.is_terminal and not self._closing:
+                if self._needs_turn and not self._inbox.has_request:
+                    await self._runtime.loop_share.turn(self.key.partition, run=self.key.run_id)
+                    self._needs_turn = False
+                    continue
                 units = self.state.condition_units
                 work = await self._collect()
                 if (units := self.state.condition_units - units) > 0:
@@ -241,14 +237,9 @@ class LiveRun:
                 if await self._commit(work):
                     self._notify_waiters(work)
                     self._activity.apply_commit(self.state, work)
-                commits += 1
-                if self.state.is_terminal:
-                    break
-                if work.is_partial or units > MAX_BATCH_UNITS:
-                    await self._runtime.loop_share.batch_turn(self.key.partition)
-                elif commits % COMMITS_PER_YIELD == 0:
-                    # A store may answer without yielding; let other runs have the event loop.
-                    await asyncio.sleep(0)
+                self._batches += 1
+                is_costly = work.is_partial or units > MAX_BATCH_UNITS
+                self._needs_turn = is_costly or self._batches >= FREE_BATCHES
             if self.state.is_terminal and not self._is_ahead_of_log:
                 self._finish()
         except asyncio.CancelledError:
@@ -363,6 +354,7 @@ class LiveRun:
             self._activity,
             self.clock,
             self.budget,
+            self._runtime.loop_share.is_shared,
             claims=not self._is_uncreated,
             threads=threads,
         )
@@ -396,86 +388,6 @@ class LiveRun:
         self._closing = True
         self._activity.close()
         self._inbox.refuse_requests(reason)
-
-
-async def collect_commit(
-    state: RunState,
-    bounds: RunBounds,
-    inbox: Inbox,
-    activity: Activity,
-    clock: RunClock,
-    budget: RunBudget,
-    claims: bool,
-    threads: bool,
-) -> PendingCommit:
-    """Collect the events of the next commit, which all have the same time. Pure nodes run before it, so the
-    quick ones share it.
-
-    Without `claims`, effects and child runs are not claimed, because the store may not have the run. Without
-    `threads`, pure nodes get no thread, because the creation of the run may be refused and a thread cannot be stopped.
-    """
-    now = clock.stamp()
-    builder = BatchBuilder(state, activity.runner.redactor, now, bounds.duration, budget.room(state))
-    work = PendingCommit(builder, now)
-    work.closes_at = clock.monotonic_ns() + MAX_BATCH_MS * NS_PER_MS
-    collect_inputs(work, state, bounds, inbox, activity, clock, budget)
-    while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
-        if uses_threads:
-            await inbox.wait_filled(THREAD_WAIT_S)
-        for _ in range(EARLY_LOOP_TURNS):
-            if inbox:
-                break
-            await asyncio.sleep(0)
-        if not inbox or (inbox.has_claims and not claims):
-            break
-        collect_inputs(work, state, bounds, inbox, activity, clock, budget)
-    return work
-
-
-def collect_inputs(
-    work: PendingCommit,
-    state: RunState,
-    bounds: RunBounds,
-    inbox: Inbox,
-    activity: Activity,
-    clock: RunClock,
-    budget: RunBudget,
-) -> None:
-    """Take inputs, decide, fold, and run instant nodes inline, until nothing is left or the batch is full."""
-    outcomes: deque[Input] = deque()
-    work.is_partial = True
-    append = work.builder
-    max_units = state.condition_units + MAX_BATCH_UNITS
-    while not append.is_full and state.completed_at is None:
-        input_ = outcomes.popleft() if outcomes else inbox.take(work)
-        decision = decide(state, bounds, input_)
-        if state.pending_calls and isinstance(input_, NodeAwaitsChildren) and decision is NOTHING:
-            # The node was called and had nothing to do, so no event will clear the pending call.
-            state.pending_calls.discard(input_.node_id)
-        if decision.events and not append.add(decision.events):
-            decision = add_within_limits(append, state, input_, decision, budget)
-        # The first credential that a run receives gives it a redactor, which its nodes need as well.
-        activity.runner.redactor = append.redactor
-        if decision.start is not None:
-            outcome = activity.run_instant(state, decision.start)
-            if outcome is None:
-                work.launches.append(decision.start)
-            else:
-                outcomes.append(outcome)
-        if decision.rechecks:
-            work.launches += decision.rechecks
-        if decision.stop or decision.interrupt or decision.refusal is not None or decision.drops_stale:
-            work.apply_decision(input_, decision)
-        if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
-            work.is_partial = False
-            break
-        if append.size and (clock.monotonic_ns() > work.closes_at or state.condition_units > max_units):
-            break
-    inbox.put_back(outcomes)
-    stop = state.stop
-    if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
-        # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.
-        work.request = None
 
 
 class CommittedView(msgspec.Struct, eq=False):

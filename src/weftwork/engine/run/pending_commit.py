@@ -72,7 +72,7 @@ class PendingCommit(msgspec.Struct, eq=False):
 
     builder: BatchBuilder
     started_at: int
-    closes_at: int = 0
+    closes_at: int
     """When no more inputs are taken, in nanoseconds on the monotonic clock."""
     inputs: list[Input] = []
     launches: list[str] = []
@@ -172,6 +172,11 @@ class Inbox(msgspec.Struct, eq=False):
     def has_claims(self) -> bool:
         """Whether the inbox has an input that needs a run in the store: an effect claim, or a start of children."""
         return any(map(_is_claim, self._items))
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a caller outside waits for an input of the inbox."""
+        return any(isinstance(item, RunRequest) for item in self._items)
 
     def put(self, item: Input | RunRequest) -> None:
         if isinstance(item, inputs.NodeCompleted) and item.size > LARGE_OUTCOME:

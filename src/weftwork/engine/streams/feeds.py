@@ -18,6 +18,8 @@ from typing import Final
 import msgspec
 
 from weftwork.ports.storage.event_log import EventLog
+from weftwork.protocol.fair_share import FairLimit
+from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import mask_answers
 from weftwork.protocol.run.events import Event, take_bytes
 from weftwork.protocol.run.header import RunKey
@@ -74,6 +76,7 @@ class Notifications(msgspec.Struct, eq=False):
             self._order = deque([each for each in self._order if each != run])
 
 
+DEFAULT_LIMITS: Final = Limits()
 TAIL_EVENTS: Final = 64
 TAIL_BYTES: Final = 1_048_576
 ALL_TAILS_BYTES: Final = 8 * 2**20
@@ -239,8 +242,10 @@ class Reader(msgspec.Struct, eq=False):
 class Feeds:
     """The feeds of all runs that have readers."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, limits: Limits = DEFAULT_LIMITS) -> None:
         self._log = log
+        self.slots = FairLimit(limits.max_streams, limits.reserved_share_percent)
+        """The readers of each partition."""
         self._reads = asyncio.Semaphore(MAX_CONCURRENT_READS)
         self._feeds: dict[RunKey, Feed] = {}
         self._tails: dict[RunKey, Feed] = {}
@@ -248,7 +253,11 @@ class Feeds:
         self._size = 0
         self._notifications = Notifications()
         self._closed = False
-        self.readers = 0
+
+    @property
+    def readers(self) -> int:
+        """The number of readers of all runs."""
+        return self.slots.total
 
     def publish(self, run: RunKey, events: tuple[Event, ...]) -> None:
         """Deliver durable events to the readers of a run."""
@@ -286,14 +295,14 @@ class Feeds:
             feed = self._feeds[run] = Feed()
             feed.closed = self._closed
         feed.readers += 1
-        self.readers += 1
+        self.slots.force(run.partition)
         notifications = self._notifications
         return Reader(feed, notifications, notifications.count, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
         feed.readers -= 1
-        self.readers -= 1
+        self.slots.free(run.partition)
         if feed.readers == 0:
             self._drop(run)
             self._notifications.forget(run)

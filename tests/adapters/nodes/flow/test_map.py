@@ -221,6 +221,7 @@ async def test_a_worker_goes_on_only_when_its_item_is_recorded() -> None:
     # What waits longer than a slice is recorded alone; here no real time passes, so there must be no slices.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(map_module, "SLICE_SECONDS", 0.0)
+        patch.setattr(map_module, "TURN_SECONDS", 0.0)
         gates = GatedBody()
         context = FakeContext(gate=gates)
         commit = asyncio.Event()
@@ -344,11 +345,13 @@ def test_items_that_answer_at_once_share_a_record() -> None:
 
 def test_items_that_cost_nothing_are_handed_over_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(map_module, "SLICE_SECONDS", 1e9)
+    monkeypatch.setattr(map_module, "TURN_SECONDS", 1e9)
     assert longest_turn(2_000, 8)[0] == map_module.RECORD_BATCH
 
 
 def test_without_turns_and_portions_a_long_map_holds_everything_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(map_module, "SLICE_SECONDS", 1e9)
+    monkeypatch.setattr(map_module, "TURN_SECONDS", 1e9)
     monkeypatch.setattr(map_module, "RECORD_BATCH", 10**9)
     assert longest_turn(2_000, 8)[0] == 2_000
 
@@ -394,6 +397,7 @@ async def test_a_retry_is_left_to_the_host_until_all_other_items_have_ended() ->
 @pytest.mark.rule("node-16")
 def test_items_that_fail_at_once_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(map_module, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(map_module, "TURN_SECONDS", 0.0)
     context = FakeContext(fails=lambda call: Failed("down", "Down."))
     context.has_retries_left = True
     turns = 0

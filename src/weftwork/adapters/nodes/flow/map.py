@@ -3,8 +3,8 @@
 Node types as bodies (`MapItems`): `concurrency` workers take indexes from one shared iterator. Each result is submitted
 for recording as soon as its item completes. A worker processes items for one time slice, then waits until all results
 that it submitted are durable. An item that waits takes longer than a slice, so after a crash at most `concurrency` such
-items run twice; items that complete at once share a commit. The slices of all workers together bound how long the map
-blocks the event loop. Results are ordered by index at the end, so they do not depend on which worker was faster.
+items run twice; items that complete at once share a commit. Workers take turns on the event loop with each other and
+with other long work. Results are ordered by index at the end, so they do not depend on which worker was faster.
 
 With `onError: collect`, an item that fails does not end the map: its error is recorded like a result, once no retry of
 the map is left for it. `map_children` describes maps over workflows.
@@ -46,7 +46,9 @@ from weftwork.protocol.run.map_items import (
 MAX_ITEMS: Final = 100_000
 MAX_CONCURRENCY: Final = 64
 SLICE_SECONDS: Final = 0.002
-"""Seconds for which all workers together may block the event loop before other tasks run."""
+"""Seconds for which all workers together may block the event loop before the first of them takes a turn."""
+TURN_SECONDS: Final = 0.001
+"""Seconds for which a worker may block the event loop in its turn."""
 RECORD_BATCH: Final = 128
 """Results that all workers together submit for recording before they wait, because each one also costs loop time."""
 MAP_ID: Final = "core.flow.map"
@@ -130,10 +132,10 @@ class MapItems:
 
     async def _worker(self, group: asyncio.TaskGroup) -> None:
         clock = asyncio.get_running_loop().time
-        batch = RECORD_BATCH // self._workers
+        seconds, batch = SLICE_SECONDS / self._workers, RECORD_BATCH // self._workers
         has_more = True
         while has_more and not self._is_stopping:
-            slice_end = clock() + SLICE_SECONDS / self._workers
+            slice_end = clock() + seconds
             recording: list[asyncio.Task[None]] = []
             has_more = False
             for index in self._pending:
@@ -150,6 +152,8 @@ class MapItems:
             if recording:
                 await asyncio.gather(*recording)
             await self._context.turn()
+            # Unlike the first slices of the workers, this one is not in the same iteration of the loop as the others.
+            seconds, batch = TURN_SECONDS, RECORD_BATCH
 
     def _settle(self, index: int, outcome: Failed | Suspended) -> Any:
         """The ItemError to record for an item that has failed; or UNSETTLED if the item runs again or ends the map."""

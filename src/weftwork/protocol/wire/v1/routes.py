@@ -254,6 +254,9 @@ UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
 )
 """wire-01 (readings, Paths): first path segments that return 400 if the /v1 prefix is missing."""
 
+LONG_POLLS: Final = frozenset({"pollRunEvents"})
+"""Operations that wait for events."""
+
 UNOFFERED_PATHS: Final[tuple[str, ...]] = (
     "/v1/prompts",
     "/v1/prompts:render",
