@@ -20,7 +20,7 @@ from tests.harness.engine_harness import (
 )
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes.node_runner import NodeRunner
-from weftwork.engine.run import append
+from weftwork.engine.run import next_commit
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import InstantNode, NodeCall
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -133,7 +133,7 @@ async def test_a_chain_of_pure_nodes_is_one_commit_and_a_very_long_one_is_some(m
     bench = EngineHarness(wrap=CountingLog)
     await finished(bench, chain(50))
     assert bench.log.sizes == [102]
-    monkeypatch.setattr(append, "MAX_BATCH_EVENTS", 5)
+    monkeypatch.setattr(next_commit, "MAX_BATCH_EVENTS", 5)
     bench = EngineHarness(wrap=CountingLog)
     await finished(bench, chain(20))
     assert (sum(bench.log.sizes), max(bench.log.sizes)) == (42, 5)

@@ -226,20 +226,3 @@ async def test_a_node_whose_worker_is_lost_fails_with_a_code() -> None:
     source = {"expression": LARGE}
     key = await bench.execute(workflow([node("a", "core.transform", config=source)]), inputs={"l": list(range(900))})
     assert (await bench.payload(key, "node.failed"))["error"]["code"] == "expression_worker_lost"
-
-
-def test_a_share_survives_its_loop() -> None:
-    share = LoopShare()
-
-    async def fill() -> None:
-        assert share.take("a", LOOP_SLICE_UNITS)
-
-    async def wait() -> None:
-        async with asyncio.timeout(10):
-            await share.turn("a", LOOP_SLICE_UNITS)
-
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(fill())
-    loop.close()
-    assert share.is_full
-    asyncio.run(wait())

@@ -228,7 +228,7 @@ async def test_outcomes_that_wait_are_together_no_larger_than_a_state() -> None:
         inbox.put(inputs.NodeCompleted(f"n{number}", {"output": "x" * 100_000}, size=100_000))
     waiting = list(inbox._items)
     assert [type(each) for each in waiting] == [inputs.NodeCompleted] * 3 + [inputs.NodeFailed] * 7
-    work: Any = pending_commit.PendingCommit(None, 0)  # type: ignore[arg-type]
+    work: Any = pending_commit.PendingCommit(None, 0, 0)  # type: ignore[arg-type]
     taken = [inbox.take(work) for _ in range(3)]
     inbox.put_back(taken)
     assert inbox._large == 300_000

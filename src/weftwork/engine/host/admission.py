@@ -33,7 +33,7 @@ MAX_CONCURRENT_STARTS: Final = 16
 SLOT_BYTES: Final = 65_536
 """Size of the inputs that one slot covers."""
 NEW_RUNS_SHARE: Final = 5
-"""Recovered runs leave one in so many live runs to new runs."""
+"""Of what a tenant can use besides the reserved part, recovered runs leave one in so many live runs to new runs."""
 
 
 QueuedRun = tuple[RunKey, int, str]
@@ -195,7 +195,7 @@ class Admission(msgspec.Struct, eq=False):
 
     def _has_recovery_room(self) -> bool:
         live = self._live_slots
-        most = max(1, live.limit - live.limit // NEW_RUNS_SHARE)
+        most = max(1, live.unreserved - live.unreserved // NEW_RUNS_SHARE)
         return live.total + self._loading < live.limit and len(self._recovered) < most
 
     def _start_waiting(self, partition: str, slots: _TenantSlots) -> None:

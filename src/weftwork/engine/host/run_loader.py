@@ -150,6 +150,9 @@ class LoadsInProgress(dict[RunKey, "asyncio.Task[LiveRun | None]"]):
         def done(task: "asyncio.Task[LiveRun | None]") -> None:
             if self.get(run) is task:
                 del self[run]
+            if not task.cancelled():
+                # Consumed here as well, because every caller that waits may have been cancelled.
+                task.exception()
 
         task.add_done_callback(done)
         return task

@@ -1,4 +1,4 @@
-"""The state changes of events about nodes, model calls, child runs and interrupts. Called only by the fold."""
+"""The state changes of events about nodes, model calls and child runs. Called only by the fold."""
 
 from bisect import insort
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from weftwork.protocol.envelopes.handling import recorded_outcome
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.expressions.budget import FoldEvaluator
 from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
+from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.fold.live_size import ERROR, OUTPUTS, hold, hold_in_node, release, release_all
 from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
@@ -20,7 +21,6 @@ from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
 from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
-from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution, interrupt_id
 from weftwork.protocol.run.map_items import ItemError
 from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
 
@@ -395,93 +395,13 @@ def _remove(places: list[tuple[int, str]], index: int, node_id: str) -> None:
         places.remove(entry)
 
 
-def _interrupt_requested(state: RunState, fact: Fact) -> None:
-    node_id = fact.node_id or ""
-    node = state.nodes[node_id]
-    node.interrupts += 1
-    name = interrupt_id(node_id, node.interrupts)
-    payload = fact.payload
-    kind, key, data = payload["kind"], payload["key"], payload["data"]
-    state.open_interrupts[name] = state.interrupts[name] = InterruptState(
-        name, node_id, kind, key, data, fact.timestamp, payload.get("resumeSchema"), payload.get("timeoutMs")
-    )
-    hold(state, ("interrupt", name), fact.size)
-    state.changed_rows.add(("interrupt", name))
-
-
-def _interrupt_resolved(state: RunState, fact: Fact) -> None:
-    interrupt = state.interrupts[fact.payload["interruptId"]]
-    interrupt.status = "resolved"
-    state.open_interrupts.pop(interrupt.interrupt_id, None)
-    state.changed_rows.add(("interrupt", interrupt.interrupt_id))
-    payload = fact.payload
-    value = payload.get("resumeValue")
-    by = value.get("decidedBy") if interrupt.kind == "approval" and is_object(value) else payload.get("resolvedBy")
-    state.resolutions[interrupt.key] = Resolution(
-        value,
-        payload.get("outcome"),
-        payload.get("reason"),
-        by,
-        fact.timestamp,
-        dict(interrupt.votes),
-        interrupt.kind,
-        interrupt.node_id,
-        interrupt.data,
-        fact.content_trust == UNTRUSTED,
-    )
-    hold(state, ("answer", interrupt.key), fact.size)
-    if interrupt.node_id in state.suspended:
-        insort(state.resumable, (state.plan.nodes[interrupt.node_id].index, interrupt.node_id))
-
-
-def _approval_voted(state: RunState, fact: Fact) -> None:
-    """appr-04 (interrupt-profiles, quorum): only the latest vote of each principal counts."""
-    node_id = fact.node_id or ""
-    interrupt = (
-        state.interrupts.get(interrupt_id(node_id, state.nodes[node_id].interrupts)) if node_id in state.nodes else None
-    )
-    if interrupt is None or interrupt.status != "open":
-        return
-    interrupt.response_count += 1
-    if fact.type != events.APPROVAL_REMARK:
-        action = "accept" if fact.type == "approval.granted" else "reject"
-        interrupt.votes = {**interrupt.votes, fact.payload["principal"]: action}
-        state.changed_rows.add(("interrupt", interrupt.interrupt_id))
-
-
-def _reminder_sent(state: RunState, fact: Fact) -> None:
-    interrupt = state.interrupts[fact.payload["interruptId"]]
-    interrupt.reminders_sent = max(interrupt.reminders_sent, fact.payload["number"])
-    state.changed_rows.add(("interrupt", interrupt.interrupt_id))
-
-
-def _conversation_changed(state: RunState, fact: Fact) -> None:
-    payload = fact.payload
-    name = payload["conversationId"]
-    if fact.type != "conversation.closed":
-        hold(state, ("conversation", name), fact.size)
-    if fact.type == "conversation.opened":
-        state.conversations[name] = Conversation(0, payload["initialTurn"])
-    elif fact.type == "conversation.exchanged":
-        known = state.conversations.get(name)
-        state.conversations[name] = Conversation(payload["turnIndex"], payload["turn"], known is None or known.open)
-    elif name in state.conversations:
-        state.conversations[name].open = False
-
-
 OTHER_CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     events.MODEL_ANSWERED: _model_answered,
     model_payloads.PromptComposed.event_type: _prompt_composed,
     "output.chunk": _output_chunk,
     events.ENVELOPE_RECORDED: _envelope_recorded,
     events.WORKFLOW_CHAIN: _worker_dispatched,
-    "interrupt.requested": _interrupt_requested,
-    "interrupt.resolved": _interrupt_resolved,
-    "approval.granted": _approval_voted,
-    "approval.rejected": _approval_voted,
-    events.APPROVAL_REMARK: _approval_voted,
-    events.INTERRUPT_REMINDER: _reminder_sent,
-    **dict.fromkeys(("conversation.opened", "conversation.exchanged", "conversation.closed"), _conversation_changed),
+    **INTERRUPT_CHANGES,
 }
 
 
