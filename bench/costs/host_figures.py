@@ -15,6 +15,7 @@ from bench.costs.long_run_cost import event_cost
 from bench.costs.model_call_cost import gate_turn_costs, stream_costs
 from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
+from bench.costs.stalled_reader_cost import stalled_reader_costs
 from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
 from bench.meter import rss_mib
@@ -90,6 +91,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "start": startup_figures,
     "life": lifetime_figures,
     "streams": stream_figures,
+    "stalled": stalled_reader_costs,
     "events": event_cost,
     "register": registration_costs,
     "chain": node_costs,
