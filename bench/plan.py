@@ -32,6 +32,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     life: int = 20_000
     streams: int = 1_000
     fanouts: int = 5
+    stalled: int = 500
+    """Readers that do not read."""
     first_events: int = 200
     costs: int = 3
     """How often a long run is compared with short ones."""
@@ -105,6 +107,7 @@ QUICK: Final = Plan(
     life=400,
     streams=50,
     fanouts=1,
+    stalled=20,
     first_events=10,
     costs=1,
     nodes=498,

@@ -16,6 +16,7 @@ from bench.costs.model_call_cost import gate_turn_costs, stream_costs
 from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
 from bench.costs.restart_cost import restart_costs
+from bench.costs.stalled_reader_cost import stalled_reader_costs
 from bench.costs.tenant_cost import tenant_costs
 from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
@@ -92,6 +93,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "start": startup_figures,
     "life": lifetime_figures,
     "streams": stream_figures,
+    "stalled": stalled_reader_costs,
     "events": event_cost,
     "register": registration_costs,
     "chain": node_costs,

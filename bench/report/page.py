@@ -20,6 +20,7 @@ OWN: Final = {
     "restart_first_run_ms": ("Create to end of the first new run after such a start, slowest", "ms"),
     "stream_kib": ("Memory per idle stream", "KiB"),
     "fanout_p99_ms": ("Delivery of one event to 1,000 streams, p99", "ms"),
+    "stalled_hold_ms": ("Event loop blocked with 500 stalled readers, longest, CPU time", "ms"),
     "first_event_ms": ("Create to first event on a stream, median", "ms"),
     "cpu_flat": ("CPU time of runs 18,000 to 20,000 compared with runs 500 to 2,500", "×"),
     "event_cost_ratio": ("CPU time per event in a run of 20,000 events compared with runs of 200", "×"),

@@ -101,6 +101,7 @@ TARGETS: Final = (
     ),
     Target("Memory per idle stream", "KiB", _host_figure("stream_kib"), None, 32.0),
     Target("Delivery of one event to 1,000 streams, p99", "ms", _host_figure("fanout_p99_ms"), None, 300.0),
+    Target("Event loop blocked with 500 stalled readers, longest", "ms", _host_figure("stalled_hold_ms"), None, 100.0),
     Target("Registering 1,000 nodes, slowest graph shape", "ms", _most(*_REGISTERED), None, 1000.0),
     Target("CPU time per node in a chain, maximum of 10, 100 and 1,000 nodes", "µs", _most(*_CHAINS), None, 300.0),
     Target("CPU time per node in a graph of 1,000 compared with a chain of 10", "×", _large_graph, None, 3.0),

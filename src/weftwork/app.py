@@ -19,6 +19,8 @@ from weftwork.adapters.http.routes.runs import RunRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.http.server.request_turns import RequestTurns
+from weftwork.adapters.http.shared_bodies import SharedBodies
+from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.python.node_runner import PythonNodes
@@ -296,8 +298,11 @@ class Host:
         return subset_compliance(violations)
 
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
-        runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree)
-        events = EventRoutes(self.service, self._streams, self.keyring, self.settings.keepalive_seconds)
+        bodies = SharedBodies()
+        snapshots = SnapshotCache(self.service, self._interrupts, bodies)
+        runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree, snapshots)
+        keepalive = self.settings.keepalive_seconds
+        events = EventRoutes(self.service, self._streams, self.keyring, keepalive, snapshots, bodies)
         declarations = declarations_by_type(self.types)
         host_info = HostInfoRoutes(self.service, lambda: self.draining, lambda: self.recovery, self.kinds, declarations)
         review = ReviewRoutes(self._annotations, self._comparison)

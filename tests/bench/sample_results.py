@@ -15,6 +15,7 @@ HOST_FIGURES = {
     "restart_first_run_ms": 30.0,
     "stream_kib": 17.0,
     "fanout_p99_ms": 80.0,
+    "stalled_hold_ms": 20.0,
     "first_event_ms": 2.0,
     "cpu_flat": 1.0,
     "event_cost_ratio": 1.1,

@@ -81,6 +81,7 @@ def test_targets_that_are_met() -> None:
     ),
     ({"stream_kib": 33.0}, "Memory per idle stream"),
     ({"fanout_p99_ms": 301.0}, "Delivery of one event to 1,000 streams, p99"),
+    ({"stalled_hold_ms": 101.0}, "Event loop blocked with 500 stalled readers, longest"),
     ({"register_row_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
     ({"register_wide_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),
     ({"register_computing_ms": 1001.0}, "Registering 1,000 nodes, slowest graph shape"),

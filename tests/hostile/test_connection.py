@@ -12,6 +12,7 @@ from tests.hostile.raw_http import HEALTH, HOST, parse
 from weftwork.adapters.http.server import connection as module
 from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.http.server.limits import ConnectionLimit
+from weftwork.adapters.http.server.write_turns import WriteTurns
 
 
 class Wire(asyncio.Transport):
@@ -60,7 +61,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 def new_connection(wire: Wire, application: Any = app) -> Connection:
     config = uvicorn.Config(application, ws="none", lifespan="off", log_config=None, access_log=False)
     config.load()
-    made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10))
+    made = Connection(config, ServerState(), {}, limit=ConnectionLimit(10), turns=WriteTurns())
     made.connection_made(wire)
     return made
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from weftwork.adapters.http import response_writer
-from weftwork.adapters.http.server import connection, http_server, limits, request_turns
+from weftwork.adapters.http import response_writer, shared_bodies
+from weftwork.adapters.http.routes import events
+from weftwork.adapters.http.server import connection, http_server, limits, request_turns, write_turns
 from weftwork.adapters.outbound import client
 from weftwork.engine.api import annotations, assets
-from weftwork.engine.host import admission, alarm
+from weftwork.engine.host import admission, alarm, executor
 from weftwork.engine.run import live_run, loop_share
 from weftwork.protocol.json import decoder, values
 from weftwork.protocol.net import outbound
@@ -76,6 +77,13 @@ ROWS: dict[str, list[str]] = {
     "Open requests at shutdown": [f"{http_server.GRACE_SECONDS:g} s"],
     "Connections |": [f"{Settings().max_connections:,}"],
     "Open streams": [f"{Settings().max_streams:,}"],
+    "Snapshots of more than": [
+        f"{projection.LARGE_STATE_BYTES // 1024} KiB",
+        f"{events.LARGE_PAGE_BYTES // 1024} KiB",
+        f"{shared_bodies.MAX_PENDING_BYTES // 2**20} MiB",
+    ],
+    "States of runs that are read": [f"{executor.MAX_CONCURRENT_STATE_READS} each"],
+    "Work for streams": [f"{write_turns.TURNS} turns", f"{write_turns.TURN_BYTES // 2**20} MiB"],
     "Live runs |": [f"{Settings().max_live_runs:,}"],
     "Requests that are being processed": [str(request_turns.MAX_IN_PROGRESS)],
     "Nodes of a run": [str(Settings().max_parallel_nodes)],

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.harness.definitions import example_count
 from tests.live import KEY, InProcessHost, frames, open_in_process
 from weftwork.adapters.http import response_writer, sse
+from weftwork.adapters.http.server.write_turns import WriteTurns
 from weftwork.engine.streams import feeds
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.events import Event
@@ -37,6 +38,7 @@ class Moody:
         self.is_full = False
         self.body = bytearray()
         self.waits = 0
+        self.turns = WriteTurns()
 
     async def send(self, message: Any) -> None:
         assert not (self.is_full and message.get("body")), "nothing is sent into a full connection"

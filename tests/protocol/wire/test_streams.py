@@ -17,6 +17,7 @@ from tests.harness.definitions import for_all
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.pieces import encode_pieces
 from weftwork.protocol.run.events import CATALOGUE, MAX_CACHED_DOCUMENT, Event, take_bytes
 from weftwork.protocol.wire import streams
 
@@ -154,9 +155,10 @@ def test_a_chunk_without_the_optional_part_leaves_it_out() -> None:
 @pytest.mark.rule("sse-09")
 def test_a_snapshot_frame_is_a_snapshot_and_an_event_document() -> None:
     snapshot = {"runId": "run-1", "workflowId": "sample", "status": "running", "variables": {"a": 1}}
-    frame = streams.snapshot_frame(snapshot, 7, 1_000)
-    document = json.loads(frame.data)
-    assert (frame.id, frame.event) == ("7", "state.snapshot")
+    frame = b"".join(streams.snapshot_frame("run-1", list(encode_pieces(snapshot)), 7, 1_000))
+    head, _, data = frame.partition(b"data: ")
+    document = json.loads(data)
+    assert (head, data[-2:]) == (b"id: 7\nevent: state.snapshot\n", b"\n\n")
     assert document.items() >= snapshot.items()
     assert document["payload"] == snapshot
     assert (document["type"], document["sequence"]) == ("state.snapshot", 7)

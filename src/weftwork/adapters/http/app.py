@@ -11,6 +11,7 @@ from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
 from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, RequestTurns
+from weftwork.adapters.http.shared_bodies import LargeBody
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -239,7 +240,9 @@ async def _send(request: Request, response: Response) -> None:
     headers = [(b"traceparent", request.traceparent.encode()), *response.headers]
     if response.status not in (204, 304):
         headers.append((b"content-type", response.content_type))
-        headers.append((b"content-length", str(len(response.body)).encode()))
+        length = len(response.body) if response.large is None else response.large.length
+        if length is not None:
+            headers.append((b"content-length", str(length).encode()))
     names = [name for name, _ in response.headers]
     if request.path.startswith(ASSET_PREFIXES):
         # media-32: errors below the asset paths get the same protective headers as assets.
@@ -252,7 +255,9 @@ async def _send(request: Request, response: Response) -> None:
     if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in names:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
-    if not request.has_unread_body:
+    if response.large is not None:
+        await _send_large(request, response.status, headers, response.large)
+    elif not request.has_unread_body:
         if not request.writer.try_send_whole(response.status, headers, body):
             await request.writer.start(response.status, headers)
             await request.writer.write(body)
@@ -264,6 +269,17 @@ async def _send(request: Request, response: Response) -> None:
         # read the response.
         await request.discard_body()
         await request.writer.end()
+
+
+async def _send_large(request: Request, status: int, headers: Headers, body: LargeBody) -> None:
+    if request.has_unread_body:
+        headers.append((b"connection", b"close"))
+    await request.writer.start(status, headers, is_large=True)
+    chunks = iter(()) if request.scope["method"] == "HEAD" else body.chunks()
+    await request.writer.write_large(chunks, body.may_wait)
+    if request.has_unread_body:
+        await request.discard_body()
+    await request.writer.end()
 
 
 async def _end_on_shutdown(request: Request) -> None:

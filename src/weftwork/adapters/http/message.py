@@ -16,6 +16,7 @@ from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
 from weftwork.adapters.http.response_writer import ResponseWriter
 from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, RequestTurns
+from weftwork.adapters.http.shared_bodies import LargeBody
 from weftwork.engine.api.keyring import Principal
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.ids import is_path_id
@@ -47,6 +48,8 @@ class Response(msgspec.Struct):
     body: bytes = b""
     headers: Headers = []
     content_type: bytes = JSON
+    large: LargeBody | None = None
+    """Replaces `body` if the document is large, so that it is sent in pieces."""
 
 
 def json_response(status: int, document: Any, headers: Headers | None = None) -> Response:

@@ -5,7 +5,7 @@ the bytes that the client does not read.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from weftwork.adapters.http.asgi import Headers, Scope, Send
@@ -48,10 +48,13 @@ class ResponseWriter:
         self.has_started = self._is_ended = True
         return True
 
-    async def start(self, status: int, headers: Headers, stream: bool = False) -> None:
-        """Send the status line and headers. A `stream` may end after any frame, a document only when it is complete."""
+    async def start(self, status: int, headers: Headers, stream: bool = False, is_large: bool = False) -> None:
+        """Send the status line and headers. A `stream` may end after any frame, a document only when it is complete.
+
+        A `stream` or large document has at most one chunk in the buffer of its connection.
+        """
         self.has_started = True
-        if stream and self.connection is not None:
+        if (stream or is_large) and self.connection is not None:
             self.connection.disable_buffering()
         await self._send_message({"type": "http.response.start", "status": status, "headers": headers})
         self._at_boundary = stream
@@ -66,23 +69,70 @@ class ResponseWriter:
         """Send part of a document. If the response ends here, it is aborted, so the client sees that it is cut."""
         self._at_boundary = False
         for at in range(0, len(data) or 1, CHUNK_BYTES):
-            more_body = more or at + CHUNK_BYTES < len(data)
-            await self._send_message(
-                {"type": "http.response.body", "body": data[at : at + CHUNK_BYTES], "more_body": more_body}
-            )
-            fault_point("response.piece")
+            await self._send_piece(data[at : at + CHUNK_BYTES], more or at + CHUNK_BYTES < len(data))
 
     async def write_available(self, data: bytes, at: int = 0) -> int:
         """Send frames from offset `at` while the connection has room. Returns the offset of the first unsent byte."""
+        first = at
         while at < len(data) and not (self.connection is not None and self.connection.is_full):
-            self._at_boundary = False
-            await self._send_message(
-                {"type": "http.response.body", "body": data[at : at + CHUNK_BYTES], "more_body": True}
-            )
+            if at > first and self.connection is not None:
+                # The caller has taken the turn of the first chunk. The data would stay in memory during a wait.
+                self.connection.turns.charge(CHUNK_BYTES)
+            rest = data[at : at + CHUNK_BYTES]
             at = min(at + CHUNK_BYTES, len(data))
-            self._at_boundary = at == len(data)
-            fault_point("stream.piece")
+            await self._send_frame_piece(rest, at == len(data))
         return at
+
+    async def write_large(self, chunks: Iterator[bytes | memoryview], may_wait: Callable[[], bool]) -> None:
+        """Send a large document at the client's pace, without its end; at most one chunk of it is copied at a time.
+
+        Sends nothing more if the client disconnects. Raises ResponseAborted if the client does not read the document,
+        or if the client would have to be waited for while `may_wait` returns False.
+        """
+        self._at_boundary = False
+        for chunk in _small_chunks(chunks):
+            if not await self._has_room(len(chunk), may_wait):
+                break
+            await self._send_piece(bytes(chunk), more=True)
+        self._at_boundary = True
+
+    async def write_frame(self, chunks: Iterator[bytes | memoryview], may_wait: Callable[[], bool]) -> None:
+        """Send one large frame, like `write_large`."""
+        for chunk in _small_chunks(chunks):
+            if not await self._has_room(len(chunk), may_wait):
+                break
+            await self._send_frame_piece(bytes(chunk), False)
+        self._at_boundary = True
+
+    async def _has_room(self, size: int, may_wait: Callable[[], bool]) -> bool:
+        """Wait for room in the connection and for a turn; False if the client has disconnected."""
+        if self.connection is None:
+            return True
+        if self.connection.is_full:
+            if not may_wait():
+                raise ResponseAborted
+            await self.drained()
+        await self.next_turn(size)
+        return not self.connection.is_lost
+
+    async def _send_piece(self, data: bytes, more: bool) -> None:
+        await self._send_message({"type": "http.response.body", "body": data, "more_body": more})
+        fault_point("response.piece")
+
+    async def _send_frame_piece(self, data: bytes, is_end: bool) -> None:
+        self._at_boundary = False
+        await self._send_message({"type": "http.response.body", "body": data, "more_body": True})
+        self._at_boundary = is_end
+        fault_point("stream.piece")
+
+    async def next_turn(self, size: int, may_wait: bool = True) -> None:
+        """Wait until the event loop has time to encode or write about this many bytes; or only count them."""
+        if self.connection is None:
+            return
+        if may_wait:
+            await self.connection.turns.next_turn(size)
+        else:
+            self.connection.turns.charge(size)
 
     async def drained(self) -> None:
         """Wait until the connection has room or is closed. Raises ResponseAborted after STALL_SECONDS."""
@@ -111,6 +161,12 @@ class ResponseWriter:
             await self._send(message)  # does not wait
         else:
             await _with_stall_timeout(self._send(message))
+
+
+def _small_chunks(chunks: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    for data in chunks:
+        for at in range(0, len(data), CHUNK_BYTES):
+            yield data[at : at + CHUNK_BYTES]
 
 
 async def _with_stall_timeout(work: Awaitable[None]) -> None:

@@ -5,28 +5,24 @@ connection and nothing here. Only a frame larger than a chunk can be cut by that
 connection has room the frame is encoded again from the log, which gives the same bytes.
 
 A snapshot cannot be encoded again, because the run has changed by then. It is kept until it has been sent, and shared
-by all readers of the same state (SnapshotCache). While too many bytes of snapshots are pending, slow readers are
+by all readers of the same state (SnapshotCache). While too many bytes of documents are pending, slow readers are
 disconnected.
 """
 
 import asyncio
 from dataclasses import dataclass, field
 from typing import Final
-from weakref import WeakValueDictionary
 
 from weftwork.adapters.http.message import Request
 from weftwork.adapters.http.response_writer import ResponseAborted, ResponseWriter
+from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.engine.api.keyring import Keyring, Principal
-from weftwork.engine.api.runs import EventStreams, Reader, Runs
+from weftwork.engine.api.runs import EventStreams, Reader
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.wire import streams
 
-MAX_CONCURRENT_SNAPSHOTS: Final = 4
-"""Snapshots built at the same time. Each needs the whole state of its run in memory."""
-MAX_PENDING_BYTES: Final = 64 * 2**20
-"""Total size of the snapshots that slow clients have not read yet."""
 BATCH_BYTES: Final = 16_384
 """A batch of events that reaches this size is sent at once."""
 _HEADERS: Final = [
@@ -35,49 +31,6 @@ _HEADERS: Final = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
-
-
-@dataclass(slots=True, weakref_slot=True, eq=False)
-class Snapshot:
-    """The frame of a snapshot. With `is_final`, the run has ended and no other snapshot follows."""
-
-    body: bytes
-    sequence: int
-    is_final: bool
-
-
-class SnapshotCache:
-    """The snapshots that are being sent, by run and sequence. A snapshot is freed with its last reader."""
-
-    def __init__(self, service: Runs) -> None:
-        self._runs = service
-        self._build_slots = asyncio.Semaphore(MAX_CONCURRENT_SNAPSHOTS)
-        self._pending: WeakValueDictionary[tuple[RunKey, int], Snapshot] = WeakValueDictionary()
-
-    @property
-    def is_over_limit(self) -> bool:
-        """Whether the pending snapshots exceed MAX_PENDING_BYTES, so that no slow reader may be waited for."""
-        return sum([len(snapshot.body) for snapshot in self._pending.values()]) > MAX_PENDING_BYTES
-
-    async def newest(self, caller: Principal, run_id: str, sequence: int = -1, timestamp: int = 0) -> Snapshot:
-        """sse-09: the current state of a run that has events.
-
-        `timestamp` is that of the event `sequence`; if this is the newest event, its timestamp is not read again.
-        """
-        async with self._build_slots:
-            run = caller.run(run_id)
-            projection = await self._runs.projection(caller, run_id)
-            snapshot = self._pending.get((run, projection.last_sequence))
-            if snapshot is not None:
-                return snapshot
-            stored = await self._runs.read_run(caller, run_id)
-            last = stored.projection.last_sequence
-            if sequence != last:
-                timestamp = (await self._runs.get_event(caller, run_id, last)).timestamp
-            body = streams.snapshot_frame(await self._runs.make_snapshot(stored), last, timestamp).encode()
-            is_final = stored.projection.status in TERMINAL_STATUSES
-            snapshot = self._pending[run, last] = Snapshot(body, last, is_final)
-            return snapshot
 
 
 @dataclass(slots=True, eq=False)
@@ -149,6 +102,7 @@ class SseStream:
             return await self._next_batch(reader, events)
         if not events:
             return 0, 0, b""
+        await self._take_turn(reader, events)
         return events[0].sequence, events[-1].sequence, self._encode_events(events)
 
     async def _next_batch(self, reader: Reader, events: list[Event]) -> tuple[int, int, bytes]:
@@ -170,7 +124,15 @@ class SseStream:
             if not batch or flush or remaining <= 0 or size >= BATCH_BYTES or reader.ended or reader.has_notification:
                 break
             events = await reader.next(remaining)
-        return (sequences[0], sequences[-1], streams.batch_frame(batch).encode()) if batch else (0, 0, b"")
+        if not batch:
+            return 0, 0, b""
+        await self._writer.next_turn(size, reader.shares_events)
+        return sequences[0], sequences[-1], streams.batch_frame(batch).encode()
+
+    async def _take_turn(self, reader: Reader, events: list[Event]) -> None:
+        # A page that was read for this reader alone does not wait, because it would stay in memory. Few pages are read
+        # at the same time.
+        await self._writer.next_turn(sum([event.size for event in events]), reader.shares_events)
 
     async def _reread(self, reader: Reader, first: int, last: int) -> bytes:
         """The frames of earlier events, encoded again. Raises ResponseAborted if the run was deleted."""
@@ -181,6 +143,7 @@ class SseStream:
             if not page:
                 # The run was deleted, so the frame that was sent in part cannot be finished.
                 raise ResponseAborted
+            await self._take_turn(reader, page)
             if self._buffer_seconds:
                 batch += [frame for event in page for frame in streams.event_frames(event, self._modes, self._cursor)]
             else:
@@ -223,24 +186,24 @@ class SseStream:
     async def _send_snapshot(self, *newest_event: int) -> tuple[int, bool]:
         """Send one snapshot. Returns its sequence, and whether it is final."""
         snapshot = await self._snapshots.newest(self._caller, self._run_id, *newest_event)
-        at = await self._write_available(snapshot.body)
-        while at < len(snapshot.body):
-            if self._snapshots.is_over_limit:
-                raise ResponseAborted
-            await self._writer.drained()
-            at = await self._write_available(snapshot.body, at)
+        self._begin_frames()
+        await self._writer.write_frame(snapshot.frame(), self._snapshots.may_wait)
+        self._reset_keepalive()
         return snapshot.sequence, snapshot.is_final
 
     async def _write_available(self, body: bytes, at: int = 0) -> int:
         if not body:
             return 0
+        self._begin_frames(at)
+        at = await self._writer.write_available(body, at)
+        self._reset_keepalive()
+        return at
+
+    def _begin_frames(self, at: int = 0) -> None:
         if at == 0:
             # Ends the stream if the key was revoked since the last frame.
             self._keyring.check(self._caller)
         fault_point("stream.frame")
-        at = await self._writer.write_available(body, at)
-        self._reset_keepalive()
-        return at
 
     def _reset_keepalive(self) -> None:
         self._keepalive_at = asyncio.get_running_loop().time() + self._keepalive

@@ -156,6 +156,11 @@ class Interrupts(msgspec.Struct, eq=False):
                 row |= _callback_members(self._mint_token(principal, snapshot["runId"], row))
         return snapshot
 
+    def token_members(self, principal: Principal, run_id: str, row: Row) -> bytes:
+        """tok-05: the members that `with_tokens` adds, encoded, for the Placeholder of an open interrupt."""
+        members = msgspec.json.encode(_callback_members(self._mint_token(principal, run_id, row)))
+        return b",%b" % members[1:-1]
+
     async def resolve(
         self,
         principal: Principal,

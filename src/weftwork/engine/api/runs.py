@@ -28,6 +28,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.pieces import Piece, encode_pieces
 from weftwork.protocol.limits import QUOTA_EXCEEDED
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
@@ -39,9 +40,15 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
 from weftwork.protocol.run.projection import (
     MAX_CHILDREN,
+    WAITING_STATUSES,
+    OpenInterrupt,
     Projection,
     StoredRun,
+    child_members,
     has_children,
+    is_large,
+    large_snapshot,
+    open_interrupt,
     run_snapshot,
     run_summary,
 )
@@ -127,19 +134,50 @@ class Runs:
         fault_point("create.started")
         return outcome
 
-    async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any]:
-        """The snapshot of a run."""
-        return await self.make_snapshot(require_run(await self._executor.read_run(principal.run(run_id))))
+    async def get_run(self, principal: Principal, run_id: str) -> dict[str, Any] | None:
+        """The snapshot of a run; None if the run is large, so that its snapshot must be made by `snapshot_pieces`."""
+        stored = require_run(await self._executor.read_run(principal.run(run_id)))
+        return None if is_large(stored) else await self.make_snapshot(stored)
 
     async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
         """The snapshot of a stored run, with the current status of its children."""
-        # One child more than a snapshot lists, to know whether there are more. A run without children costs no read.
-        child_runs, key = self._runtime.child_runs, run.header.key
-        children = await child_runs.children(key, None, MAX_CHILDREN + 1) if has_children(run) else []
-        snapshot, header = run_snapshot(run, children), run.header
-        # Inputs with a credential in a name are hidden whole, in a member `redacted`.
-        may_show = header.tags or header.metadata or header.configurable or "redacted" in header.inputs
-        return mask_options(snapshot) if may_show else snapshot
+        # A run without children costs no read.
+        children = await self._children(run.header.key) if has_children(run) else []
+        snapshot = run_snapshot(run, children)
+        return mask_options(snapshot) if _may_show_credential(run.header) else snapshot
+
+    async def child_members(self, principal: Principal, run_id: str) -> dict[str, Any]:
+        """The members of a snapshot that show the child runs. They can change without an event of the run."""
+        return child_members(await self._children(principal.run(run_id)))
+
+    async def snapshot_pieces(self, run: StoredRun, children: dict[str, Any]) -> tuple[Piece, ...]:
+        """The snapshot of a stored run as `make_snapshot` returns it, encoded in pieces. The tokens of each open
+        interrupt have a Placeholder.
+
+        Yields to the event loop after each slice of work, because the state may have many megabytes.
+        """
+        opened: list[OpenInterrupt] = []
+        slices = _Slices()
+        if run.projection.status in WAITING_STATUSES:
+            for row in run.rows:
+                if row.kind == "interrupt":
+                    await slices.spend(len(row.value))
+                    interrupt = open_interrupt(row)
+                    if interrupt is not None:
+                        opened.append(interrupt)
+        snapshot = large_snapshot(run, children, opened)
+        if _may_show_credential(run.header):
+            mask_options(snapshot)
+        pieces: list[Piece] = []
+        for piece in encode_pieces(snapshot):
+            pieces.append(piece)
+            # A piece that refers to a value was not encoded now.
+            await slices.spend(len(piece) if isinstance(piece, bytes) else 0)
+        return tuple(pieces)
+
+    async def _children(self, run: RunKey) -> list[StoredRun]:
+        # One child more than a snapshot lists, to know whether there are more.
+        return await self._runtime.child_runs.children(run, None, MAX_CHILDREN + 1)
 
     async def list_runs(self, principal: Principal, query: RunQuery) -> dict[str, Any]:
         """A page of the tenant's runs, newest first."""
@@ -223,6 +261,28 @@ async def _check_quota(logs: TenantLogs, partition: str) -> None:
     if logs.is_full(partition):
         error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
         raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
+
+
+SLICE_BYTES: Final = 1_048_576
+"""Bytes that are encoded, or searched for their members, between two yields to the event loop."""
+
+
+class _Slices(msgspec.Struct, eq=False):
+    """Yields to the event loop whenever the work since the last yield has reached SLICE_BYTES."""
+
+    _done: int = 0
+
+    async def spend(self, size: int) -> None:
+        self._done += size
+        if self._done >= SLICE_BYTES:
+            self._done = 0
+            await asyncio.sleep(0)
+
+
+def _may_show_credential(header: RunHeader) -> bool:
+    """Whether the options of a request or the names of its inputs may contain a credential."""
+    # Inputs with a credential in a name are hidden whole, in a member `redacted`.
+    return "redacted" in header.inputs or not not (header.tags or header.metadata or header.configurable)  # noqa: SIM208
 
 
 class SpanCache(msgspec.Struct, eq=False):

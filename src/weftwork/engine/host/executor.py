@@ -51,6 +51,9 @@ log = logging.getLogger("weftwork.run")
 MAX_UNCONFIRMED: Final = 10_000
 """Unconfirmed creates beyond this number are resolved at the next start."""
 CONFIRM_INTERVAL_MS: Final = 1000
+MAX_CONCURRENT_STATE_READS: Final = 2
+"""States of runs that are read from the store at the same time for callers, as each may have many megabytes. The store
+has as many threads."""
 
 
 class OpenEffect(msgspec.Struct, frozen=True, rename="camel"):
@@ -104,6 +107,7 @@ class Executor:
         self._loads = run_loader.LoadsInProgress()
         self._admission = Admission(limits.max_live_children, runtime.clock, self._wake, self.run_slots)
         self._recent_runs = run_loader.RecentRuns()
+        self._state_reads = asyncio.Semaphore(MAX_CONCURRENT_STATE_READS)
         self._loader = run_loader.RunLoader(runtime, catalog)
         self._child_messages = ChildMessages(
             runtime.child_runs,
@@ -199,7 +203,11 @@ class Executor:
         if live is not None:
             await live.settle(1.0)
             return live.committed_run()
-        return self._recent_runs.get(run) or await self._runtime.log.read_run(run)
+        return self._recent_runs.get(run) or await self._read_stored(run)
+
+    async def _read_stored(self, run: RunKey) -> StoredRun | None:
+        async with self._state_reads:
+            return await self._runtime.log.read_run(run)
 
     async def projection(self, run: RunKey) -> Projection | None:
         """The projection of a run: `read_run` without the state rows, which may be large."""

@@ -86,7 +86,7 @@ READ_BYTES: Final = 16_384
 """Default size of a page for a reader. The event that reaches the size is the last of the page."""
 MAX_CONCURRENT_READS: Final = 8
 """Pages of the log that are read concurrently. It limits memory, because each page may be one large event."""
-WAKE_BATCH: Final = 128
+WAKE_BATCH: Final = 64
 """Readers woken in one iteration of the event loop, so that requests are served in between."""
 
 
@@ -157,6 +157,8 @@ class Reader(msgspec.Struct, eq=False):
     sequence: int
     ended: bool = False
     """No further event will come: the run has ended, or the host is shutting down."""
+    shares_events: bool = False
+    """Whether the last events are in the tail, and not in memory for this reader alone."""
     hides_answers: bool = False
     """auth-07: whether the answers of models are masked for this reader."""
     wants_notifications: bool = False
@@ -194,12 +196,14 @@ class Reader(msgspec.Struct, eq=False):
         while not self.has_notification:
             events = feed.after(self.sequence)
             if events:
+                self.shares_events = True
                 return self._advance(take_bytes(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
             # Added before the log is read, so that an event that is published during the read ends the wait.
             feed.waiters.add(waiter)
             try:
                 if events is None:
+                    self.shares_events = False
                     async with self._reads:
                         events = await self._log.read(self._run, self.sequence, limit, budget)
                 events = self._advance(events)
@@ -219,6 +223,7 @@ class Reader(msgspec.Struct, eq=False):
     async def reread(self, first: int, last: int) -> list[Event]:
         """Events from `first` to `last` that this reader has received before, limited like those of `next`."""
         events = self._feed.after(first - 1)
+        self.shares_events = bool(events)
         if not events:
             async with self._reads:
                 events = await self._log.read(self._run, first - 1, last - first + 1, READ_BYTES)

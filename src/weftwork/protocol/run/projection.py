@@ -10,6 +10,7 @@ import msgspec
 
 from weftwork.protocol.errors import NO_SUCH_RUN, invalid
 from weftwork.protocol.json import schema
+from weftwork.protocol.json.pieces import Placeholder, Spliced
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.header import RunHeader, Status
 from weftwork.protocol.timestamps import iso
@@ -42,6 +43,9 @@ class Projection(msgspec.Struct, frozen=True):
     """When a parked run must be woken: for the end of a delay, a retry, a reminder, a timeout, or its time limit."""
 
 
+WAITING_STATUSES: Final[frozenset[Status]] = frozenset({"waiting-approval", "waiting-input", "waiting-external"})
+
+
 class InterruptListing(msgspec.Struct, frozen=True):
     """The members of an open interrupt by which lists across runs filter and sort."""
 
@@ -69,8 +73,26 @@ class StoredRun(msgspec.Struct, frozen=True):
     rows: tuple[StateRow, ...] = ()
 
 
+LARGE_STATE_BYTES: Final = 16_384
+"""State of a run from which on its snapshots are encoded in pieces, and shared by their readers."""
+
+
 def has_children(run: StoredRun) -> bool:
-    return any(row.kind == "kin" for row in run.rows)
+    # A loop, because a generator costs a call for each row.
+    for row in run.rows:  # noqa: SIM110
+        if row.kind == "kin":
+            return True
+    return False
+
+
+def is_large(run: StoredRun) -> bool:
+    """Whether the state of the run is large. Inputs count as the variables to which they were copied."""
+    size = 0 if run.projection.outputs is None else len(run.projection.outputs)
+    for row in run.rows:
+        size += len(row.value)
+    if run.header.configurable:
+        size += len(msgspec.json.encode(run.header.configurable))
+    return size > LARGE_STATE_BYTES
 
 
 def run_summary(run: StoredRun) -> dict[str, Any]:
@@ -101,10 +123,35 @@ def run_snapshot(run: StoredRun, children: Sequence[StoredRun] = ()) -> dict[str
 
     `children` holds up to MAX_CHILDREN + 1 child runs; the extra one shows that the list is truncated.
     """
-    header = run.header
-    kinds = ("variable", "channel", "node", "artifact", "agent", "kin")
-    rows: dict[str, dict[str, msgspec.Raw]] = {kind: {} for kind in kinds}
     interrupts: list[StateRow] = []
+    document = _state_members(run, interrupts)
+    if children:
+        document |= child_members(children)
+    if run.projection.status in WAITING_STATUSES:
+        document |= _interrupt_members(interrupts, run.projection.current_node)
+    return document
+
+
+def large_snapshot(run: StoredRun, children: dict[str, Any], opened: Sequence["OpenInterrupt"]) -> dict[str, Any]:
+    """The document of `run_snapshot`, from its `child_members` and its open interrupts, which are encoded already."""
+    document = _state_members(run, []) | children
+    current = [each.document for each in opened if each.node_id == run.projection.current_node]
+    if current:
+        document |= {"interrupt": current[0], "interrupts": [each.document for each in opened]}
+    return document
+
+
+def _state_members(run: StoredRun, interrupts: list[StateRow]) -> dict[str, Any]:
+    """The members of a snapshot before its child runs and interrupts. Adds the rows of interrupts to the list."""
+    header = run.header
+    rows: dict[str, dict[str, msgspec.Raw]] = {
+        "variable": {},
+        "channel": {},
+        "node": {},
+        "artifact": {},
+        "agent": {},
+        "kin": {},
+    }
     for row in run.rows:
         if row.kind == "interrupt":
             interrupts.append(row)
@@ -129,15 +176,13 @@ def run_snapshot(run: StoredRun, children: Sequence[StoredRun] = ()) -> dict[str
     if rows["artifact"]:
         document["artifacts"] = rows["artifact"]
     document |= rows["agent"]
-    if children:
-        document |= _child_members(children)
-    if run.projection.status.startswith("waiting-"):
-        document |= _interrupt_members(interrupts, run.projection.current_node)
     return document
 
 
-def _child_members(children: Sequence[StoredRun]) -> dict[str, Any]:
+def child_members(children: Sequence[StoredRun]) -> dict[str, Any]:
     """kin-10 (OpenWOP rest-endpoints): the child runs in the order in which they were started, with their status."""
+    if not children:
+        return {}
     listed = [
         {
             "runId": each.header.run_id,
@@ -157,6 +202,39 @@ def _interrupt_members(rows: list[StateRow], node_id: str | None) -> dict[str, A
     opened = [{name: each[name] for name in each if name != "status"} for each in decoded if each["status"] == "open"]
     current = [each for each in opened if each["nodeId"] == node_id]
     return {"interrupt": current[0], "interrupts": opened} if current else {}
+
+
+class OpenInterrupt(msgspec.Struct, frozen=True):
+    """An open interrupt of a large snapshot: its document, and the members from which its tokens are made."""
+
+    document: Spliced
+    node_id: str
+    token_members: dict[str, Any]
+
+
+def open_interrupt(row: StateRow) -> OpenInterrupt | None:
+    """int-07: an interrupt as `run_snapshot` returns it, with a Placeholder for its tokens; None if it is not open.
+
+    Only the members of the row are decoded and not what is in them, because its data may be large.
+    """
+    members = _decode_members(row.value)
+    if _decode_text(members.pop("status")) != "open":
+        return None
+    names = ("interruptId", "nodeId", "kind", "dueAt")
+    shown: dict[str, Any] = {name: _decode_text(members[name]) for name in names if name in members}
+    if shown["kind"] == "approval":
+        shown["data"] = {"profile": _decode_profile(members["data"]).profile}
+    encoded = msgspec.json.encode(members)
+    return OpenInterrupt(Spliced((encoded[:-1], Placeholder(shown), b"}")), shown["nodeId"], shown)
+
+
+class _Profile(msgspec.Struct):
+    profile: Any = None
+
+
+_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_text: Final = msgspec.json.Decoder(str).decode
+_decode_profile: Final = msgspec.json.Decoder(_Profile).decode
 
 
 MAX_BULK_CANCEL: Final = 100

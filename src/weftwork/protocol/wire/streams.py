@@ -10,11 +10,13 @@ Sources: OpenWOP stream-modes, readings (state.snapshot and ai.message.chunk fra
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json.pieces import Piece, Placeholder
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
 from weftwork.protocol.run.header import EVENT_SCHEMA_VERSION, TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection
@@ -174,18 +176,27 @@ def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
     return StreamFrame(frame_id, "ai.message.chunk", msgspec.json.encode(document))
 
 
-def snapshot_frame(snapshot: dict[str, Any], sequence: int, timestamp: int) -> StreamFrame:
-    """sse-09 (readings): `state.snapshot`, with the members of a run snapshot and of an event document."""
-    document = {
-        **snapshot,
-        "eventId": f"{snapshot['runId']}-state-{sequence}",
+def snapshot_frame(
+    run_id: str, snapshot: Sequence[Piece], sequence: int, timestamp: int
+) -> Iterator[bytes | memoryview]:
+    """sse-09 (readings): the frame `state.snapshot`, with the members of a run snapshot and of an event document.
+
+    `snapshot` is the encoded snapshot. The frame contains it twice, and tokens of interrupts not at all.
+    """
+    members: list[bytes | memoryview] = [piece for piece in snapshot if not isinstance(piece, Placeholder)]
+    members[-1] = members[-1][:-1]
+    event = {
+        "eventId": f"{run_id}-state-{sequence}",
         "type": "state.snapshot",
         "sequence": sequence,
         "timestamp": iso(timestamp),
-        "schemaVersion": 1,
-        "payload": snapshot,
+        "schemaVersion": EVENT_SCHEMA_VERSION,
     }
-    return StreamFrame(str(sequence), "state.snapshot", msgspec.json.encode(document))
+    yield b"id: %d\nevent: state.snapshot\ndata: " % sequence
+    yield from members
+    yield b',%b,"payload":' % msgspec.json.encode(event)[1:-1]
+    yield from members
+    yield b"}}\n\n"
 
 
 def annotated_frame(run_id: str, annotation_id: str, annotation: bytes, sequence: int, timestamp: int) -> StreamFrame:

@@ -3,26 +3,41 @@
 from typing import Final
 
 from weftwork.adapters.http.message import Request, Response
-from weftwork.adapters.http.sse import SnapshotCache, SseStream
-from weftwork.engine.api.keyring import Keyring
+from weftwork.adapters.http.shared_bodies import LargeBody, SharedBodies, SharedBody
+from weftwork.adapters.http.snapshots import SnapshotCache
+from weftwork.adapters.http.sse import SseStream
+from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import EventStreams, Runs
+from weftwork.protocol.json.pieces import Piece, join_small
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.projection import Projection
+from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.wire import streams
 from weftwork.protocol.wire.route import DEFAULT_POLL_SECONDS, MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS
 
 POLL_PAGE: Final = 1000
+LARGE_PAGE_BYTES: Final = 32_768
+"""A page of events that is larger is kept once for all clients that are being sent it."""
 
 
 class EventRoutes:
     """streamRunEvents, pollRunEvents."""
 
-    def __init__(self, service: Runs, streams: EventStreams, keyring: Keyring, keepalive: float) -> None:
+    def __init__(
+        self,
+        service: Runs,
+        streams: EventStreams,
+        keyring: Keyring,
+        keepalive: float,
+        snapshots: SnapshotCache,
+        bodies: SharedBodies,
+    ) -> None:
         self._runs = service
         self._streams = streams
         self._keyring = keyring
         self._keepalive = keepalive
-        self._snapshots = SnapshotCache(service)
+        self._snapshots = snapshots
+        self._bodies = bodies
 
     async def stream(self, request: Request) -> Response | None:
         """sse-11 (OpenWOP stream-modes): all parameters are validated before the format is chosen."""
@@ -43,10 +58,11 @@ class EventRoutes:
 
     async def _events_page(self, request: Request, first: int, limit: int) -> Response:
         after = first - 1
-        page, projection = await self._streams.read_page(request.caller, request.params["runId"], after, limit)
+        run_id = request.params["runId"]
+        page, projection = await self._streams.read_page(request.caller, run_id, after, limit)
         events = [event for event in page if event.sequence > after]
         complete = _complete_flag(events, projection, after)
-        return Response(200, b'{"events":%b,"isComplete":%b}' % (_json_array(events), complete))
+        return self._page_response(request.caller, run_id, b'{"events":[', events, b'],"isComplete":%b}' % complete)
 
     async def poll(self, request: Request) -> Response:
         """poll-01 (OpenWOP rest-endpoints): the events after lastSequence. Waits only if a live run has none yet."""
@@ -63,21 +79,37 @@ class EventRoutes:
         events = [event for event in page if event.sequence > last]
         complete = _complete_flag(events, projection, last)
         highest = events[-1].sequence if events else max(last, projection.last_sequence)
-        body = b'{"runId":"%b","events":%b,"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
-            run_id.encode(),
-            _json_array(events),
+        tail = b'],"isComplete":%b,"isTerminal":%b,"lastEventSeq":%d,"runStatus":"%b"}' % (
             complete,
             complete,
             highest,
             projection.status.encode(),
         )
-        return Response(200, body)
+        return self._page_response(request.caller, run_id, b'{"runId":"%b","events":[' % run_id.encode(), events, tail)
+
+    def _page_response(self, caller: Principal, run_id: str, head: bytes, events: list[Event], tail: bytes) -> Response:
+        """A page of events. A large page is shared by all clients that are being sent the same events."""
+        if sum([event.size for event in events]) <= LARGE_PAGE_BYTES:
+            return Response(200, b"%b%b%b" % (head, b",".join([event.document for event in events]), tail))
+        # Callers without the scope runs:debug see other events.
+        key = (
+            EventRoutes,
+            caller.run(run_id),
+            events[0].sequence,
+            events[-1].sequence,
+            DEBUG in caller.scopes,
+            head,
+            tail,
+        )
+        body = self._bodies.get(key) or self._bodies.add(key, SharedBody(_page_pieces(head, events, tail)))
+        return Response(200, large=LargeBody(body, self._bodies.may_wait))
+
+
+def _page_pieces(head: bytes, events: list[Event], tail: bytes) -> list[Piece]:
+    parts = [part for event in events for part in (b",", event.document)]
+    return list(join_small([head, *parts[1:], tail]))
 
 
 def _complete_flag(events: list[Event], projection: Projection, after: int) -> bytes:
     last = events[-1].sequence if events else after
     return b"true" if streams.is_complete(projection, last) else b"false"
-
-
-def _json_array(events: list[Event]) -> bytes:
-    return b"[%b]" % b",".join([event.document for event in events])

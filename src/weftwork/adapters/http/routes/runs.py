@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
+from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
@@ -27,13 +28,20 @@ class RunRoutes:
     getRunAncestry, getRunTree."""
 
     def __init__(
-        self, service: Runs, interrupts: Interrupts, retention: Retention, control: RunControl, run_trees: RunTrees
+        self,
+        service: Runs,
+        interrupts: Interrupts,
+        retention: Retention,
+        control: RunControl,
+        run_trees: RunTrees,
+        snapshots: SnapshotCache,
     ) -> None:
         self._runs = service
         self._interrupts = interrupts
         self._retention = retention
         self._control = control
         self._run_trees = run_trees
+        self._snapshots = snapshots
 
     async def create_run(self, request: Request) -> Response:
         document = await request.json()
@@ -66,8 +74,11 @@ class RunRoutes:
         return json_response(200, await self._runs.list_runs(request.caller, query))
 
     async def get_run(self, request: Request) -> Response:
-        document = await self._runs.get_run(request.caller, request.params["runId"])
-        return json_response(200, self._interrupts.with_tokens(request.caller, document))
+        caller, run_id = request.caller, request.params["runId"]
+        document = await self._runs.get_run(caller, run_id)
+        if document is None:
+            return Response(200, large=await self._snapshots.document(caller, run_id))
+        return json_response(200, self._interrupts.with_tokens(caller, document))
 
     async def delete_run(self, request: Request) -> Response:
         replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)

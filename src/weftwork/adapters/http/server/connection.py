@@ -33,6 +33,7 @@ from weftwork.adapters.http.asgi import Headers
 from weftwork.adapters.http.host_errors import raw_error_response
 from weftwork.adapters.http.server import limits
 from weftwork.adapters.http.server.limits import ConnectionLimit
+from weftwork.adapters.http.server.write_turns import WriteTurns
 from weftwork.protocol.errors import ClientFault, invalid
 
 log = logging.getLogger("weftwork.http")
@@ -120,6 +121,7 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         limit: ConnectionLimit,
+        turns: WriteTurns,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.deadline = math.inf
@@ -130,6 +132,7 @@ class Connection(HttpToolsProtocol):
         """The members that the scopes of all requests have in common."""
         self._flush_until = 0.0
         self._limit = limit
+        self.turns = turns
         self._is_spare = False
         self._now = 0.0
         self._size = 0

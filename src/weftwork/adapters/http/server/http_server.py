@@ -13,6 +13,7 @@ import uvicorn
 
 from weftwork.adapters.http.server.connection import Connection
 from weftwork.adapters.http.server.limits import ConnectionLimit
+from weftwork.adapters.http.server.write_turns import WriteTurns
 
 log = logging.getLogger("weftwork.http")
 
@@ -119,7 +120,7 @@ async def serve(
     limit = ConnectionLimit(max_connections)
     config = uvicorn.Config(
         app,
-        http=cast(Any, partial(Connection, limit=limit)),
+        http=cast(Any, partial(Connection, limit=limit, turns=WriteTurns())),
         loop="none",
         ws="none",
         lifespan="off",
