@@ -68,3 +68,8 @@ def mode_of_key(key: str) -> Mode:
 def partition(tenant: str, mode: Mode) -> str:
     """The prefix of every storage key, which separates tenants and modes in every store."""
     return f"{mode}:{tenant}"
+
+
+def tenant_of(partition: str) -> str:
+    """The tenant of a partition."""
+    return partition.partition(":")[2]
