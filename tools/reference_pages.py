@@ -91,8 +91,8 @@ SETTINGS_TEXT = {
     "max_bytes_per_part": "Maximum size of one image, audio or document part of [model input](model-input.md). "
     "Advertised.",
     "max_upload_bytes": "Maximum size of an [upload](assets.md#upload).",
-    "max_asset_bytes_per_tenant": "Maximum total size of the [assets](assets.md) of a tenant; 0 means no limit. Above "
-    "it, uploads are refused with 413.",
+    "max_asset_bytes_per_tenant": "Maximum total size of the [assets](assets.md) of a tenant, of test and live keys "
+    "together; 0 means no limit. Above it, uploads are refused with 413.",
     "upload_days": "Days that an upload is kept if no run refers to it.",
     "max_abandoned_threads": "Maximum number of threads that are still occupied by nodes that timed out or were "
     "cancelled. Above it, synchronous nodes fail with `node_threads_exhausted`.",
