@@ -244,8 +244,16 @@ def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert check_assets(settings).status == "fail"
     (tmp_path / "other").mkdir()
+    assert check_assets(Settings(data=str(tmp_path / "other"))).status == "ok"
+    assert check_assets(Settings(data=str(tmp_path / "other")), is_held=True).status == "fail"
     (tmp_path / "other" / "assets").touch()
     assert check_assets(Settings(data=str(tmp_path / "other"))).status == "fail"
+    shutil.rmtree(host.data / "assets")
+    gone = check_assets(settings)
+    assert (gone.status, gone.message) == ("fail", f"{host.data}/assets was deleted")
+    assert "restore it from a backup" in gone.hint
+    (host.data / DATABASE_FILE).unlink()
+    assert check_assets(settings).status == "ok"
 
 
 def asked(foreign: ForeignHost) -> dict[str, Finding]:

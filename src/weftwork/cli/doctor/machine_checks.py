@@ -68,7 +68,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         yield check_store(database)
     if is_held and settings.store != "memory":
         yield check_loop(settings.data_folder)
-    yield check_assets(settings)
+    yield check_assets(settings, is_held)
     yield check_port(settings.host, settings.port, is_held)
     yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
@@ -286,16 +286,19 @@ COUNT_SECONDS: Final = 5.0
 """Time limit for counting the files."""
 
 
-def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
-    """Whether the assets folder is usable, and its size."""
+def check_assets(settings: Settings, is_held: bool = False, seconds: float = COUNT_SECONDS) -> Finding:
+    """Whether the assets folder is usable, and its size. `is_held`: a host is running on the data folder."""
     folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
         return Finding("ok", "assets", f"not checked: stored in {clean(settings.blobs, 200)}")
     if settings.store == "memory":
         return Finding("ok", "assets", "in memory")
-    if not folder.exists():
-        return Finding("ok", "assets", "the folder does not exist yet; `weftwork serve` creates it")
     path = clean(str(folder), 200)
+    if not folder.exists():
+        if not is_held and not _has_assets(settings.data_folder / DATABASE_FILE):
+            return Finding("ok", "assets", "the folder does not exist yet; `weftwork serve` creates it")
+        hint = "restore it from a backup; the host creates it empty, and responds with 503 to requests for older assets"
+        return Finding("fail", "assets", f"{path} was deleted", hint)
     if not folder.is_dir():
         return Finding("fail", "assets", f"{path} is not a folder", "move it away; `weftwork serve` creates the folder")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -303,6 +306,20 @@ def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
     count, total, is_complete = _measure(folder, time.monotonic() + seconds)
     contents = f"{'' if is_complete else 'at least '}{format_size(total)} in {count_of(count, 'file')}"
     return Finding("ok", "assets", f"{path} is writable; {contents}")
+
+
+def _has_assets(database: Path) -> bool:
+    """Whether the store has any asset. False if it cannot be read, which `check_store` reports."""
+    if not database.exists():
+        return False
+    try:
+        connection: Any = open_reader(database, None)
+        try:
+            return bool(connection.execute("SELECT 1 FROM assets LIMIT 1").fetchall())
+        finally:
+            connection.close(True)
+    except (*OUTAGES, HostFault):
+        return False
 
 
 def _measure(folder: Path, end: float) -> tuple[int, int, bool]:
