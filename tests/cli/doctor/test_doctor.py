@@ -140,8 +140,34 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
     found = doctor(tmp_path, "--data", data, code=1)
     assert found["store"]["status"] == "fail"
     assert "backup" in found["store"]["hint"]
+    assert "weftwork doctor --salvage" in found["store"]["hint"]
+    salvaged = weftwork(tmp_path, "doctor", "--data", data, "--salvage", tmp_path / "new.db")
+    assert (salvaged.returncode, "runs: 0 rows, others are lost\n" in salvaged.stdout) == (0, True)
+    assert "run_headers: 20 rows\n" in salvaged.stdout
     (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
     assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["message"]
+
+
+def test_a_store_is_salvaged_to_a_new_file_only(data: Path, tmp_path: Path) -> None:
+    done = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "new.db")
+    assert (done.returncode, "runs: 20 rows\n" in done.stdout) == (0, True)
+    assert "lost" not in done.stdout
+    again = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "new.db")
+    assert (again.returncode, "new.db already exists" in again.stderr) == (1, True)
+    tables = json.loads(weftwork(tmp_path, "doctor", "--data", data, "--salvage", "other.db", "--json").stdout)[
+        "tables"
+    ]
+    assert {"name": "runs", "rows": 20, "isComplete": True} in tables
+    missing = weftwork(tmp_path, "doctor", "--data", tmp_path / "none", "--salvage", "third.db")
+    assert (missing.returncode, "no store in" in missing.stderr) == (1, True)
+    (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
+    nothing = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "third.db")
+    assert (nothing.returncode, "restore a backup" in nothing.stderr) == (1, True)
+    assert not (tmp_path / "third.db").exists()
+    (tmp_path / "other").mkdir()
+    with start_host(tmp_path / "other") as host:
+        used = weftwork(tmp_path, "doctor", "--data", host.data, "--salvage", "third.db")
+        assert (used.returncode, "stop it first" in used.stderr) == (1, True)
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

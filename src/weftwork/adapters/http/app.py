@@ -4,14 +4,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+import msgspec
+
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.host_errors import shutting_down, store_unavailable
+from weftwork.adapters.http.host_errors import DOCTOR, shutting_down, store_damaged, store_unavailable
 from weftwork.adapters.http.message import ClientDisconnected, Request, Response, decode_segment, json_response
 from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
-from weftwork.ports.storage.event_log import StoreUnavailable
+from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
@@ -87,11 +89,16 @@ class App:
             return await handler(request)
         except ClientFault as fault:
             return render_fault(request, fault)
+        except StoreDamaged as error:
+            return _render_damage(request, error)
         except StoreUnavailable as error:
             log.warning("store unavailable", extra={"path": loggable_path(request), "reason": str(error)})
             return render_fault(request, store_unavailable())
         except (ClientDisconnected, ResponseAborted):
             raise
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # Text of a client is decoded with its own errors, so this is stored data, such as the payload of an event.
+            return _render_damage(request, error)
         except Exception:
             correlation = request.traceparent.split("-")[1]
             log.exception("request failed", extra={"correlationId": correlation, "path": loggable_path(request)})
@@ -182,6 +189,13 @@ def _method_not_allowed(methods: Mapping[str, Route | None]) -> ClientFault:
 def render_fault(request: Request, fault: ClientFault) -> Response:
     """The fault as JSON, or in the format that the route has set for its client, such as an HTML page."""
     return fault_response(fault) if request.error_renderer is None else request.error_renderer(fault)
+
+
+def _render_damage(request: Request, error: Exception) -> Response:
+    fields = {"path": loggable_path(request), "reason": str(error), "hint": DOCTOR}
+    # The traceback tells which data could not be decoded.
+    log.error("the store is damaged", extra=fields, exc_info=None if isinstance(error, StoreDamaged) else error)
+    return render_fault(request, store_damaged())
 
 
 def fault_response(fault: ClientFault) -> Response:

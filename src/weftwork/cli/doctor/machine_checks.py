@@ -57,7 +57,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         return
     yield Finding("ok", "settings", "valid")
     yield from _check_data_folder(settings.data_folder)
-    database, is_held = settings.data_folder / DATABASE_FILE, _is_host_running(settings.data_folder)
+    database, is_held = settings.data_folder / DATABASE_FILE, is_host_running(settings.data_folder)
     if settings.store == "memory":
         yield Finding("ok", "store", "in memory")
     elif not database.exists():
@@ -151,7 +151,7 @@ def check_space(free: int) -> Finding:
     return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", message, hint)
 
 
-def _is_host_running(folder: Path) -> bool:
+def is_host_running(folder: Path) -> bool:
     """Whether a host holds the lock of the data folder."""
     if not (folder / LOCK_FILE).exists():
         return False
@@ -208,7 +208,10 @@ def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
 STORE_CHECK_SECONDS: Final = 20.0
 """Time limit for the check of a very large file."""
 _STEPS: Final = 100_000
-_RESTORE_ADVICE: Final = "stop using the store and restore a backup; see docs/operate/sqlite.md"
+_RESTORE_ADVICE: Final = (
+    "stop the host and restore a backup, or copy the readable rows with `weftwork doctor --salvage NEW_FILE`; "
+    "see docs/operate/sqlite.md, Damage"
+)
 
 
 def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
