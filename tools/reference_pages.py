@@ -102,6 +102,9 @@ SETTINGS_TEXT = {
     "fetch_http": "Allow outbound requests over plain http, also to port 80.",
     "keepalive_seconds": "Interval of keep-alive comments in an idle event stream.",
     "retention_days": "Days after which an ended run is [deleted](../operate/retention.md); 0 keeps all runs.",
+    "allowed_hosts": "Host names, without port, for which the host "
+    "[answers requests](../operate/security.md#host-names), in addition to those in `public_url` and `media_url` and "
+    "loopback names. If none of the three is set, or with `*`, every name.",
     "public_url": "Public address of the host, such as `https://flows.example.org`. "
     "[Links to interrupts](interrupts.md#hand-out-a-link) begin with it; without it they are paths.",
     "media_url": "Address at which [assets](assets.md) are read, if not `public_url`. URLs of assets begin with it.",

@@ -256,7 +256,8 @@ class Host:
             bundles=True,
         )
         handlers = self._handlers(offer)
-        self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes)
+        hosts = settings.served_hosts()
+        self.app = App(self.keyring, self._ids, handlers, settings.max_request_body_bytes, hosts)
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:

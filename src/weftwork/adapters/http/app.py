@@ -14,15 +14,16 @@ from weftwork.adapters.http.router import Router
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
-from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.protocol.errors import ClientFault, error_document, invalid
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
 from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.served_hosts import is_served
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
-from weftwork.protocol.wire.v1.paths import VERSION_PREFIX
+from weftwork.protocol.wire.v1.paths import PROBE_PATHS, VERSION_PREFIX
 from weftwork.protocol.wire.v1.routes import ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
@@ -41,8 +42,17 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 class App:
     """OpenWOP v1 on ASGI. `handlers` has one entry per mounted operation."""
 
-    def __init__(self, keyring: Keyring, ids: Ids, handlers: Mapping[str, Handler], max_body_bytes: int) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        ids: Ids,
+        handlers: Mapping[str, Handler],
+        max_body_bytes: int,
+        hosts: frozenset[str] | None = None,
+    ) -> None:
         self._keyring = keyring
+        self._hosts = hosts
+        """The names for which requests are answered; None for every name."""
         self._ids = ids
         self._handlers = handlers
         self._max_body_bytes = max_body_bytes
@@ -85,6 +95,8 @@ class App:
     async def _call_handler(self, request: Request) -> Response | None:
         try:
             request.check_headers()
+            if self._hosts is not None:
+                _check_host(self._hosts, request)
             handler = self._resolve(request)
             return await handler(request)
         except ClientFault as fault:
@@ -141,6 +153,13 @@ def loggable_path(request: Request) -> str:
         if request.path.startswith(prefix):
             return f"{prefix}(token)"
     return mask_tokens(request.path)[:256]
+
+
+def _check_host(hosts: frozenset[str], request: Request) -> None:
+    """Refuse a request for a name that the host does not serve. Probes may use any name, such as an address."""
+    if request.path not in PROBE_PATHS and not is_served(hosts, request.header(b"host") or ""):
+        message = "This host does not serve the name in the Host header. Use its public URL, or set allowed_hosts."
+        raise invalid(message, parameter="Host")
 
 
 def _path_params(segments: dict[str, str]) -> dict[str, str]:

@@ -391,8 +391,8 @@ def test_without_the_cap_a_large_body_is_taken(monkeypatch: pytest.MonkeyPatch) 
     assert probe(large).status == 413
     honest = App.__init__
 
-    def boundless(app: App, keyring: Keyring, ids: object, handlers: object, max_body_bytes: int) -> None:
-        honest(app, keyring, ids, handlers, max_body_bytes * 2)  # type: ignore[arg-type]
+    def boundless(app: App, keyring: Keyring, ids: object, handlers: object, max_body_bytes: int, *rest: Any) -> None:
+        honest(app, keyring, ids, handlers, max_body_bytes * 2, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(App, "__init__", boundless)
     assert probe(large).status == 201
