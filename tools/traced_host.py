@@ -21,6 +21,9 @@ from typing import Any, Final, NamedTuple
 import weftwork
 
 PACKAGE: Final = f"{Path(weftwork.__file__).parent}{os.sep}"
+WATCHDOG: Final = f"{PACKAGE}adapters{os.sep}system{os.sep}loop_watchdog.py"
+"""Its timer runs all the time, and the profiler makes the host so slow that it also samples. Neither is work."""
+WATCHDOG_THREAD: Final = "weftwork-loop-watchdog"
 REST_SECONDS: Final = 0.005
 REST_LOOKS: Final = 12
 """The host is at rest when so many looks in a row, so far apart, see no call in between."""
@@ -61,7 +64,9 @@ class Recorder:
     def profile(self, frame: FrameType, event: str, _argument: Any) -> None:
         """The profile function of all threads."""
         code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(PACKAGE):
+        if event != "call" or not code.co_filename.startswith(PACKAGE) or code.co_filename == WATCHDOG:
+            return
+        if threading.current_thread().name == WATCHDOG_THREAD:
             return
         self.total += 1
         key = (code, threading.get_ident())

@@ -28,6 +28,7 @@ from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.sqlite.store import SqliteStore
 from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
 from weftwork.adapters.system.lock_file import LockFile
+from weftwork.adapters.system.loop_watchdog import LoopWatchdog
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.assets import TenantAssets
@@ -80,6 +81,7 @@ from weftwork.wiring.data_folder import (
 )
 from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
+from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_providers, load_templates
 from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
 
@@ -109,6 +111,7 @@ class Host:
         self.outbound = GuardedClient(settings.fetch_policy(), settings.fetch_limits(), agent=agent)
         threads = ThreadPool(settings.max_node_threads, settings.max_abandoned_threads)
         self._library = PythonNodes(load_python_nodes(settings.nodes, nodes), threads, self.outbound)
+        self.watchdog = LoopWatchdog(LoopActivity(self._library.nodes).identify, self._clock.now)
         self._templates = load_templates(settings)
         self.types: Mapping[str, NodeType] = {
             **builtin_node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
@@ -196,6 +199,7 @@ class Host:
             make_folder(self.settings.data_folder)
         acquire_lock(self._lock)
         fault_point("boot.seated")
+        self.watchdog.start()
         try:
             await self._store.open()
             await self.blobs.open()
@@ -203,13 +207,19 @@ class Host:
             await self._signer.load()
             if not self._in_memory:
                 administration = Administration(
-                    self.keyring, self._retention, self.catalog, self._signer, self._asset_sweep
+                    self.keyring,
+                    self._retention,
+                    self.catalog,
+                    self._signer,
+                    self._asset_sweep,
+                    self.watchdog.report,
                 )
                 self._admin = AdminServer(self.settings.data_folder / ADMIN_SOCKET, administration)
                 await self._admin.start()
             if register is not None:
                 await register(self)
         except BaseException as error:
+            self.watchdog.stop()
             await self._executor.close()
             await self._expression_workers.close()
             await self.blobs.close()
@@ -282,7 +292,7 @@ class Host:
         )
         turns = RequestTurns(self._loop_share.turn)
         self._loop_share.is_serving = turns.is_serving
-        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns)
+        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns, settings.served_hosts())
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:
@@ -397,6 +407,7 @@ class Host:
         fault_point("drain.close")
         await self.blobs.close()
         await self._store.close()
+        self.watchdog.stop()
         self._lock.release()
         return effects
 

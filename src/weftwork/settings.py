@@ -14,6 +14,7 @@ from weftwork.protocol.limits import ExpressionLimits, Limits
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
 from weftwork.protocol.spelling import did_you_mean
+from weftwork.protocol.wire.served_hosts import is_allowed_host, served_hosts
 
 
 class SettingsError(Exception):
@@ -81,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fetch_http: bool = False
     keepalive_seconds: float = 10.0
     retention_days: int = 0
+    allowed_hosts: tuple[str, ...] = ()
     public_url: str = ""
     media_url: str = ""
     media_reach: Literal["same-origin", "same-site", "cross-origin"] = "same-site"
@@ -98,6 +100,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         host = f"[{address}]" if ":" in address and not address.startswith("[") else address
         return self.media_url or self.public_url or f"http://{host}:{self.port if port is None else port}"
 
+    def served_hosts(self) -> frozenset[str] | None:
+        """The names for which the host answers: `allowed_hosts`, and those of its URLs; None for every name."""
+        return served_hosts(self.allowed_hosts, (self.public_url, self.media_url))
+
     def fetch_limits(self) -> FetchLimits:
         return FetchLimits(self.fetch_timeout_ms, self.fetch_max_bytes)
 
@@ -112,7 +118,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _NUMBERS = tuple[int, ...]
-_LISTS = frozenset({"workflows", "nodes", "envelope_kinds", "prompts", "api_key", "fetch_ports"})
+_LISTS = frozenset({"workflows", "nodes", "envelope_kinds", "prompts", "api_key", "fetch_ports", "allowed_hosts"})
 _RANGES = {
     "port": (0, 65_535),
     "max_node_executions": (1, 10_000_000),
@@ -243,6 +249,9 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
         raise SettingsError(f"{origin.get('max_run_duration_ms', 'max_run_duration_ms')} must be 0 or at least 1000")
     if not settings.host:
         raise SettingsError(f"{origin.get('host', 'host')} must be an address, such as 127.0.0.1 or 0.0.0.0")
+    if not all(map(is_allowed_host, settings.allowed_hosts)):
+        text = "a list of host names without scheme and port, like flows.example.org, or *"
+        raise SettingsError(f"{origin.get('allowed_hosts', 'allowed_hosts')} must be {text}")
     for name in ("public_url", "media_url"):
         if getattr(settings, name) and not _is_base_url(getattr(settings, name)):
             text = "an http or https URL without query, like https://flows.example.org"

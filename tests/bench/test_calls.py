@@ -23,6 +23,7 @@ from bench.scenarios import SCENARIOS
 from bench import calls, slow_host
 from tests.harness.cases import each_case
 from tests.harness.definitions import plan_of
+from weftwork.adapters.system import loop_watchdog
 from weftwork.engine.run import next_commit
 from weftwork.protocol.json.decoder import MAX_DOCUMENT_VALUES
 from weftwork.protocol.limits import Limits
@@ -190,8 +191,14 @@ def test_limits_of_wall_time_are_longer_under_valgrind(monkeypatch: pytest.Monke
     monkeypatch.setattr(next_commit, "MAX_BATCH_MS", next_commit.MAX_BATCH_MS)
     monkeypatch.setattr(next_commit, "SHARED_BATCH_MS", next_commit.SHARED_BATCH_MS)
     limit = next_commit.MAX_BATCH_MS
+    watchdog = ("BEAT_SECONDS", "SAMPLE_SECONDS", "BLOCKED_SECONDS", "REPORT_SECONDS")
+    for name in watchdog:
+        monkeypatch.setattr(loop_watchdog, name, getattr(loop_watchdog, name))
+    seconds = {name: getattr(loop_watchdog, name) for name in watchdog}
     try:
         slow_host.stretch()
+        for name in watchdog:
+            assert getattr(loop_watchdog, name) == seconds[name] * slow_host.SLOWDOWN
         assert limit * slow_host.SLOWDOWN == next_commit.MAX_BATCH_MS
         assert sys.getswitchinterval() == pytest.approx(before * slow_host.SLOWDOWN)
     finally:

@@ -3,8 +3,9 @@
 import contextlib
 import functools
 import inspect
+import logging
 import reprlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -96,6 +97,11 @@ def fails_without(
         return twice_async if inspect.iscoroutinefunction(test) else twice
 
     return decorate
+
+
+def problems(records: Sequence[logging.LogRecord]) -> list[logging.LogRecord]:
+    """The records of level warning and above. A blocked event loop is none: a busy machine causes it."""
+    return [each for each in records if each.levelno >= logging.WARNING and each.name != "weftwork.loop"]
 
 
 def present(value: T | None) -> T:

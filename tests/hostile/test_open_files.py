@@ -23,7 +23,7 @@ def test_a_host_with_few_files_takes_fewer_connections(tmp_path: Path, monkeypat
     few = ("sh", "-c", f'ulimit -n {FILES} && exec "$0" "$@"')
     monkeypatch.setattr(live, "command", lambda *args: [*few, *honest(*args)])
     with start_host(tmp_path) as host, contextlib.ExitStack() as clients:
-        (said,) = [json.loads(line) for line in host.errors.splitlines()]
+        (said,) = [json.loads(line) for line in host.errors.splitlines() if "weftwork.loop" not in line]
         assert (said["message"].partition(" to ")[0], said["count"]) == ("max_connections lowered", ROOM)
         held = [clients.enter_context(connect(host.port)) for _ in range(ROOM)]
         for client in held:

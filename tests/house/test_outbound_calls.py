@@ -86,7 +86,7 @@ def test_only_the_client_loads_the_library_and_only_when_it_sends() -> None:
 
 ROOT = Path(__file__).parents[2]
 CACHES = {"__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache"}
-LEFT_OUT = {".git", ".venv", ".venv-bench", "dist", "build", *CACHES}
+LEFT_OUT = {".git", ".venv", ".venv-bench", ".venv-dist", "dist", "build", *CACHES}
 
 # Written in pieces, so that this file passes its own test.
 HOSTS = [

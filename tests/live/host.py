@@ -170,7 +170,7 @@ class Host:
 
     def stream(self, run_id: str, query: str = "", last: str | None = None, key: str = KEY) -> Stream:
         """A server-sent event stream on a socket of its own."""
-        lines = [f"GET /v1/runs/{run_id}/events{query} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}"]
+        lines = [f"GET /v1/runs/{run_id}/events{query} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}"]
         lines += ["Accept: text/event-stream"] + ([f"Last-Event-ID: {last}"] if last is not None else [])
         connection = self.connect()
         connection.sendall("\r\n".join([*lines, "", ""]).encode())

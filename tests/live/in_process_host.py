@@ -31,7 +31,8 @@ class InProcessHost:
     ) -> Answer:
         name, _, query = path.partition("?")
         body = json.dumps(document).encode() if document is not None else b""
-        sent = {"authorization": f"Bearer {key}", "content-length": str(len(body)), **(headers or {})}
+        sent = {"host": "localhost", "authorization": f"Bearer {key}", "content-length": str(len(body))}
+        sent |= headers or {}
         if document is not None:
             sent.setdefault("content-type", "application/json")
         messages: list[Any] = []

@@ -40,7 +40,7 @@ class ListeningHost:
     def ask(self, path: str, room: int | None = None) -> socket.socket:
         """A connection on which a GET was sent."""
         connection = self.connect(room)
-        lines = [f"GET {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {KEY}", "", ""]
+        lines = [f"GET {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {KEY}", "", ""]
         connection.sendall("\r\n".join(lines).encode())
         return connection
 

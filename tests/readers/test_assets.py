@@ -166,7 +166,7 @@ def test_an_upload_that_is_broken_off_leaves_nothing(host: Host, declared: bool,
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     connection.close()
     until(lambda: not partial(host), "what came of it to be gone")
-    assert list_assets(host)["usage"] == {"assets": 1, "bytes": 7, "quota": 10_737_418_240}
+    assert list_assets(host)["usage"] == {"assets": 1, "bytes": 7, "quota": 10_737_418_240, "quotaUsed": 7}
     assert len(blobs(host)) == 1
 
 

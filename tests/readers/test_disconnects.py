@@ -2,13 +2,13 @@
 
 import asyncio
 import gc
-import logging
 import socket
 import weakref
 from typing import Any
 
 import pytest
 
+from tests.harness.cases import problems
 from tests.live import KEY, ListeningHost, Stream, delays, echoes, in_thread
 from tests.live.listening_host import until, with_host
 from weftwork.adapters.http.server.connection import Connection
@@ -97,7 +97,7 @@ async def test_a_stream_ends_with_its_client(
     await until(lambda: served.readers == 0, "the stream to end")
     await until(lambda: not served.requests, "the request to end")
     assert len(asyncio.all_tasks()) <= before + 1, "the run may go on, and nothing else"
-    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert problems(caplog.records) == []
 
 
 @HOST_WITH_FLOWS

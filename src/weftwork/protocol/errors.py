@@ -166,6 +166,15 @@ def invalid(message: str, pointer: str = "", **details: Any) -> ClientFault:
     return ClientFault("validation_error", message, {"pointer": pointer, **details})
 
 
+def run_not_deletable(status: str, retry_after: int | None = None) -> ClientFault:
+    """run-08: the refusal to delete a run that has not ended; with `retry_after`, a run whose end the host is still
+    processing."""
+    if retry_after is None:
+        return ClientFault("conflict", "The run has not ended; cancel it first.", {"runStatus": status})
+    message = f"The run has ended, and the host is still processing its end. Retry in {retry_after} s."
+    return ClientFault("conflict", message, {"runStatus": status, "retryAfter": retry_after})
+
+
 def error_document(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
     """err-01 (OpenWOP rest-endpoints): the closed error envelope `{error, message, details?}`."""
     document: dict[str, Any] = {"error": code, "message": message}

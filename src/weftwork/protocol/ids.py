@@ -8,6 +8,7 @@ import re
 from typing import Final, Literal
 
 Mode = Literal["live", "test"]
+MODES: Final[tuple[Mode, ...]] = ("live", "test")
 
 TEST_KEY_PREFIX: Final = "hk_test_"
 """Keys that start with this are test keys; all others are live (readings, Keys)."""
@@ -68,3 +69,13 @@ def mode_of_key(key: str) -> Mode:
 def partition(tenant: str, mode: Mode) -> str:
     """The prefix of every storage key, which separates tenants and modes in every store."""
     return f"{mode}:{tenant}"
+
+
+def tenant_of(partition: str) -> str:
+    """The tenant of a partition."""
+    return partition.partition(":")[2]
+
+
+def partitions_of_tenant(tenant: str) -> tuple[str, ...]:
+    """The partitions of a tenant, one per mode."""
+    return tuple([partition(tenant, mode) for mode in MODES])

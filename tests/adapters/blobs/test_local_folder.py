@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.blobs.blob_stores import BlobStoreFactory, blob_keys, files_below, read_blob, write_blob
+from tests.harness.cases import fails_without
 from weftwork.adapters.blobs import folder_tree
 from weftwork.adapters.blobs import local as local_module
 from weftwork.adapters.blobs.folder_tree import FolderTree
@@ -227,6 +228,76 @@ def test_the_folder_may_be_a_link_of_whoever_runs_the_host(tmp_path: Path) -> No
     local = BlobStoreFactory("local", tmp_path)
     kept = local.run(lambda blobs: write_blob(blobs, b"x"))
     assert (tmp_path / "disk" / kept.key).read_bytes() == b"x"
+
+
+def delete(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def move_away(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def replace_by_empty(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir(0o700)
+
+
+@pytest.mark.parametrize("change", [delete, move_away, replace_by_empty])
+@fails_without(FolderTree, "_reopen", lambda tree, replaced: False, errors=(StoreUnavailable,))
+async def test_a_folder_that_was_deleted_is_made_again(
+    tmp_path: Path, change: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.clear()
+    shutil.rmtree(tmp_path / "assets", ignore_errors=True)
+    shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
+    local = BlobStoreFactory("local", tmp_path)
+    async with local.open() as blobs:
+        lost = await write_blob(blobs, b"lost")
+        change(local.folder)
+        if change is not move_away:
+            assert await read_blob(blobs, lost.key) is None
+        kept = [await write_blob(blobs, text) for text in (b"one", b"two", b"one")]
+    (record,) = [each for each in caplog.records if each.message == "the assets folder was deleted or replaced"]
+    assert vars(record)["path"] == str(local.folder)
+    async with local.open() as blobs:
+        assert [await read_blob(blobs, each.key) for each in kept] == [b"one", b"two", b"one"]
+        assert await read_blob(blobs, lost.key) is None
+
+
+async def test_a_folder_that_is_restored_is_read_again(local: BlobStoreFactory, tmp_path: Path) -> None:
+    async with local.open() as blobs:
+        kept = await write_blob(blobs, b"kept")
+        shutil.copytree(local.folder, tmp_path / "backup")
+        shutil.rmtree(local.folder)
+        assert await read_blob(blobs, kept.key) is None
+        shutil.rmtree(local.folder)
+        shutil.copytree(tmp_path / "backup", local.folder)
+        assert await read_blob(blobs, kept.key) == b"kept"
+
+
+@fails_without(FolderTree, "is_current", lambda tree: True)
+async def test_a_blob_in_a_folder_that_is_moved_away_is_not_acknowledged(tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "assets", ignore_errors=True)
+    shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
+    local = BlobStoreFactory("local", tmp_path)
+    async with local.open() as blobs:
+        sink = await blobs.sink("acme")
+        await sink.write(bytes(300_000))
+        move_away(local.folder)
+        with pytest.raises(StoreUnavailable):
+            await sink.commit()
+        assert files_below(tmp_path / "elsewhere") == {}
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+async def test_a_folder_below_that_was_deleted_is_made_again(local: BlobStoreFactory, depth: int) -> None:
+    async with local.open() as blobs:
+        first = await write_blob(blobs, b"x")
+        names = ["partial", *first.key.split("/")[:3]]
+        shutil.rmtree(local.folder / "/".join(names[:1] if depth == 0 else names[1 : depth + 1]))
+        again = await write_blob(blobs, b"x")
+        assert await read_blob(blobs, again.key) == b"x"
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

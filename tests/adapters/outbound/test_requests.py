@@ -3,9 +3,11 @@
 import asyncio
 import gzip
 import logging
+import random
 import subprocess
 import sys
 import zlib
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -196,6 +198,40 @@ def test_a_bomb_is_not_unpacked() -> None:
             with pytest.raises(FetchFailed, match="larger than"):
                 fetched(raw)
     assert MOST < largest <= MOST + exchange._DECODE_STEP_BYTES
+
+
+EMPTY = gzip.compress(b"", mtime=0)
+HOLLOW = {
+    "empty members": EMPTY * 200,
+    "empty blocks": EMPTY[:10] + b"\0\0\0\xff\xff" * 4 * MOST,
+    "an endless file name": b"\x1f\x8b\x08\x08" + bytes(6) + b"x" * 20 * MOST,
+}
+
+
+@pytest.mark.rule("out-06")
+@each_case("kind", *HOLLOW)
+@fails_without(exchange, "_GZIP_OVERHEAD_BYTES", 10**9)
+def test_data_that_decodes_to_nothing_is_limited(kind: str) -> None:
+    received = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal received
+        while received < 20 * MOST:
+            chunk = HOLLOW[kind][received:][:4000] if kind != "empty members" else HOLLOW[kind]
+            received += len(chunk)
+            yield chunk
+
+    with pytest.raises(exchange.InvalidBody, match=f"larger than {MOST} bytes"):
+        asyncio.run(exchange.read_body(chunks(), "gzip", MOST))
+    assert received <= MOST + MOST // 64 + 1024 + 4000
+
+
+def test_data_that_cannot_be_compressed_may_be_as_large_as_the_cap() -> None:
+    body = random.Random(1).randbytes(MOST)
+    for level in (0, 1, 9):
+        packed = gzip.compress(body, level, mtime=0)
+        assert len(packed) > MOST
+        assert fetched(answer(packed, GZIP)) == body
 
 
 @each_case(

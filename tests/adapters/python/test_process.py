@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from tests.adapters.python.fake_node_host import single_node_workflow
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, present
 from tests.live import KEY, Host, start_host, until, weftwork, write_workflows
 from tests.live.steering import event_types
+from weftwork.adapters.admin.client import send_request
+from weftwork.wiring.data_folder import ADMIN_SOCKET
 
 pytestmark = pytest.mark.slow
+
+BLOCKED = "the event loop was blocked"
 
 NODES = '''
 import asyncio, os, threading, time
@@ -223,13 +227,26 @@ def test_an_installed_package_offers_its_nodes(place: Path) -> None:
 
 
 def test_a_node_that_blocks_the_loop_is_named(place: Path, host: Host) -> None:
-    host.log(host.create("sleepy"))
-    (line,) = until(lambda: lines(host, "a node blocks the event loop") or None, "the warning")
+    run_id = host.create("sleepy")
+    host.log(run_id)
+    found = until(lambda: [each for each in lines(host, BLOCKED) if each["stage"] == "node"] or None, "the warning")
     number = NODES.splitlines().index("    time.sleep(1)") + 1
-    assert (line["level"], line["typeId"]) == ("warning", "acme.sleepy")
-    assert line["place"] == f"{place}/acme_nodes.py:{number}"
-    (end,) = until(lambda: lines(host, "the event loop runs again") or None, "the end of it")
-    assert end["blockedMs"] >= 250
+    place_of_sleep = f"{place}/acme_nodes.py:{number}"
+    cause = {"runId": run_id, "nodeId": "n", "typeId": "acme.sleepy", "tenant": "acme", "place": place_of_sleep}
+    assert len(found) == 1
+    assert {**found[0], **cause} == found[0]
+    assert (found[0]["level"], found[0]["blockedMs"] >= 900) == ("warning", True)
+    report = present(send_request(host.data / ADMIN_SOCKET, {"operation": "loop.report"}))
+    assert report["stages"]["node"]["count"] == 1
+    assert report["stages"]["node"]["longestMs"] == found[0]["blockedMs"]
+    (activity,) = [each["activity"] for each in report["recent"] if each["activity"]["stage"] == "node"]
+    assert activity == {"stage": "node", **cause}
+    said = weftwork(place, "doctor", "--data", host.data, "--url", host.address, "--key", KEY).stdout
+    (line,) = [each for each in said.splitlines() if "event loop" in each]
+    assert line.startswith("warn")
+    assert "node 1" in line
+    assert f"stage node, run {run_id}, node n, type acme.sleepy, tenant acme" in line
+    assert f"at {place_of_sleep}" in line
 
 
 def test_what_stands_in_a_step_happens_once_over_a_kill(place: Path) -> None:

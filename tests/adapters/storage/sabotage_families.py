@@ -38,6 +38,11 @@ async def measure_wait_write(port: MemoryAssets, real: Any, asset: StoredAsset, 
     return await real(asset, quota if used + asset.size > quota else 0)
 
 
+async def count_one_partition(port: MemoryAssets, real: Any, asset: StoredAsset, quota: int = 0) -> Any:
+    used = (await port.usage(asset.partition)).size
+    return await real(asset, quota if used + asset.size > quota else 0)
+
+
 async def find_anybodys(port: MemoryAssets, real: Any, partition: str, sha256: str) -> Any:
     owner = next((name for name, own in port._partitions.items() if sha256 in own), partition)
     return await real(owner, sha256)
@@ -117,6 +122,7 @@ ASSETS: dict[str, tuple[str, Wrap]] = {
     "equal_bytes_are_kept_once": ("assets.add", the_last_one_stays),
     "an_existing_asset_can_be_held": ("assets.hold", hold_shorter),
     "a_full_partition_takes_no_more": ("assets.add", asked(lambda port, asset, quota=0: (asset,))),
+    "a_quota_counts_test_and_live_assets_together": ("assets.add", count_one_partition),
     "many_at_once_do_not_exceed_the_quota": ("assets.add", measure_wait_write),
     "another_partition_sees_no_assets": ("assets.find", find_anybodys),
     "assets_are_paged_newest_first": ("assets.page", changed(lambda page: page[::-1])),

@@ -88,6 +88,10 @@ def test_the_list_shows_what_there_is(host: Host) -> None:
     assert len(json.loads(assets(host, "ls", "--limit", "1", "--json").stdout)["assets"]) == 1
     said = assets(host, "ls", "--limit", "2")
     assert re.search(r"^total: \d+ assets?, .* of 10\.7 GB$", said.stderr)
+    usage = {"assets": 2, "bytes": 20, "quota": 100, "quotaUsed": 50}
+    assert asset_get._usage_text(usage) == "total: 2 assets, 20 bytes; of both test and live keys 50 bytes of 100 bytes"
+    assert asset_get._usage_text({**usage, "quotaUsed": 20}) == "total: 2 assets, 20 bytes of 100 bytes"
+    assert asset_get._usage_text({"assets": 1, "bytes": 20}) == "total: 1 asset, 20 bytes"
     assert "no assets of this run." in assets(host, "ls", "--run", "01zzzzzzzzzzzzzzzzzzzzzzzz").stderr
     assert "no assets." in assets(host, "ls", key=OTHER_KEY).stderr
 

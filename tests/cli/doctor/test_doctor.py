@@ -60,6 +60,9 @@ def test_a_host_of_ours_is_well(tmp_path: Path) -> None:
     with start_host(tmp_path, "--conformance") as host:
         host.log(host.create("conformance-noop"))
         found = doctor(tmp_path, "--data", host.data, "--url", host.address, env={"WEFTWORK_KEY": KEY})
+        # On a busy machine the loop may have been blocked.
+        loop = found.pop("event loop")
+        assert "blocked" in loop["message"]
         assert set(states(found).values()) == {"ok"}, found
         assert "a running host is using it" in found["store"]["message"]
         assert "weftwork" in found["protocol"]["message"]
@@ -137,8 +140,34 @@ def test_a_damaged_store_is_found(data: Path, tmp_path: Path) -> None:
     found = doctor(tmp_path, "--data", data, code=1)
     assert found["store"]["status"] == "fail"
     assert "backup" in found["store"]["hint"]
+    assert "weftwork doctor --salvage" in found["store"]["hint"]
+    salvaged = weftwork(tmp_path, "doctor", "--data", data, "--salvage", tmp_path / "new.db")
+    assert (salvaged.returncode, "runs: 0 rows, others are lost\n" in salvaged.stdout) == (0, True)
+    assert "run_headers: 20 rows\n" in salvaged.stdout
     (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
     assert "cannot be read" in doctor(tmp_path, "--data", data, code=1)["store"]["message"]
+
+
+def test_a_store_is_salvaged_to_a_new_file_only(data: Path, tmp_path: Path) -> None:
+    done = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "new.db")
+    assert (done.returncode, "runs: 20 rows\n" in done.stdout) == (0, True)
+    assert "lost" not in done.stdout
+    again = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "new.db")
+    assert (again.returncode, "new.db already exists" in again.stderr) == (1, True)
+    tables = json.loads(weftwork(tmp_path, "doctor", "--data", data, "--salvage", "other.db", "--json").stdout)[
+        "tables"
+    ]
+    assert {"name": "runs", "rows": 20, "isComplete": True} in tables
+    missing = weftwork(tmp_path, "doctor", "--data", tmp_path / "none", "--salvage", "third.db")
+    assert (missing.returncode, "no store in" in missing.stderr) == (1, True)
+    (data / DATABASE_FILE).write_bytes(b"no database" * 1000)
+    nothing = weftwork(tmp_path, "doctor", "--data", data, "--salvage", "third.db")
+    assert (nothing.returncode, "restore a backup" in nothing.stderr) == (1, True)
+    assert not (tmp_path / "third.db").exists()
+    (tmp_path / "other").mkdir()
+    with start_host(tmp_path / "other") as host:
+        used = weftwork(tmp_path, "doctor", "--data", host.data, "--salvage", "third.db")
+        assert (used.returncode, "stop it first" in used.stderr) == (1, True)
 
 
 def test_a_store_of_a_newer_release_is_found(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,8 +270,16 @@ def test_the_folder_of_assets_is_looked_at(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert check_assets(settings).status == "fail"
     (tmp_path / "other").mkdir()
+    assert check_assets(Settings(data=str(tmp_path / "other"))).status == "ok"
+    assert check_assets(Settings(data=str(tmp_path / "other")), is_held=True).status == "fail"
     (tmp_path / "other" / "assets").touch()
     assert check_assets(Settings(data=str(tmp_path / "other"))).status == "fail"
+    shutil.rmtree(host.data / "assets")
+    gone = check_assets(settings)
+    assert (gone.status, gone.message) == ("fail", f"{host.data}/assets was deleted")
+    assert "restore it from a backup" in gone.hint
+    (host.data / DATABASE_FILE).unlink()
+    assert check_assets(settings).status == "ok"
 
 
 def asked(foreign: ForeignHost) -> dict[str, Finding]:

@@ -312,7 +312,11 @@ BAD_URLS = [
         ({}, "conformance = 1", "{file}: conformance must be true or false"),
         ({}, "max-request-body-bytes = 1", "{file}: max_request_body_bytes must be between 1024 and"),
         ({}, "prot = 1", "{file}: unknown setting prot; did you mean port?"),
-        ({}, "colour = 1", "{file}: unknown setting colour; the settings are allow_private_network, api_key, "),
+        (
+            {},
+            "colour = 1",
+            "{file}: unknown setting colour; the settings are allow_private_network, allowed_hosts, ",
+        ),
         ({}, "[", "{file} is not valid TOML"),
     ],
 )

@@ -119,10 +119,62 @@ async def test_what_the_host_executes_is_not_deleted_whatever_the_store_says() -
 
     bench, live = await EngineHarness().with_run(GATE)
     await bench.store.log.append(live, 1, batch(live, 1, status="failed"))
-    with pytest.raises(StoreUnavailable):
-        await retention_of(bench).delete_run(CALLER, live.run_id)
+    found = await refusal(retention_of(bench), live.run_id)
+    assert (found.code, found.status, found.details) == ("conflict", 409, {"runStatus": "failed", "retryAfter": 1})
     assert await retention_of(bench).prune(NOW * 2) == PruneResult(0, False)
     assert await bench.status(live) == "failed"
+
+
+class SlowReads(WrappedLog):
+    """Answers reads of runs once it may."""
+
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def read_run(self, *arguments: Any) -> Any:
+        await self.go.wait()
+        return await self._log.read_run(*arguments)
+
+
+async def nothing(*arguments: Any) -> None: ...
+
+
+@pytest.mark.rule("run-08")
+@fails_without(Executor, "settle", nothing, errors=(ClientFault,))
+async def test_a_run_that_another_request_is_loading_is_deleted_after_that() -> None:
+    bench, ended = await EngineHarness(wrap=SlowReads).with_run(NOOP)
+    bench.executor._recent_runs.forget(ended)
+    bench.log.go.clear()
+    cancelling = asyncio.create_task(bench.cancel(ended))
+    deleting = asyncio.create_task(retention_of(bench).delete_run(CALLER, ended.run_id))
+    await run_ready_tasks()
+    assert not cancelling.done()
+    bench.log.go.set()
+    assert await deleting is False
+    await asyncio.wait((cancelling,))
+    assert await bench.store.log.read_run(ended) is None
+
+
+@pytest.mark.rule("run-08")
+async def test_deletes_that_race_with_each_other_and_with_loads_succeed_once() -> None:
+    bench, ended = await EngineHarness().with_run(NOOP)
+    retention = retention_of(bench)
+    for number in range(8):
+        bench.executor._recent_runs.forget(ended)
+        requests = [retention.delete_run(CALLER, ended.run_id) for _ in range(3)]
+        loads = [bench.control.cancel_run(CALLER, ended.run_id, {}) for _ in range(number)]
+        ends = await asyncio.gather(*loads, *requests, return_exceptions=True)
+        deleted, refused = [end for end in ends[number:] if end is False], [end for end in ends if end is not False]
+        assert len(deleted) == 1, ends
+        assert {end.code for end in refused if isinstance(end, Exception) and isinstance(end, ClientFault)} <= {
+            "not_found",
+            "conflict",
+        }
+        assert not [end for end in ends if isinstance(end, StoreUnavailable)]
+        ended = await bench.start(NOOP)
+        await bench.run_to_end(ended)
 
 
 @pytest.mark.rule("run-08")

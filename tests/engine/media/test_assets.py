@@ -8,6 +8,7 @@ import pytest
 
 from tests.harness.cases import present
 from tests.harness.engine_harness import CALLER, fault_of
+from tests.harness.retained_runs import TESTER
 from weftwork.adapters.blobs.memory import MemoryBlobs
 from weftwork.adapters.memory.store import MemoryStore
 from weftwork.engine.api import assets
@@ -225,7 +226,13 @@ async def test_what_was_uploaded_is_listed_and_found_by_its_url() -> None:
     await source.close()
     listed = await service.list(CALLER, None, None, 10)
     assert [each["mediaRef"] for each in listed["assets"]] == [made["mediaRef"]]
-    assert listed["usage"] == {"assets": 1, "bytes": 5, "quota": 100}
+    assert listed["usage"] == {"assets": 1, "bytes": 5, "quota": 100, "quotaUsed": 5}
+    await service.upload(TESTER, pieces(b"test"), "text/plain", "greeting.txt", 1)
+    listed = await service.list(CALLER, None, None, 10)
+    assert listed["usage"] == {"assets": 1, "bytes": 5, "quota": 100, "quotaUsed": 9}
+    with pytest.raises(ClientFault) as fault:
+        await service.upload(TESTER, pieces(b"x" * 92), "text/plain", "more.txt", 1)
+    assert (fault.value.code, fault.value.details) == ("payload_too_large", {"quota": 100, "used": 9})
     house.clock.advance(assets.DAY_SECONDS * 1000 - 10_000)
     assert (await service.find(made["url"].rpartition("/")[2])).max_age == 10
 

@@ -5,15 +5,25 @@ that can create symbolic links in the tree therefore cannot make the host write,
 
 An entry of a folder is durable after that folder is synced. An existing folder may have been created a moment ago by
 another thread that has not synced the parent yet, so the first use of a folder in this process syncs its parent too.
+
+If the root or a folder in it is deleted or replaced, `retry_if_replaced` and `make` continue in the folder that is at
+the path now.
 """
 
+import logging
 import os
-from collections.abc import Generator, Iterable
+import threading
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger("weftwork.assets")
 
 FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MISSING: Final = (FileNotFoundError, NotADirectoryError)
 MAX_DURABLE_FOLDERS: Final = 100_000
 """Size of the cache of durable folders. When it is full it is cleared, and folders are synced again."""
 
@@ -23,11 +33,58 @@ class FolderTree:
 
     def __init__(self, path: Path) -> None:
         """Open the root, and create it if it is missing. The operator may make the root itself a symbolic link."""
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._path = path
+        self._lock = threading.Lock()
+        self._replaced = 0
+        """How often the root was replaced."""
         self._durable: set[tuple[str, ...]] = set()
-        with _open_folder(path.resolve().parent) as parent:
+        self.root = self._open_root()
+
+    def _open_root(self) -> int:
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with _open_folder(self._path.resolve().parent) as parent:
             os.fsync(parent)
+        return root
+
+    def retry_if_replaced(self, work: Callable[[], T]) -> T:
+        """The result of the work. If something is missing and the folder at the path of the root is another one than
+        the open root, or none, that folder is opened or created, and the work is done again."""
+        replaced = self._replaced
+        try:
+            return work()
+        except MISSING:
+            if not self._reopen(replaced):
+                raise
+            return work()
+
+    def is_current(self) -> bool:
+        """Whether the open root is the folder at its path. If it was moved away, no later process finds it."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self.root))
+        except FileNotFoundError:
+            return False
+
+    def refresh(self) -> None:
+        """Open the folder at the path of the root, if that is another one now."""
+        self._reopen(self._replaced)
+
+    def _reopen(self, replaced: int) -> bool:
+        """Whether the root is another one than when it had been replaced so many times."""
+        with self._lock:
+            if self._replaced == replaced:
+                if self.is_current():
+                    return False
+                fresh = self._open_root()
+                try:
+                    # Atomic, so that other threads never see a closed descriptor.
+                    os.dup2(fresh, self.root, inheritable=False)
+                finally:
+                    os.close(fresh)
+                self._replaced += 1
+                self._durable.clear()
+                log.error("the assets folder was deleted or replaced", extra={"path": str(self._path)})
+            return True
 
     def close(self) -> None:
         os.close(self.root)
@@ -38,25 +95,40 @@ class FolderTree:
 
         Raises FileNotFoundError, or NotADirectoryError for a symbolic link.
         """
-        folder = os.dup(self.root)
+        folder = self._descend(names)
         try:
-            for name in names:
-                parent = folder
-                folder = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-                os.close(parent)
             yield folder
         finally:
             os.close(folder)
 
+    def _descend(self, names: Iterable[str]) -> int:
+        folder = os.dup(self.root)
+        for name in names:
+            try:
+                inner = os.open(name, FOLDER_FLAGS, dir_fd=folder)
+            finally:
+                os.close(folder)
+            folder = inner
+        return folder
+
     @contextmanager
     def make(self, names: tuple[str, ...]) -> Generator[int, None, None]:
         """Like `enter`, but creates missing folders. All folders of the path are durable when it returns."""
-        for depth in range(len(names)):
-            path = names[: depth + 1]
+        paths = [names[: depth + 1] for depth in range(len(names))]
+        for path in paths:
             if path not in self._durable:
                 self._make(path)
-        with self.enter(names) as folder:
+        try:
+            folder = self._descend(names)
+        except FileNotFoundError:
+            # A folder of the path was deleted after it had become durable.
+            for path in paths:
+                self._make(path)
+            folder = self._descend(names)
+        try:
             yield folder
+        finally:
+            os.close(folder)
 
     def _make(self, path: tuple[str, ...]) -> None:
         with self.enter(path[:-1]) as parent:

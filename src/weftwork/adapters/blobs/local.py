@@ -5,11 +5,15 @@ renamed to its key, then the new folder is synced, and only then is the blob rep
 rename leaves a file in `partial`, which the next start deletes. A crash after the rename leaves a complete blob that no
 asset refers to, which the sweep of assets finds.
 
+If the folder is deleted or replaced while the host runs, the folder that is at its path then is used from then on, and
+a blob that is being written fails.
+
 Files are written, read and deleted in threads of BlobThreadPool. A thread continues when its caller is cancelled, so
 sinks and sources keep their descriptor open until the thread has ended.
 """
 
 import asyncio
+import errno
 import hashlib
 import os
 import stat
@@ -20,7 +24,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from weftwork.adapters.blobs.blob_key import new_key, split_key
-from weftwork.adapters.blobs.folder_tree import FolderTree
+from weftwork.adapters.blobs.folder_tree import MISSING, FolderTree
 from weftwork.adapters.blobs.thread_pool import BlobThreadPool, store_unavailable
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
@@ -38,8 +42,6 @@ READ_CHUNK_BYTES: Final = 256 * 1024
 CREATE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK, so that opening a FIFO in place of a blob does not block the thread.
 READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-_MISSING: Final = (FileNotFoundError, NotADirectoryError)
 
 
 class LocalBlobs:
@@ -114,11 +116,14 @@ class LocalBlobs:
         if path is None:
             return None
 
+        def within() -> T | None:
+            with folders.enter(path[:3]) as folder:
+                return work(folder, path[3])
+
         def run() -> T | None:
             try:
-                with folders.enter(path[:3]) as folder:
-                    return work(folder, path[3])
-            except _MISSING:
+                return folders.retry_if_replaced(within)
+            except MISSING:
                 return None
 
         return await self._pool.run(run, on_cancelled)
@@ -139,7 +144,7 @@ def _subfolders(folders: FolderTree, path: tuple[str, ...]) -> list[str]:
     try:
         with folders.enter(path) as folder, os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    except _MISSING:
+    except MISSING:
         return []
 
 
@@ -250,12 +255,16 @@ class LocalSink:
 
     def _write(self, data: list[bytes]) -> None:
         if self._descriptor is None:
-            with self._folders.enter((PARTIAL,)) as partial:
-                self._descriptor = os.open(self._path[-1], CREATE_FLAGS, 0o600, dir_fd=partial)
+            self._descriptor = self._folders.retry_if_replaced(self._create)
         rest = memoryview(data[0] if len(data) == 1 else b"".join(data))
         self._hash.update(rest)
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
+
+    def _create(self) -> int:
+        self._folders.refresh()
+        with self._folders.make((PARTIAL,)) as partial:
+            return os.open(self._path[-1], CREATE_FLAGS, 0o600, dir_fd=partial)
 
     def _sync(self, now: int) -> None:
         descriptor, now_ns = self._descriptor, now * 1_000_000
@@ -272,6 +281,8 @@ class LocalSink:
             os.rename(self._path[-1], path[3], src_dir_fd=partial, dst_dir_fd=folder)
             self._path = path
             os.fsync(folder)
+        if not self._folders.is_current():
+            raise FileNotFoundError(errno.ENOENT, "the assets folder was deleted or replaced")
 
     def _remove(self) -> None:
         with self._lock:

@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+import msgspec
+
 from weftwork.adapters.http.asgi import Headers, Receive, Scope, Send
-from weftwork.adapters.http.host_errors import shutting_down, store_unavailable
+from weftwork.adapters.http.host_errors import DOCTOR, shutting_down, store_damaged, store_unavailable
 from weftwork.adapters.http.message import ClientDisconnected, Request, Response, decode_segment, json_response
 from weftwork.adapters.http.response_writer import ResponseAborted
 from weftwork.adapters.http.router import Router
@@ -14,16 +16,17 @@ from weftwork.adapters.http.server.request_turns import MAX_IN_PROGRESS, Request
 from weftwork.adapters.http.shared_bodies import LargeBody
 from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
-from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.errors import ClientFault, error_document
+from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
+from weftwork.protocol.errors import ClientFault, error_document, invalid
 from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
 from weftwork.protocol.wire.route import Route
+from weftwork.protocol.wire.served_hosts import is_served
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
-from weftwork.protocol.wire.v1.paths import VERSION_PREFIX
+from weftwork.protocol.wire.v1.paths import PROBE_PATHS, VERSION_PREFIX
 from weftwork.protocol.wire.v1.routes import LONG_POLLS, ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
@@ -50,8 +53,11 @@ class App:
         max_body_bytes: int,
         body_memory: BodyMemory,
         turns: RequestTurns,
+        hosts: frozenset[str] | None = None,
     ) -> None:
         self._keyring = keyring
+        self._hosts = hosts
+        """The names for which requests are answered; None for every name."""
         self._ids = ids
         self._handlers = handlers
         self._max_body_bytes = max_body_bytes
@@ -100,6 +106,8 @@ class App:
     async def _call_handler(self, request: Request) -> Response | None:
         try:
             request.check_headers()
+            if self._hosts is not None:
+                _check_host(self._hosts, request)
             handler = self._resolve(request)
             route = request.route
             if route is not None and route.operation_id in self._counted_at_once:
@@ -111,11 +119,16 @@ class App:
             return await handler(request)
         except ClientFault as fault:
             return render_fault(request, fault)
+        except StoreDamaged as error:
+            return _render_damage(request, error)
         except StoreUnavailable as error:
             log.warning("store unavailable", extra={"path": loggable_path(request), "reason": str(error)})
             return render_fault(request, store_unavailable())
         except (ClientDisconnected, ResponseAborted):
             raise
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # Text of a client is decoded with its own errors, so this is stored data, such as the payload of an event.
+            return _render_damage(request, error)
         except Exception:
             correlation = request.traceparent.split("-")[1]
             log.exception("request failed", extra={"correlationId": correlation, "path": loggable_path(request)})
@@ -175,6 +188,13 @@ def loggable_path(request: Request) -> str:
     return mask_tokens(request.path)[:256]
 
 
+def _check_host(hosts: frozenset[str], request: Request) -> None:
+    """Refuse a request for a name that the host does not serve. Probes may use any name, such as an address."""
+    if request.path not in PROBE_PATHS and not is_served(hosts, request.header(b"host") or ""):
+        message = "This host does not serve the name in the Host header. Use its public URL, or set allowed_hosts."
+        raise invalid(message, parameter="Host")
+
+
 def _path_params(segments: dict[str, str]) -> dict[str, str]:
     """The decoded parameters of the path. Text that cannot be an id is `not_found`, like an id that does not exist.
 
@@ -221,6 +241,13 @@ def _method_not_allowed(methods: Mapping[str, Route | None]) -> ClientFault:
 def render_fault(request: Request, fault: ClientFault) -> Response:
     """The fault as JSON, or in the format that the route has set for its client, such as an HTML page."""
     return fault_response(fault) if request.error_renderer is None else request.error_renderer(fault)
+
+
+def _render_damage(request: Request, error: Exception) -> Response:
+    fields = {"path": loggable_path(request), "reason": str(error), "hint": DOCTOR}
+    # The traceback tells which data could not be decoded.
+    log.error("the store is damaged", extra=fields, exc_info=None if isinstance(error, StoreDamaged) else error)
+    return render_fault(request, store_damaged())
 
 
 def fault_response(fault: ClientFault) -> Response:

@@ -10,6 +10,9 @@ from weftwork.protocol.errors import ClientFault, error_document
 
 STORE_RETRY_SECONDS: Final = 1
 """Short, because most outages of a store are."""
+DAMAGE_RETRY_SECONDS: Final = 60
+"""Long, because the operator has to restore the store first."""
+DOCTOR: Final = "weftwork doctor"
 DRAIN_RETRY_SECONDS: Final = 5
 """About the duration of a restart."""
 CONNECTIONS_RETRY_SECONDS: Final = 5
@@ -23,13 +26,21 @@ def _unavailable(message: str, retry_seconds: int) -> ClientFault:
 
 
 def store_unavailable() -> ClientFault:
-    message = f"The store of the host is not available. Retry in {STORE_RETRY_SECONDS} s."
-    return _unavailable(message, STORE_RETRY_SECONDS)
+    return _retry_later("The store of the host is not available.", STORE_RETRY_SECONDS)
+
+
+def store_damaged() -> ClientFault:
+    """The same code as for other failures of the store; the client cannot do anything about either."""
+    message = "The host cannot read a part of its store, which is damaged. Its operator has to restore it."
+    return _retry_later(message, DAMAGE_RETRY_SECONDS)
 
 
 def shutting_down() -> ClientFault:
-    message = f"The host is shutting down. Retry in {DRAIN_RETRY_SECONDS} s."
-    return _unavailable(message, DRAIN_RETRY_SECONDS)
+    return _retry_later("The host is shutting down.", DRAIN_RETRY_SECONDS)
+
+
+def _retry_later(message: str, seconds: int) -> ClientFault:
+    return _unavailable(f"{message} Retry in {seconds} s.", seconds)
 
 
 def too_many_connections(limit: int) -> ClientFault:

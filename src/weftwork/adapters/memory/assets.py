@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from weftwork.adapters.memory.port import MemoryPort, OpenState
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
+from weftwork.protocol.ids import partitions_of_tenant, tenant_of
 from weftwork.protocol.run.header import RunKey
 
 
@@ -35,10 +36,10 @@ class MemoryAssets(MemoryPort):
         existing = await self.hold(asset.partition, asset.sha256, asset.held_until)
         if existing is not None:
             return existing
-        entries = self._partitions.setdefault(asset.partition, {})
-        used = _usage(entry.asset for entry in entries.values()).size
+        used = sum([(await self.usage(each)).size for each in partitions_of_tenant(tenant_of(asset.partition))])
         if quota and used + asset.size > quota:
             raise QuotaReached(used, quota)
+        entries = self._partitions.setdefault(asset.partition, {})
         entries[asset.sha256] = _MemoryAsset(asset, self._created)
         self._created += 1
         return asset

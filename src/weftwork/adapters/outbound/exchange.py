@@ -3,7 +3,7 @@
 Connections are not reused. The server may close a kept connection while the next request is being sent, and the host
 could then not know whether the request arrived. A kept connection would also outlive the check of its address.
 
-The body of a response is decoded as it arrives, and reading stops at the size limit.
+The body of a response is decoded as it arrives, and reading stops at the size limit, of decoded and of received bytes.
 """
 
 import ssl
@@ -26,6 +26,10 @@ MAX_ADDRESSES_TRIED: Final = 4
 
 _DECODE_STEP_BYTES: Final = 262_144
 """Maximum bytes decoded at a time, so that a small compressed chunk cannot become a large one in memory."""
+_GZIP_OVERHEAD_BYTES: Final = 1024
+_GZIP_OVERHEAD_SHARE: Final = 64
+"""What a gzip body may have in addition to its decoded bytes: this many, and one per so many decoded bytes. Data that
+cannot be compressed grows by 5 bytes per block of 16 KiB (RFC 1951, section 3.2.4), and by 20 per member."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
 """Part of the parser's error message for a response with status 101, which the host never requests."""
@@ -107,18 +111,24 @@ def _failure_message(failure: BaseException) -> str:
 
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> bytes:
-    """The decoded body. The limit counts decoded bytes, so a decompression bomb stops there. Raises InvalidBody."""
+    """The decoded body. Raises InvalidBody.
+
+    The limit counts decoded bytes, so a decompression bomb stops there. Received bytes have almost the same limit, so
+    compressed data that decodes to nothing, such as empty members, stops as well.
+    """
     coding = encoding.strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip"):
         raise InvalidBody("The response has a Content-Encoding other than gzip, which is not supported.")
     decoder = _GzipDecoder() if coding.endswith("gzip") else None
     body = bytearray()
+    receivable = max_bytes + max_bytes // _GZIP_OVERHEAD_SHARE + _GZIP_OVERHEAD_BYTES
     async for chunk in chunks:
+        receivable -= len(chunk)
         if decoder is None:
             body += chunk
         else:
             decoder.decompress_into(body, chunk, max_bytes)
-        if len(body) > max_bytes:
+        if len(body) > max_bytes or receivable < 0:
             raise InvalidBody(f"The response is larger than {max_bytes} bytes.")
     if decoder is not None and not decoder.is_complete:
         raise InvalidBody("The gzip data of the response is incomplete.")

@@ -21,7 +21,6 @@ from weftwork.adapters.python.context import Context, PlainContext
 from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.signature import Signature, expand_media_refs
 from weftwork.adapters.python.loop_bridge import LoopBridge
-from weftwork.adapters.python.loopwatch import LoopWatch
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path, guard_tasks, in_node, wait_done
 from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert
@@ -55,7 +54,7 @@ class _NodeRunner:
             return errors.to_failure(error)
         entry = Invocation(node.declaration.type_id, node.declaration.effect, call, host, self._services)
         # The caller may run in the context of a step of another node.
-        outer_node = in_node.set(True)
+        outer_node = in_node.set(entry)
         outer_step = current_step.set("")
         outcome: NodeOutcome
         try:
@@ -275,7 +274,7 @@ def _outputs(return_kind: str, result: Any) -> dict[str, Any]:
 
 
 class PythonNodes:
-    """All Python nodes of a host, with the watch for nodes that block the event loop."""
+    """All Python nodes of a host, and the threads of plain functions."""
 
     def __init__(self, nodes: Iterable[NodeFunction], threads: ThreadPool, outbound: Outbound | None) -> None:
         self.nodes = [*nodes]
@@ -284,15 +283,12 @@ class PythonNodes:
         self.types: dict[str, NodeType] = {
             node.declaration.type_id: to_node_type(node, services) for node in self.nodes
         }
-        self._watch = LoopWatch(self.nodes)
 
     def start(self) -> None:
-        """Watch the running event loop for blocking nodes, and guard their tasks. Does nothing without nodes."""
+        """Guard the tasks that nodes start on the running event loop. Does nothing without nodes."""
         if self.nodes:
             guard_tasks(asyncio.get_running_loop())
-            self._watch.start()
 
     def stop(self) -> None:
-        """Stop the watch and close the thread pool, without waiting for either."""
-        self._watch.stop()
+        """Close the thread pool, without waiting for it."""
         self.threads.close()

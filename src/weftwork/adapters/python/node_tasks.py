@@ -21,7 +21,8 @@ from weftwork.adapters.python.errors import exit_error
 
 T = TypeVar("T")
 
-in_node: contextvars.ContextVar[bool] = contextvars.ContextVar("weftwork_in_node", default=False)
+in_node: contextvars.ContextVar[object] = contextvars.ContextVar("weftwork_in_node", default=None)
+"""The call of a node that runs in this context; None outside of nodes."""
 
 
 class TaskPath:
@@ -64,8 +65,9 @@ async def wait_done(task: "asyncio.Future[Any]") -> None:
 
 
 def _task_factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
-    if in_node.get() and isinstance(work, Coroutine):
-        guarded = work = _GuardedCoroutine(cast("Coroutine[Any, Any, Any]", work))
+    entry = in_node.get()
+    if entry is not None and isinstance(work, Coroutine):
+        guarded = work = GuardedCoroutine(cast("Coroutine[Any, Any, Any]", work), entry)
         here = current_task_path.get()
         if here is not None and options.get("context") is None:
             options["context"] = contextvars.copy_context()
@@ -73,17 +75,18 @@ def _task_factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) ->
     return asyncio.Task(work, loop=loop, **options)
 
 
-class _GuardedCoroutine(Coroutine[Any, Any, T]):
+class GuardedCoroutine(Coroutine[Any, Any, T]):
     """Wraps a coroutine and converts the exceptions that would end the process.
 
     Not an async function: if the task were cancelled before its first step, the inner coroutine would never be awaited,
-    and Python would warn about it.
+    and Python would warn about it. `entry` is the call of the node that started the task.
     """
 
-    __slots__ = ("__name__", "__qualname__", "_work")
+    __slots__ = ("__name__", "__qualname__", "_work", "entry")
 
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, T], entry: object) -> None:
         self._work = work
+        self.entry = entry
         self.__name__ = self.__qualname__ = getattr(work, "__qualname__", type(work).__name__)
 
     def __await__(self) -> Generator[Any, Any, T]:

@@ -9,6 +9,7 @@ from weftwork.adapters.sqlite.database.port import SqlitePort, reads, writes
 from weftwork.adapters.sqlite.database.reader import snapshot
 from weftwork.adapters.sqlite.runs import existing_run_number
 from weftwork.ports.storage.assets import AssetCursor, AssetEntry, AssetQuery, AssetUsage, QuotaReached, StoredAsset
+from weftwork.protocol.ids import partitions_of_tenant, tenant_of
 from weftwork.protocol.run.header import RunKey
 
 FIND_ASSET = """
@@ -63,7 +64,7 @@ def _add(connection: SqliteConnection, asset: StoredAsset, quota: int) -> Stored
     if existing is not None:
         return existing
     if quota:
-        used = _usage(connection, asset.partition).size
+        used = sum([_usage(connection, each).size for each in partitions_of_tenant(tenant_of(asset.partition))])
         if used + asset.size > quota:
             return QuotaReached(used, quota)
     connection.execute(_INSERT, astuple(asset))

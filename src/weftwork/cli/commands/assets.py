@@ -341,6 +341,10 @@ def _usage_text(usage: Any) -> str | None:
     if not is_object(usage) or not isinstance(usage.get("bytes"), int):
         return None
     quota = usage.get("quota")
-    of = f" of {format_size(quota)}" if isinstance(quota, int) else ""
+    used = usage.get("quotaUsed", usage["bytes"])
+    # The quota counts test and live keys together, the list shows those of one kind.
+    is_sum = isinstance(used, int) and used != usage["bytes"]
+    both = f"; of both test and live keys {format_size(used)}" if is_sum else ""
+    of = f"{both} of {format_size(quota)}" if isinstance(quota, int) else ""
     count = usage.get("assets", "?")
     return f"total: {count} asset{'' if count == 1 else 's'}, {format_size(usage['bytes'])}{of}"

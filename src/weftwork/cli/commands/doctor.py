@@ -1,6 +1,7 @@
 """`weftwork doctor`: check this machine and a host, and suggest a fix for each problem."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import msgspec
@@ -10,15 +11,23 @@ from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, data_option
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import say, say_json
+from weftwork.cli.console.units import count_of
 from weftwork.cli.doctor.host_checks import check_host
-from weftwork.cli.doctor.machine_checks import Finding, check_machine
+from weftwork.cli.doctor.machine_checks import Finding, check_machine, is_host_running
 from weftwork.settings import SettingsError, load_settings
 
 
 @click.command()
 @data_option
+@click.option(
+    "--salvage",
+    "target",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Copy the readable rows of a damaged store to this new file, and do nothing else.",
+)
 @client_options
-def doctor(client: Client, as_json: bool, data: str | None) -> None:
+def doctor(client: Client, as_json: bool, data: str | None, target: Path | None) -> None:
     """Check this machine and a host, and suggest fixes.
 
     Prints one line per check: ok, warn or fail. Exits with 1 if a check fails. Nothing is changed; the store is read
@@ -30,6 +39,9 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
       weftwork doctor
       weftwork doctor --url https://host.example --json
     """
+    if target is not None:
+        _salvage(data, target, as_json)
+        return
     findings: list[Finding] = []
     for finding in _findings(client, data):
         findings.append(finding)
@@ -42,6 +54,35 @@ def doctor(client: Client, as_json: bool, data: str | None) -> None:
         say_json({"ok": ok, "findings": [msgspec.to_builtins(each) for each in findings]})
     if not ok:
         raise SystemExit(1)
+
+
+def _salvage(data: str | None, target: Path, as_json: bool) -> None:
+    """Copy the store of a host that is not running."""
+    from weftwork.adapters.sqlite.database.connection import OUTAGES
+    from weftwork.adapters.sqlite.salvage import salvage
+    from weftwork.protocol.errors import HostFault
+    from weftwork.wiring.data_folder import DATABASE_FILE
+
+    try:
+        settings = load_settings({"data": data} if data else {})
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    database = settings.data_folder / DATABASE_FILE
+    if not database.exists():
+        raise click.ClickException(f"no store in {settings.data_folder}; pass the host's data folder with --data DIR.")
+    if is_host_running(settings.data_folder):
+        raise click.ClickException(f"a host is using {settings.data_folder}; stop it first.")
+    try:
+        tables = salvage(database, target)
+    except FileExistsError:
+        raise click.ClickException(f"{target} already exists; pass the name of a new file.") from None
+    except (*OUTAGES, HostFault) as error:
+        raise click.ClickException(f"nothing can be salvaged: {error}; restore a backup.") from None
+    if as_json:
+        say_json({"tables": [msgspec.to_builtins(each) for each in tables]})
+        return
+    for each in tables:
+        say(f"{each.name}: {count_of(each.rows, 'row')}{'' if each.is_complete else ', others are lost'}")
 
 
 def _findings(client: Client, data: str | None) -> Iterator[Finding]:

@@ -20,3 +20,7 @@ def as_text(value: Any) -> str:
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of an array; other items are skipped."""
     return [each for each in as_list(value) if is_object(each)]
+
+
+def as_number(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,4 +1,5 @@
-"""Checks of this machine: Python, packages, settings, data folder, store, assets, port, and limit of open files."""
+"""Checks of this machine: Python, packages, settings, data folder, store, event loop of a running host, assets, port,
+and limit of open files."""
 
 import errno
 import os
@@ -15,16 +16,18 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.http.server.http_server import bind
 from weftwork.adapters.sqlite.database.connection import OUTAGES, check_library, load_migrations, open_reader
 from weftwork.adapters.system.lock_file import LockFile
+from weftwork.cli.console.documents import as_list, as_number, as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import count_of, format_size
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import HostFault
 from weftwork.settings import Settings, SettingsError, load_settings
 from weftwork.wiring.blob_store import ASSETS_FOLDER
-from weftwork.wiring.data_folder import DATABASE_FILE, LOCK_FILE
+from weftwork.wiring.data_folder import ADMIN_SOCKET, DATABASE_FILE, LOCK_FILE
 from weftwork.wiring.node_types import load_python_nodes
 
 MIN_PYTHON: Final = (3, 11)
@@ -54,7 +57,7 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         return
     yield Finding("ok", "settings", "valid")
     yield from _check_data_folder(settings.data_folder)
-    database, is_held = settings.data_folder / DATABASE_FILE, _is_host_running(settings.data_folder)
+    database, is_held = settings.data_folder / DATABASE_FILE, is_host_running(settings.data_folder)
     if settings.store == "memory":
         yield Finding("ok", "store", "in memory")
     elif not database.exists():
@@ -63,7 +66,9 @@ def check_machine(data: str | None) -> Iterator[Finding]:
         yield Finding("ok", "store", "not checked: a running host is using it")
     else:
         yield check_store(database)
-    yield check_assets(settings)
+    if is_held and settings.store != "memory":
+        yield check_loop(settings.data_folder)
+    yield check_assets(settings, is_held)
     yield check_port(settings.host, settings.port, is_held)
     yield from _check_file_limit(settings.max_connections)
     yield from check_nodes(settings.nodes)
@@ -146,7 +151,7 @@ def check_space(free: int) -> Finding:
     return Finding("warn" if free >= MIN_FREE_BYTES else "fail", "disk", message, hint)
 
 
-def _is_host_running(folder: Path) -> bool:
+def is_host_running(folder: Path) -> bool:
     """Whether a host holds the lock of the data folder."""
     if not (folder / LOCK_FILE).exists():
         return False
@@ -203,7 +208,10 @@ def check_nodes(modules: tuple[str, ...]) -> Iterator[Finding]:
 STORE_CHECK_SECONDS: Final = 20.0
 """Time limit for the check of a very large file."""
 _STEPS: Final = 100_000
-_RESTORE_ADVICE: Final = "stop using the store and restore a backup; see docs/operate/sqlite.md"
+_RESTORE_ADVICE: Final = (
+    "stop the host and restore a backup, or copy the readable rows with `weftwork doctor --salvage NEW_FILE`; "
+    "see docs/operate/sqlite.md, Damage"
+)
 
 
 def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
@@ -244,20 +252,56 @@ def check_store(path: Path, seconds: float = STORE_CHECK_SECONDS) -> Finding:
     return Finding("ok", "store", f"{size}, no damage found, version {version}")
 
 
+def check_loop(folder: Path) -> Finding:
+    """Whether the event loop of the running host was blocked, and by what."""
+    try:
+        report = as_object(send_request(folder / ADMIN_SOCKET, {"operation": "loop.report", "arguments": {}}))
+    except OSError as error:
+        hint = "if this persists, the event loop is blocked now; its log names the cause"
+        return Finding("warn", "event loop", f"the host does not respond on its admin socket: {error}", hint)
+    if "stages" not in report:
+        return Finding("ok", "event loop", "not checked: the host does not report it")
+    since, limit = clean(report.get("since", ""), 30), f"{as_number(report.get('thresholdMs'))} ms"
+    stages = {clean(name, 30): as_object(each) for name, each in as_object(report["stages"]).items()}
+    if not stages:
+        return Finding("ok", "event loop", f"not blocked for more than {limit} since {since}")
+    counts = {name: as_number(each.get("count")) for name, each in stages.items()}
+    longest = max(as_number(each.get("longestMs")) for each in stages.values())
+    by_stage = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+    times = count_of(sum(counts.values()), "time")
+    message = f"blocked {times} for more than {limit} since {since}, at most {longest} ms; by stage: {by_stage}"
+    if recent := as_list(report.get("recent")):
+        message += f"; last: {_describe_stall(as_object(recent[-1]))}"
+    return Finding("warn", "event loop", message, "see docs/operate/observability.md, Event loop")
+
+
+def _describe_stall(stall: dict[str, Any]) -> str:
+    """One stall as a line of text: when, how long, and what is known about its cause."""
+    names = {"runId": "run", "nodeId": "node", "typeId": "type", "tenant": "tenant", "operation": "operation"}
+    activity = as_object(stall.get("activity"))
+    cause = [f"{label} {clean(activity[name], 100)}" for name, label in names.items() if name in activity]
+    stage, place = f"stage {clean(activity.get('stage', ''), 30)}", f"at {clean(activity.get('place', '?'), 200)}"
+    length = f"{as_number(stall.get('blockedMs'))} ms, of which {as_number(stall.get('cpuMs'))} ms on the CPU"
+    return f"{clean(stall.get('at', ''), 30)}, {length}, {', '.join([stage, *cause])}, {place}"
+
+
 COUNT_SECONDS: Final = 5.0
 """Time limit for counting the files."""
 
 
-def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
-    """Whether the assets folder is usable, and its size."""
+def check_assets(settings: Settings, is_held: bool = False, seconds: float = COUNT_SECONDS) -> Finding:
+    """Whether the assets folder is usable, and its size. `is_held`: a host is running on the data folder."""
     folder = settings.data_folder / ASSETS_FOLDER
     if settings.blobs:
         return Finding("ok", "assets", f"not checked: stored in {clean(settings.blobs, 200)}")
     if settings.store == "memory":
         return Finding("ok", "assets", "in memory")
-    if not folder.exists():
-        return Finding("ok", "assets", "the folder does not exist yet; `weftwork serve` creates it")
     path = clean(str(folder), 200)
+    if not folder.exists():
+        if not is_held and not _has_assets(settings.data_folder / DATABASE_FILE):
+            return Finding("ok", "assets", "the folder does not exist yet; `weftwork serve` creates it")
+        hint = "restore it from a backup; the host creates it empty, and responds with 503 to requests for older assets"
+        return Finding("fail", "assets", f"{path} was deleted", hint)
     if not folder.is_dir():
         return Finding("fail", "assets", f"{path} is not a folder", "move it away; `weftwork serve` creates the folder")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -265,6 +309,20 @@ def check_assets(settings: Settings, seconds: float = COUNT_SECONDS) -> Finding:
     count, total, is_complete = _measure(folder, time.monotonic() + seconds)
     contents = f"{'' if is_complete else 'at least '}{format_size(total)} in {count_of(count, 'file')}"
     return Finding("ok", "assets", f"{path} is writable; {contents}")
+
+
+def _has_assets(database: Path) -> bool:
+    """Whether the store has any asset. False if it cannot be read, which `check_store` reports."""
+    if not database.exists():
+        return False
+    try:
+        connection: Any = open_reader(database, None)
+        try:
+            return bool(connection.execute("SELECT 1 FROM assets LIMIT 1").fetchall())
+        finally:
+            connection.close(True)
+    except (*OUTAGES, HostFault):
+        return False
 
 
 def _measure(folder: Path, end: float) -> tuple[int, int, bool]:

@@ -84,9 +84,11 @@ class Administration:
         catalog: WorkflowCatalog,
         signer: Signer,
         sweep: AssetSweeper | None = None,
+        loop_report: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self._keyring = keyring
         self._sweeper = sweep
+        self._loop_report = loop_report
         self._retention = retention
         self._catalog = catalog
         self._signer = signer
@@ -96,6 +98,7 @@ class Administration:
             "keys.create": (CreateKey, self._create_key),
             "keys.list": (Any, self._list_keys),
             "keys.revoke": (RevokeKey, self._revoke_key),
+            "loop.report": (Any, self._report_loop),
             "runs.count": (EndedRunsFilter, self._count_runs),
             "runs.prune": (EndedRunsFilter, self._prune_runs),
             "signing.list": (Any, self._list_signing),
@@ -134,6 +137,12 @@ class Administration:
 
     async def _revoke_key(self, arguments: RevokeKey) -> dict[str, Any]:
         return _key_document(await self._keyring.revoke(arguments.key_id))
+
+    async def _report_loop(self, _: Any) -> dict[str, Any]:
+        """The times for which the event loop was blocked, since the start of the host."""
+        if self._loop_report is None:
+            raise HostFault("No host is running.")
+        return self._loop_report()
 
     async def _count_runs(self, arguments: EndedRunsFilter) -> dict[str, Any]:
         return {"runs": await self._retention.count(arguments.completed_before, arguments.tenant)}

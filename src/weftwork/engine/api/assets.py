@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.media.assets import DAY_MS, Assets, upload_too_large
@@ -44,6 +45,15 @@ class SignedAsset(msgspec.Struct, frozen=True):
     expires_at: int
 
 
+class ListedUsage(msgspec.Struct, frozen=True, rename="camel"):
+    """The size of a tenant's assets: of one partition, and of all that count towards the quota, if there is one."""
+
+    assets: int
+    bytes: int
+    quota: int | UnsetType = UNSET
+    quota_used: int | UnsetType = UNSET
+
+
 class TenantAssets(msgspec.Struct, eq=False):
     """Assets for callers. Raises ClientFault or StoreUnavailable."""
 
@@ -69,10 +79,11 @@ class TenantAssets(msgspec.Struct, eq=False):
         partition = principal.partition
         entries = await self._assets.page(partition, AssetQuery(run_id, after, limit + 1))
         usage = await self._assets.usage(partition)
-        used: dict[str, int] = {"assets": usage.count, "bytes": usage.size}
-        if self._limits.max_asset_bytes_per_tenant:
-            used["quota"] = self._limits.max_asset_bytes_per_tenant
-        document: dict[str, Any] = {"assets": [self._describe(each) for each in entries[:limit]], "usage": used}
+        used = ListedUsage(usage.count, usage.size)
+        if quota := self._limits.max_asset_bytes_per_tenant:
+            used = ListedUsage(usage.count, usage.size, quota, await self._assets.quota_used(principal.tenant))
+        described = [self._describe(each) for each in entries[:limit]]
+        document: dict[str, Any] = {"assets": described, "usage": msgspec.to_builtins(used)}
         if len(entries) > limit:
             last = entries[limit - 1].asset.cursor
             document["nextCursor"] = f"{last.created_at}.{last.sha256}"

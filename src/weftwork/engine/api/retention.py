@@ -13,8 +13,8 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.ports.storage.idempotency import IdempotencyRecords, SlotTaken
 from weftwork.ports.storage.retention import RunRetention, StillLive
-from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.ids import is_tenant, partition
+from weftwork.protocol.errors import invalid, run_not_deletable
+from weftwork.protocol.ids import is_tenant, partitions_of_tenant
 from weftwork.protocol.run.batch import IdempotencyRecord
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunKey
 from weftwork.protocol.run.projection import Projection
@@ -24,6 +24,9 @@ log = logging.getLogger("weftwork.retention")
 DAY_MS: Final = 86_400_000
 MAX_PER_CALL: Final = 200
 """The number of runs that one call of `prune` deletes at most, and of calls of `RunRetention.purge` that it makes."""
+DELETE_ATTEMPTS: Final = 3
+"""Attempts to delete an ended run that the host still processes or loads. It waits between them."""
+RETRY_SECONDS: Final = 1
 DELETE_BATCH: Final = 16
 """Runs that are deleted concurrently, so that the store can commit them together."""
 
@@ -31,8 +34,8 @@ DELETE_BATCH: Final = 16
 class LiveRunMemory(Protocol):
     """The runs in the memory of a host. The executor implements it."""
 
-    async def projection(self, run: RunKey) -> Projection | None:
-        """The projection of a run, after a commit in progress."""
+    async def settle(self, run: RunKey) -> None:
+        """Wait at most a second for a commit or a load of the run in progress."""
         ...
 
     def forget(self, run: RunKey) -> bool:
@@ -70,12 +73,7 @@ class Retention(msgspec.Struct, eq=False):
         """
         run = principal.run(run_id)
         claim = IdempotencyClaim(self._records, self._clock, principal, f"deleteRun/{run_id}", key, None)
-        if self._live_runs is not None:
-            await self._live_runs.projection(run)
-        try:
-            deleted = await self._delete(run, claim.make_record({}))
-        except StillLive:
-            raise await self._refusal(run) from None
+        deleted = await self._delete_settled(run, claim.make_record({}))
         fault_point("delete.durable")
         if require_run(deleted) is True:
             self._has_leftovers = True
@@ -124,6 +122,25 @@ class Retention(msgspec.Struct, eq=False):
         if self._purge_task is not None:
             self._purge_task.cancel()
 
+    async def _delete_settled(self, run: RunKey, record: IdempotencyRecord | None) -> bool | SlotTaken:
+        """Delete a run, waiting for a commit or a load of it in progress, which another request may have caused.
+
+        Raises `conflict` if the run has not ended, or if the host has not finished with it after DELETE_ATTEMPTS.
+        """
+        projection: Projection | None = None
+        for _ in range(DELETE_ATTEMPTS):
+            if self._live_runs is not None:
+                await self._live_runs.settle(run)
+            try:
+                return await self._delete(run, record)
+            except StillLive:
+                projection = await self._log.projection(run)
+            if projection is not None and projection.status not in TERMINAL_STATUSES:
+                raise run_not_deletable(projection.status)
+        if projection is None:
+            return False
+        raise run_not_deletable(projection.status, RETRY_SECONDS)
+
     async def _delete(self, run: RunKey, record: IdempotencyRecord | None = None) -> bool | SlotTaken:
         # Before the delete, `forget` refuses a run that is executed here, even if the store has it as ended. After the
         # delete, it ends streams that were opened in between.
@@ -139,14 +156,6 @@ class Retention(msgspec.Struct, eq=False):
             return await self._delete(run) is True
         except StillLive:
             return False
-
-    async def _refusal(self, run: RunKey) -> Exception:
-        projection = await self._log.projection(run)
-        if projection is None or projection.status in TERMINAL_STATUSES:
-            # The end of the run is stored, and the host has not processed it yet. A retry succeeds.
-            return StoreUnavailable("the run is ending; retry")
-        details = {"runStatus": projection.status}
-        return ClientFault("conflict", "The run has not ended; cancel it first.", details)
 
     async def _purge_all(self) -> None:
         try:
@@ -174,4 +183,4 @@ def _partitions_of(tenant: str | None) -> list[str | None]:
         return [None]
     if not is_tenant(tenant):
         raise invalid("A tenant is 1 to 64 letters, digits, dots, dashes or underscores.", "/tenant")
-    return [partition(tenant, "live"), partition(tenant, "test")]
+    return [*partitions_of_tenant(tenant)]

@@ -218,6 +218,13 @@ class Executor:
         recent = self._recent_runs.get(run)
         return recent.projection if recent is not None else await self._runtime.log.projection(run)
 
+    async def settle(self, run: RunKey) -> None:
+        """Wait at most a second for a load of the run in progress, and as long for a commit."""
+        if (loading := self._loads.get(run)) is not None:
+            await asyncio.wait((loading,), timeout=1.0)
+        if (live := self._live.get(run)) is not None:
+            await live.settle(1.0)
+
     async def request(self, run: RunKey, input_: Input, record: RecordMaker | None = None) -> RequestResult:
         """Send an input to a run. Returns its status once the consequences are durable, or the stored run if it had
         already ended, or None if there is no such run.

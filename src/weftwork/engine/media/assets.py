@@ -14,6 +14,7 @@ from weftwork.ports.storage.assets import AssetEntry, AssetIndex, AssetQuery, As
 from weftwork.ports.storage.blobs import Blob, Blobs, BlobSource
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.ids import partitions_of_tenant
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import (
     ASSET_TOKEN_PURPOSE,
@@ -229,6 +230,10 @@ class Assets(msgspec.Struct, eq=False):
 
     async def usage(self, partition: str) -> AssetUsage:
         return await self._rows.usage(partition)
+
+    async def quota_used(self, tenant: str) -> int:
+        """The bytes that count towards the quota: those of the tenant's test and live keys together."""
+        return sum([(await self._rows.usage(partition)).size for partition in partitions_of_tenant(tenant)])
 
 
 async def _chunks_of(pieces: AsyncIterator[bytes] | bytes) -> AsyncIterator[bytes]:

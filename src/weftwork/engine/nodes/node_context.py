@@ -120,6 +120,14 @@ class EntryContext:
         self.started_at = self._node.started_at
 
     @property
+    def tenant(self) -> str:
+        return self._state.header.owner.tenant
+
+    @property
+    def node_id(self) -> str:
+        return self._node_id
+
+    @property
     def now(self) -> int:
         return self._effects.now
 

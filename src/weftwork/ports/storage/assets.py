@@ -79,7 +79,7 @@ class AssetIndex(Protocol):
         """Insert the row and return it. If the partition already has an asset with this digest, that row is returned
         instead, held until the later of both instants; then the caller's blob is not needed.
 
-        Raises QuotaReached if the partition would exceed `quota` bytes; 0 is no limit.
+        Raises QuotaReached if the partitions of the tenant would together exceed `quota` bytes; 0 is no limit.
         """
         ...
 

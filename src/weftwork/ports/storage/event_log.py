@@ -29,6 +29,11 @@ class StoreUnavailable(Exception):
     """
 
 
+class StoreDamaged(StoreUnavailable):
+    """The store has data that cannot be read any more: a damaged page, or a row that cannot be decoded. A retry does
+    not help; the operator has to restore or salvage the store."""
+
+
 class SequenceConflict(Exception):
     """`expected` is not the last sequence of the run. Nothing was written; reload and decide again."""
 

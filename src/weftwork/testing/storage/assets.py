@@ -18,6 +18,8 @@ from weftwork.testing.storage.child_runs import child, create_children
 from weftwork.testing.storage.harness import Store, catch, opened, purge, walk
 from weftwork.testing.storage.samples import ACME, NOW, OTHER, batch, header, make_run, record
 
+TESTS: Final = "test:acme"
+"""The other partition of the tenant of ACME."""
 HOLD_MS: Final = 1000
 FAR_FUTURE: Final = NOW + 10**9
 """A time at which every hold has expired."""
@@ -108,12 +110,25 @@ async def a_full_partition_takes_no_more(store: Store) -> None:
     assert await store.assets.usage(ACME) == AssetUsage(2, 20)
     assert await store.assets.add(asset("a"), 5) == asset("a")
     assert await store.assets.add(asset("empty", size=0), 20)
-    assert await store.assets.add(asset("a", OTHER), 10), "each partition has its own quota"
+    assert await store.assets.add(asset("a", OTHER), 10), "each tenant has its own quota"
     assert await store.assets.add(asset("d"), 30)
     assert await store.assets.add(asset("e"), 0), "a quota of 0 means no quota"
     assert await store.assets.tombstone_unreferenced(FAR_FUTURE, 100) == AssetUsage(6, 50)
     assert await store.assets.usage(ACME) == NO_USAGE
     assert await store.assets.add(asset("c", size=20), 20), "removed assets no longer count"
+
+
+async def a_quota_counts_test_and_live_assets_together(store: Store) -> None:
+    """The quota limits the sum of the tenant's partitions. Other tenants do not count."""
+    await store.assets.add(asset("a"), 30)
+    await store.assets.add(asset("a", OTHER), 30)
+    await store.assets.add(asset("a", TESTS), 30)
+    for partition in (ACME, TESTS):
+        error = await catch(store.assets.add(asset("b", partition, size=11), 30))
+        assert isinstance(error, QuotaReached)
+        assert (error.used, error.quota) == (20, 30)
+    assert (await store.assets.usage(ACME), await store.assets.usage(TESTS)) == (AssetUsage(1, 10), AssetUsage(1, 10))
+    assert await store.assets.add(asset("b", TESTS), 30)
 
 
 async def many_at_once_do_not_exceed_the_quota(store: Store) -> None:

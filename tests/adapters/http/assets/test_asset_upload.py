@@ -218,7 +218,7 @@ async def test_a_tenant_that_is_full_is_told_how_full() -> None:
         answer = await inside.call("POST", UPLOADS, {"text": "y" * 600})
         assert refused(answer, 413, "payload_too_large") == {"quota": 1_000, "used": 612}
         usage = (await inside.call("GET", UPLOADS)).document["usage"]
-        assert usage == {"assets": 1, "bytes": 612, "quota": 1_000}
+        assert usage == {"assets": 1, "bytes": 612, "quota": 1_000, "quotaUsed": 612}
         # The same bytes take no more room.
         assert (await inside.call("POST", UPLOADS, sent)).status == 201
         assert (await inside.call("POST", UPLOADS, {"text": "y" * 600}, key="key-of-other")).status == 201

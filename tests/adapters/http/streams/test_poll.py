@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-import logging
 from typing import Any
 
 import pytest
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, problems
 from tests.live import (
     KEY,
     OTHER_KEY,
@@ -134,7 +133,7 @@ async def test_a_fault_in_the_middle_ends_a_stream_that_can_be_resumed(
         again = await in_thread(Stream, await in_thread(served.ask, f"{path}&lastEventId={shown[-1].id}"))
         await served.in_process.call("POST", f"/v1/runs/{run_id}/cancel", {})
         assert b"cancelled" in await in_thread(again.finish)
-    (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    (said,) = problems(caplog.records)
     expected = isinstance(fault, StoreUnavailable)
     assert (said.levelname, said.getMessage()) == (
         ("WARNING", "store unavailable") if expected else ("ERROR", "request failed")
@@ -152,7 +151,7 @@ async def test_an_outage_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture
         queries.list_runs = fail
         answer = await inside.call("GET", "/v1/runs")
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    (said,) = problems(caplog.records)
     assert (said.getMessage(), vars(said)["reason"], said.exc_info) == ("store unavailable", "disk I/O error", None)
 
 
@@ -164,7 +163,7 @@ async def test_a_poll_ends_with_its_client(caplog: pytest.LogCaptureFixture) -> 
         with await in_thread(served.ask, path):
             await until(lambda: served.readers == 1, "the poll")
         await until(lambda: served.readers == 0, "the poll to end")
-    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert problems(caplog.records) == []
 
 
 def _unable(live: LiveRun) -> None:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import apsw
+import msgspec
 
 from weftwork.ports.fault_points import fault_point
+from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
 from weftwork.protocol.errors import HostFault
 
 MIN_SQLITE_VERSION: Final = (3, 51, 3)
@@ -42,6 +44,23 @@ OUTAGES: Final[tuple[type[Exception], ...]] = (
     apsw.ConnectionClosedError,
 )
 """Errors caused by the file or the machine. All other errors are caused by a statement or its values."""
+
+
+DAMAGE: Final[tuple[type[Exception], ...]] = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    UnicodeDecodeError,
+    msgspec.DecodeError,
+)
+"""Errors caused by damaged data: SQLite has found it, or the content of a row cannot be decoded."""
+
+
+def outage(error: Exception, what: str = "") -> StoreUnavailable:
+    """One of OUTAGES or DAMAGE as the error of the storage ports."""
+    text = what or type(error).__name__
+    if isinstance(error, DAMAGE):
+        return StoreDamaged(f"the store is damaged, see `weftwork doctor`: {text}: {error}")
+    return StoreUnavailable(f"{text}: {error}")
 
 
 class ResultRows(Protocol):

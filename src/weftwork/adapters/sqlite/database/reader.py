@@ -9,7 +9,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
-from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
+from weftwork.adapters.sqlite.database.connection import DAMAGE, OUTAGES, SqliteConnection, outage
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.storage.event_log import StoreUnavailable
 
@@ -82,7 +82,7 @@ class _Reader:
         try:
             self._connection = self._connect()
         except OUTAGES as error:
-            raise StoreUnavailable(f"the store cannot be opened: {error}") from error
+            raise outage(error, "the store cannot be opened") from error
 
     def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         settle([self._read(task) for task in tasks])
@@ -100,6 +100,8 @@ class _Reader:
             return result(task.job(connection, *task.arguments, **task.named))
         except OUTAGES as error:
             self.end()
-            return result(None, StoreUnavailable(f"{type(error).__name__}: {error}"))
+            return result(None, outage(error))
+        except DAMAGE as error:
+            return result(None, outage(error))
         except Exception as error:  # any other error belongs to the caller of the job
             return result(None, error)

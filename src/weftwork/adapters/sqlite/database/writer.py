@@ -20,7 +20,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import apsw
 
-from weftwork.adapters.sqlite.database.connection import OUTAGES, SqliteConnection
+from weftwork.adapters.sqlite.database.connection import DAMAGE, OUTAGES, SqliteConnection, outage
 from weftwork.adapters.sqlite.database.worker import Task, TaskResult, Worker
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
@@ -93,23 +93,23 @@ class SqliteWriter:
         try:
             self._set_connection(self._connect())
         except OUTAGES as error:
-            raise StoreUnavailable(f"the store cannot be opened: {error}") from error
+            raise outage(error, "the store cannot be opened") from error
 
     def serve(self, tasks: list[Task], settle: Callable[[list[TaskResult]], None]) -> None:
         try:
             results = self._transact(tasks)
         except OUTAGES as error:
             self._mark_broken()
-            results = [
-                TaskResult(task.future, None, StoreUnavailable(f"{type(error).__name__}: {error}")) for task in tasks
-            ]
+            results = [TaskResult(task.future, None, outage(error)) for task in tasks]
         except Exception as error:  # any other error of a job
             self._roll_back()
             if len(tasks) > 1:
                 for task in tasks:
                     self.serve([task], settle)
                 return
-            fault = HostFault(f"a write to the store failed: {type(error).__name__}: {error}")
+            fault: Exception = HostFault(f"a write to the store failed: {type(error).__name__}: {error}")
+            if isinstance(error, DAMAGE):
+                fault = outage(error)
             fault.__cause__ = error
             results = [TaskResult(tasks[0].future, None, fault)]
         settle(results)

@@ -103,3 +103,7 @@ def method_and_path(operation_id: str) -> str:
     """An operation as messages name it, such as `GET /v1/runs`."""
     method, path = PATHS[operation_id]
     return f"{method} {path}"
+
+
+PROBE_PATHS: Final = frozenset({path_for("getHealth"), path_for("getReadiness")})
+"""What monitors and load balancers request, under any name or address of the host."""
