@@ -137,6 +137,7 @@ async def test_a_snapshot_is_given_tokens_only_for_its_caller() -> None:
     bench, interrupts = await opened(ASKS)
     run_id = await waiting(bench, "facade")
     plain = await bench.service.get_run(CALLER, run_id)
+    assert plain is not None
     assert "interruptToken" not in str(plain)
     shown = interrupts.with_tokens(CALLER, plain)
     assert shown["interrupt"]["interruptToken"] in [row["interruptToken"] for row in shown["interrupts"]]

@@ -147,6 +147,8 @@ def test_a_walk_without_its_bounds_is_found(
 def test_a_run_without_children_costs_no_question_and_one_with_many_a_single_one() -> None:
     async def look(tree: StoredTree) -> None:
         shown = [await tree.bench.service.get_run(CALLER, f"run-{at}") for at in (1, 0)]
+        assert shown[0] is not None
+        assert shown[1] is not None
         assert "childRuns" not in shown[0]
         assert [each["runId"] for each in shown[1]["childRuns"]] == [f"run-{at}" for at in range(1, MAX_CHILDREN + 1)]
         assert shown[1]["childRunsTruncated"] is True
