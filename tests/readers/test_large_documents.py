@@ -21,7 +21,8 @@ GROWTH = 300 * 2**20 if FULL else 100 * 2**20
 """What the host may need besides its idle memory, whatever the clients ask for."""
 COPIES = 2
 """Of the state: one is read and becomes the document, or was freed and has not been returned to the system yet."""
-SPARE = 24 * 2**20
+SPARE = 64 * 2**20
+"""Freed memory that the allocator has not returned to the system."""
 ROOM = 4096
 
 

@@ -24,6 +24,7 @@ from weftwork.protocol.run.projection import StoredRun
 STAGES: Final[dict[str, str]] = {
     "weftwork.adapters.admin": "administration",
     "weftwork.adapters.blobs": "asset",
+    "weftwork.adapters.expressions": "expression",
     "weftwork.adapters.http": "request",
     "weftwork.adapters.http.response_writer": "stream",
     "weftwork.adapters.http.sse": "stream",
@@ -51,6 +52,7 @@ STAGES: Final[dict[str, str]] = {
     "weftwork.engine.run.replay": "load",
     "weftwork.engine.sdk": "node",
     "weftwork.engine.streams": "stream",
+    "weftwork.engine.tenant_logs": "request",
     "weftwork.protocol.envelopes": "model",
     "weftwork.protocol.expressions": "expression",
     "weftwork.protocol.fold": "fold",

@@ -121,6 +121,7 @@ async def test_cancelling_a_job_kills_its_worker_in_the_middle() -> None:
     async with open_pool() as pool:
         running = asyncio.ensure_future(pool.evaluate("t", job(LONG.source, ENDLESS, **_inputs(LONG))))
         pid = await until_busy(pool)
+        (worker,) = pool._working  # pyright: ignore[reportPrivateUsage]
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -128,8 +129,8 @@ async def test_cancelling_a_job_kills_its_worker_in_the_middle() -> None:
             if is_alive(pid):
                 await asyncio.sleep(0.001)
         alive = is_alive(pid)
-        if alive:
-            os.kill(pid, signal.SIGKILL)
+        worker.kill()
+        await worker.process.wait()
         assert not alive
         assert (await pool.evaluate("t", job("1 + 1"))).value == 2
 

@@ -295,6 +295,7 @@ def test_runs_of_a_package_that_was_removed_can_be_cancelled_and_deleted(place: 
         host.kill()
     (place / "acme_nodes.py").unlink()
     with start_host(place) as host:
+        until(lambda: "run skipped" in host.errors, "the recovery")
         (skipped, *_) = [each for each in map(json.loads, host.errors.splitlines()) if "run skipped" in each["message"]]
         assert skipped["hint"] == f"weftwork runs cancel {skipped['runId']}"
         refused = host.call("POST", f"/v1/runs/{runs[0]}:pause")

@@ -677,5 +677,6 @@ NOT_MEASURED: dict[str, str] = {
     "protocol/workflow/registration.py:_shorten_pointer": "a pointer of a definition, whose depth is limited to 64",
     "settings.py:_from_text": _OWN,
     "wiring/blob_store.py:_build_object_blobs": _OWN,
+    "wiring/loop_activity.py:stage_of": "splits the name of a module, which has a few parts",
 }
 """Functions that the scan finds and that need no measurement, with the reason."""

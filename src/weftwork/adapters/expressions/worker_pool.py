@@ -42,6 +42,7 @@ class WorkerPool:
         self._busy = 0
         self._idle: list[_Worker] = []
         self._working: set[_Worker] = set()
+        self._starting: set[asyncio.Task[Process]] = set()
         self._ending: set[asyncio.Task[int]] = set()
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
         """Waiting jobs by tenant. The first tenant is the next one to get a worker."""
@@ -65,6 +66,8 @@ class WorkerPool:
                 waiting.cancel()
         for worker in [*self._idle, *self._working]:
             self._end(worker)
+        if self._starting:
+            await asyncio.wait(self._starting)
         if self._ending:
             await asyncio.wait(self._ending)
 
@@ -97,15 +100,23 @@ class WorkerPool:
             raise WorkerLost
         paths = [path for path in sys.path if path]
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", "-c", _CODE, *paths),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env=environment,
-            cwd="/",
+        command = (sys.executable, "-I", "-S", "-c", _CODE, *paths)
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, cwd="/")
         )
-        return _Worker(process)
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+        try:
+            return _Worker(await asyncio.shield(starting))
+        except asyncio.CancelledError:
+            # A start that is cancelled halfway could leave the process behind.
+            starting.add_done_callback(self._end_started)
+            raise
+
+    def _end_started(self, starting: asyncio.Task[Process]) -> None:
+        """End a worker whose job was cancelled while it started."""
+        if not starting.cancelled() and starting.exception() is None:
+            self._end(_Worker(starting.result()))
 
     def _end(self, worker: "_Worker") -> int | None:
         """Kill a worker, and return its exit status if it has ended by itself."""

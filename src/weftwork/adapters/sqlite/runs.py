@@ -59,7 +59,14 @@ _PARTITION_BYTES = f"SELECT ifnull(sum({_LOG_BYTES}), 0) FROM runs r WHERE r.par
 _FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 _FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"
 
-_decode_header = msgspec.json.Decoder(RunHeader).decode
+_HEADERS = msgspec.json.Decoder(RunHeader)
+
+
+def _decode_header(encoded: bytes) -> RunHeader:
+    try:
+        return _HEADERS.decode(encoded)
+    except TypeError:
+        raise msgspec.DecodeError("a run has no header") from None
 
 
 def find_run(connection: SqliteConnection, run: RunKey) -> StoredRun | None:
