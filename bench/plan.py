@@ -94,6 +94,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Runs that wait, half of them for a time."""
     tenant_seconds: float = 8.0
     """How long the creates of tenants are measured, each time."""
+    hostile_seconds: float = 2.0
+    """For how long each case of the hostile corpus is repeated at least."""
+    hostile_bodies: int = 800
+    """Slow bodies at the same time."""
+    hostile_creates: int = 100
+    """Creates with large inputs at the same time."""
 
 
 FULL: Final = Plan()
@@ -140,6 +146,9 @@ QUICK: Final = Plan(
     restart_mib=2,
     restart_waiting=20,
     tenant_seconds=0.4,
+    hostile_seconds=0.1,
+    hostile_bodies=5,
+    hostile_creates=2,
 )
 """A smoke test: every part runs, no figure means anything."""
 

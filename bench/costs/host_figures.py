@@ -11,6 +11,7 @@ from bench.costs.child_run_cost import child_run_costs, tree_cancel_costs, waiti
 from bench.costs.fetch_cost import fetch_costs
 from bench.costs.gate_cost import gate_costs
 from bench.costs.graph_cost import map_costs, node_costs, registration_costs
+from bench.costs.hostile_cost import hostile_costs
 from bench.costs.long_run_cost import event_cost
 from bench.costs.model_call_cost import gate_turn_costs, stream_costs
 from bench.costs.python_cost import loop_delays
@@ -112,4 +113,5 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "media": image_run_costs,
     "restart": restart_costs,
     "tenants": tenant_costs,
+    "hostile": hostile_costs,
 }

@@ -116,6 +116,14 @@ TARGETS: Final = (
     Target("Creating a run next to eight looping runs of another tenant, median", "×", _beside_loops, None, 2.0),
     Target("Throughput of nine modest tenants next to a greedy one", "×", _host_figure("modest_share"), 0.8, None),
     Target("/health next to a greedy tenant, p99", "ms", _host_figure("health_beside_greedy_p99_ms"), None, 50.0),
+    Target("Event loop blocked by the hostile corpus, longest", "ms", _host_figure("hostile_hold_ms"), None, 100.0),
+    Target(
+        "/health during the hostile corpus, p99 of the worst case",
+        "ms",
+        _host_figure("hostile_health_p99_ms"),
+        None,
+        50.0,
+    ),
     Target("Cancelling a tree of 10,000 runs", "s", _host_figure("tree_cancel_s"), None, 10.0),
     Target("Events in the parent's log per child run of a map", "", _host_figure("child_events"), None, 2.1),
     Target(

@@ -94,6 +94,8 @@ def test_targets_that_are_met() -> None:
     ({"lag_p99_ms": 20.1}, "Event loop delay while 1,000 nodes sleep, p99"),
     ({"fetch_ms": 2.6}, "Additional latency of a guarded outbound request"),
     ({"map_mib": 61.0}, "Peak memory growth of a map over 10,000 items"),
+    ({"hostile_hold_ms": 101.0}, "Event loop blocked by the hostile corpus, longest"),
+    ({"hostile_health_p99_ms": 50.1}, "/health during the hostile corpus, p99 of the worst case"),
     ({"inbox_p99_ms": 50.1}, "One inbox page with 10,000 open interrupts, p99"),
     ({"waiting_cpu_ms_per_s": 5.1}, "CPU time per second while 10,000 runs wait for answers"),
     ({"tree_cancel_s": 10.1}, "Cancelling a tree of 10,000 runs"),

@@ -169,7 +169,23 @@ def test_encoding_yields_to_the_loop_after_each_slice() -> None:
 
     asyncio.run(work())
     # 3 MB of small values, and 2.7 MB of interrupts that are searched and then encoded without their status.
-    assert 6 <= len(spans) <= 12
+    assert 25 <= len(spans) <= 35
+
+
+@fails_without(runs, "SLICE_BYTES", 1_048_576)
+def test_small_values_that_are_encoded_one_by_one_have_short_slices() -> None:
+    """A slice of 1 MiB of them took 100 ms."""
+    spans: list[int] = []
+
+    async def work() -> None:
+        run = StoredRun(header_of(PLAN, inputs={"x": [0.1234567] * 90_000}), Projection("running"))
+        making = asyncio.create_task(Runs.snapshot_pieces(cast(Any, None), run, {}))
+        while not making.done():
+            spans.append(1)
+            await asyncio.sleep(0)
+
+    asyncio.run(work())
+    assert len(spans) >= 6
 
 
 @pytest.mark.parametrize(("size", "large"), [(projection.LARGE_STATE_BYTES, False), (10**6, True)])

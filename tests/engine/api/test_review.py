@@ -1,6 +1,8 @@
 """Bundles and comparisons, page by page from the log: for the owner alone, and honest when a run goes away."""
 
+import asyncio
 import json
+import threading
 from typing import Any
 
 import msgspec
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.engine.privacy.test_sensitive_values import CANARY, DOCUMENT, INPUTS, SECOND, RecordingNodes
+from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, for_all, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, fault_of, run_ready_tasks
 from weftwork.adapters.memory.store import MemoryStore
@@ -15,7 +18,7 @@ from weftwork.conformance.endpoints import test_log
 from weftwork.conformance.endpoints.run_observation import EventQuery, RunObservation
 from weftwork.engine.api import review
 from weftwork.engine.api.keyring import Principal
-from weftwork.engine.api.review import Bundles, RunDiffs
+from weftwork.engine.api.review import THREAD_BYTES, Bundles, DocumentThread, RunDiffs
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.review.debug_bundle import EVENTS_TRUNCATED, MAX_BYTES
@@ -128,6 +131,40 @@ async def test_reading_all_of_it_at_once_is_seen(monkeypatch: pytest.MonkeyPatch
     key = await long_run(bench.store, 3_000, 1_000)
     _, parts = await whole(bench, key)
     assert max(map(len, parts)) > 3_000_000
+
+
+class FreeThread(DocumentThread):
+    """Does not wait for a slot."""
+
+    async def run(self, size: int, function: Any, *arguments: Any) -> Any:
+        return await asyncio.to_thread(function, *arguments) if size > THREAD_BYTES else function(*arguments)
+
+
+@fails_without(review, "DocumentThread", FreeThread)
+async def test_large_documents_are_searched_one_at_a_time_also_after_a_cancel() -> None:
+    thread, active, most, ended = review.DocumentThread(), 0, 0, threading.Event()
+
+    def work(number: int) -> int:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        ended.wait(5.0)
+        active -= 1
+        if number == 2:
+            raise ValueError
+        return number
+
+    jobs = [asyncio.create_task(thread.run(THREAD_BYTES + 1, work, number)) for number in range(4)]
+    while not active:
+        await asyncio.sleep(0)
+    jobs[0].cancel()
+    # A small document does not wait.
+    assert await thread.run(THREAD_BYTES, len, "abc") == 3
+    assert (active, most) == (1, 1)
+    ended.set()
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    assert [type(each) for each in results] == [asyncio.CancelledError, int, ValueError, int]
+    assert most == 1
 
 
 @pytest.mark.rule("bundle-05")

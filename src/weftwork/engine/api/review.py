@@ -37,8 +37,28 @@ THREAD_BYTES: Final = 262_144
 """More is written in a thread, because the search for media in it would block the event loop."""
 
 
-async def _in_thread_if_large(size: int, function: Callable[..., T], *arguments: Any) -> T:
-    return await asyncio.to_thread(function, *arguments) if size > THREAD_BYTES else function(*arguments)
+class DocumentThread(msgspec.Struct, eq=False):
+    """Work on documents of bundles: on the event loop if they are small, else in a thread, one at a time.
+
+    A scan of a large text keeps the GIL. After each scan the loop competes for it with every thread that has another.
+    """
+
+    _slot: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(1))
+
+    async def run(self, size: int, function: Callable[..., T], *arguments: Any) -> T:
+        if size <= THREAD_BYTES:
+            return function(*arguments)
+        await self._slot.acquire()
+        work = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+        # A cancelled request cannot stop its thread, which keeps the slot until it has ended.
+        work.add_done_callback(self._release)
+        return await asyncio.shield(work)
+
+    def _release(self, work: asyncio.Future[Any]) -> None:
+        self._slot.release()
+        # Read, because the request that would have read the exception may be gone.
+        if not work.cancelled():
+            work.exception()
 
 
 class MediaLinks(msgspec.Struct, eq=False):
@@ -48,6 +68,7 @@ class MediaLinks(msgspec.Struct, eq=False):
     _assets: Assets | None
     _partition: str
     _run_id: str
+    _thread: DocumentThread = msgspec.field(default_factory=DocumentThread)
     _served: dict[bytes, bool] = msgspec.field(default_factory=dict[bytes, bool])
 
     async def look_up(self, documents: Iterable[bytes]) -> None:
@@ -55,7 +76,7 @@ class MediaLinks(msgspec.Struct, eq=False):
         assets, documents = self._assets, list(documents)
         if assets is None:
             return
-        digests = await _in_thread_if_large(sum(map(len, documents)), media_digests, documents)
+        digests = await self._thread.run(sum(map(len, documents)), media_digests, documents)
         for sha256 in digests - self._served.keys():
             self._served[sha256] = await assets.is_served(self._partition, sha256.hex())
 
@@ -77,6 +98,7 @@ class BundleStream(msgspec.Struct, eq=False):
     _run: RunKey
     _reads: asyncio.Semaphore
     _links: MediaLinks
+    _thread: DocumentThread
     _next: bytes | None
     _sequence: int = -1
     _ended: bool = False
@@ -99,7 +121,7 @@ class BundleStream(msgspec.Struct, eq=False):
         self._sequence = page[-1].sequence
         page = self._caller.visible_events(page)
         await self._links.look_up(event.document for event in page)
-        return await _in_thread_if_large(sum(event.size for event in page), self._bundle.write_events, page)
+        return await self._thread.run(sum(event.size for event in page), self._bundle.write_events, page)
 
 
 class Bundles(msgspec.Struct, eq=False):
@@ -110,6 +132,7 @@ class Bundles(msgspec.Struct, eq=False):
     version: str
     _annotations: AnnotationStore
     _reads: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_READS))
+    _thread: DocumentThread = msgspec.field(default_factory=DocumentThread)
 
     async def open(
         self, principal: Principal, run_id: str, most_events: int | None = None, cap: int = MAX_BYTES
@@ -124,12 +147,13 @@ class Bundles(msgspec.Struct, eq=False):
         await links.look_up(documents)
         now, more = self._runtime.clock.now(), require_run(page).more
         arguments = run, snapshot, self.version, now, most_events, cap, links.url, annotations, more
-        bundle = await _in_thread_if_large(sum(map(len, documents)), DebugBundle, *arguments)
-        return BundleStream(bundle, self._runtime.log, principal, run.header.key, self._reads, links, bundle.head)
+        bundle = await self._thread.run(sum(map(len, documents)), DebugBundle, *arguments)
+        reading = principal, run.header.key, self._reads, links, self._thread
+        return BundleStream(bundle, self._runtime.log, *reading, bundle.head)
 
     def media_links(self, principal: Principal, run_id: str) -> MediaLinks:
         """The URLs of the media of a run, or of events that test endpoints recorded for its id."""
-        return MediaLinks(self._runtime.assets, principal.partition, run_id)
+        return MediaLinks(self._runtime.assets, principal.partition, run_id, self._thread)
 
 
 DIFF_PAGE_EVENTS: Final = 256
