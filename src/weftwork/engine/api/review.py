@@ -173,7 +173,8 @@ class RunDiffs(msgspec.Struct, eq=False):
         async with self._slots:
             a = await self._read_run(principal, run_id)
             b = a if run_id == against else await self._read_run(principal, against)
-            diff = RunDiff(a, b)
+            # A thread, because outputs of many megabytes are searched for their members, and compared.
+            diff = await asyncio.to_thread(RunDiff, a, b) if is_large(a) or is_large(b) else RunDiff(a, b)
             while diff.has_next:
                 await self._compare_page(principal, diff, a, b)
         return diff.document()

@@ -149,7 +149,7 @@ def _batches(members: dict[str, Any] | list[Any], max_bytes: int) -> Iterator[Ba
     size = 0
     for name, each in pairs:
         length = _size(each)
-        if batch and size + length > BATCH_BYTES:
+        if batch and (length > max_bytes or size + length > BATCH_BYTES):
             yield _joined(batch)
             batch, size = [], 0
         if length > max_bytes:
@@ -184,8 +184,9 @@ def _split(value: Any) -> dict[str, Any] | list[Any] | None:
     """The members or items of a value, each encoded; None for a text or a number."""
     if not _is_encoded(value):
         return value
-    document = _encoded(value)
-    kind = _KINDS.get(document[:1])
+    # Not copied, because it may have many megabytes.
+    document = memoryview(value if isinstance(value, msgspec.Raw) else _encoded(value))
+    kind = _KINDS.get(bytes(document[:1]))
     return None if kind is None else msgspec.json.decode(document, type=kind)
 
 
