@@ -15,7 +15,7 @@ from weftwork.engine.run import live_run, loop_share
 from weftwork.protocol.json import decoder, values
 from weftwork.protocol.net import outbound
 from weftwork.protocol.review import annotations as annotation
-from weftwork.protocol.review import debug_bundle, run_diff
+from weftwork.protocol.review import bundled_run, debug_bundle, run_diff
 from weftwork.protocol.run import projection
 from weftwork.protocol.wire.route import MAX_POLL_SECONDS
 from weftwork.protocol.workflow import plan, run_options, validation
@@ -51,7 +51,7 @@ ROWS: dict[str, list[str]] = {
     "Size of a diff": [f"{run_diff.MAX_EVENT_BYTES // 2**20} MiB", f"{run_diff.MAX_STATE_BYTES // 2**20} MiB"],
     "Debug bundle": [
         f"{debug_bundle.MAX_BYTES // 10**6} MB",
-        f"{debug_bundle.MAX_RUN_BYTES // 10**6} MB",
+        f"{bundled_run.MAX_RUN_BYTES // 10**6} MB",
         f"{debug_bundle.MAX_SPANS:,}",
     ],
     "Expressions and conditions": [f"{validation.MAX_EXPRESSIONS:,}"],

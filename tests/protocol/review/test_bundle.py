@@ -11,7 +11,8 @@ from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import FULL, for_all, header_of, node, plan_of, workflow
 from tests.protocol.privacy.test_credential_patterns import BODY, CREDENTIALS
 from weftwork.protocol.json import schema
-from weftwork.protocol.review import debug_bundle
+from weftwork.protocol.review import bundle_masks, bundled_run, debug_bundle
+from weftwork.protocol.review.bundled_run import BundledRun
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, Event
 from weftwork.protocol.run.header import STATUSES
 from weftwork.protocol.run.projection import Projection, RowKind, StateRow, StoredRun, run_snapshot
@@ -45,12 +46,19 @@ def stored(last: int, status: Any = "completed", **more: Any) -> StoredRun:
     return StoredRun(header_of(PLAN, **more), Projection(status, last, NOW, NOW + last), rows)
 
 
+def bundled(snapshot: dict[str, Any], cap: int = debug_bundle.MAX_BYTES, **more: Any) -> BundledRun:
+    made = BundledRun(snapshot, debug_bundle.run_limit(cap))
+    for part in made.parts():
+        made.add(part, more.get("link"))
+    return made
+
+
 def write(
     events: list[Event], run: StoredRun | None = None, page: int = 7, **more: Any
 ) -> tuple[bytes, debug_bundle.DebugBundle]:
     """The document, made as the engine makes it."""
     run = run or stored(len(events) - 1)
-    made = debug_bundle.DebugBundle(run, run_snapshot(run), "0.1.0", NOW, **more)
+    made = debug_bundle.DebugBundle(run, bundled(run_snapshot(run), **more), "0.1.0", NOW, **more)
     parts = [made.head]
     for at in range(0, len(events), page):
         if made.is_full:
@@ -101,11 +109,11 @@ def test_a_bundle_holds_the_events_of_its_snapshot_even_if_there_are_none() -> N
 @pytest.mark.rule("bundle-03")
 @each_case("status", *STATUSES)
 def test_every_status_has_a_word_in_bundles(status: str) -> None:
-    shown = debug_bundle.bundle_run({"runId": "r", "workflowId": "w", "status": status})
+    shown = bundled_run.bundle_run({"runId": "r", "workflowId": "w", "status": status})
     listed = schema.document("debug-bundle")["properties"]["run"]["properties"]["status"]["enum"]
     assert shown["status"] in listed
     assert shown["hostStatus"] == status
-    assert (shown["status"] == status) == (status not in debug_bundle.BUNDLE_STATUS)
+    assert (shown["status"] == status) == (status not in bundled_run.BUNDLE_STATUS)
     assert (
         schema.check(
             "debug-bundle", {**debug_bundle.unattached_bundle("r", [], [], "1", "2026-01-31T08:05:09Z"), "run": shown}
@@ -152,9 +160,8 @@ def test_no_bundle_is_larger_than_its_cap(count: int, cap: int, page: int, most:
 def test_without_the_check_a_bundle_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(story(20))
     monkeypatch.setattr(debug_bundle.DebugBundle, "_footer", lambda self, cut: b"")
-    made = debug_bundle.DebugBundle(
-        stored(len(events) - 1), {"runId": "r", "workflowId": "w", "status": "completed"}, "1", NOW, cap=3000
-    )
+    run = bundled({"runId": "r", "workflowId": "w", "status": "completed"}, cap=3000)
+    made = debug_bundle.DebugBundle(stored(len(events) - 1), run, "1", NOW, cap=3000)
     taken = made.write_events(events)
     assert len(made.head) + len(taken) + made._spans_size > 2900, "the end no longer fits"
 
@@ -208,7 +215,7 @@ def test_annotations_are_bounded_count_against_the_cap_and_say_so() -> None:
 
 
 @pytest.mark.rule("bundle-10", "bundle-02")
-@fails_without(debug_bundle, "_mask_document", lambda document, link: document, match=BODY)
+@fails_without(debug_bundle, "mask_document", lambda document, link: document, match=BODY)
 def test_annotations_are_masked() -> None:
     notes = [msgspec.json.encode({"note": f"see {secret}"}) for secret in CREDENTIALS.values()]
     body, _ = write(events_of(story(1)), annotations=notes)
@@ -275,7 +282,8 @@ def test_no_member_of_a_bundle_holds_a_credential(name: str) -> None:
 
 
 def test_without_the_masking_it_would_be_in_every_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debug_bundle, "may_hold_credential", lambda data: False)
+    for place in (debug_bundle, bundle_masks):
+        monkeypatch.setattr(place, "may_hold_credential", lambda data: False)
     secret = CREDENTIALS["model key"]
     document = json.loads(write(*planted(secret))[0])
     for member in ("run", "events"):

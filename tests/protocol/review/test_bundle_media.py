@@ -20,7 +20,7 @@ from weftwork.protocol.media.asset_references import AssetToken, decode_asset_to
 from weftwork.protocol.privacy import credential_redaction
 from weftwork.protocol.privacy.credential_patterns import MARKER
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
-from weftwork.protocol.review import bundle_media, debug_bundle
+from weftwork.protocol.review import bundle_masks, bundle_media, debug_bundle
 from weftwork.protocol.run.events import ENVELOPE_RECORDED
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIX
@@ -48,7 +48,7 @@ def media(data: bytes = PNG, kind: str = "media.image", **more: Any) -> list[Wri
 
 
 @pytest.mark.rule("bundle-08")
-@fails_without(debug_bundle, "reference_media", lambda value, link: value)
+@fails_without(bundle_masks, "reference_media", lambda value, link: value)
 @each_case("data", b"", TINY, PNG, b"\7" * 200_000)
 def test_inline_media_become_the_url_that_the_host_would_give(data: bytes) -> None:
     looks = "image/png" if data.startswith(b"\x89PNG") else None
@@ -224,7 +224,7 @@ def test_no_long_base64_is_anywhere_in_a_bundle(value: Any) -> None:
 
 
 @fails_without(debug_bundle, "may_hold_media", lambda document: False)
-@fails_without(debug_bundle, "elide_long_base64", lambda text: text)
+@fails_without(bundle_masks, "elide_long_base64", lambda text: text)
 def test_long_base64_of_an_event_is_left_out() -> None:
     assert RUN.search(write(events_of([("acme.thing", {"x": text_of(PNG[1:])}, None)]))[0]) is None
 
@@ -263,7 +263,7 @@ def test_small_documents_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) ->
     def nobody(*given: Any) -> Any:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr(debug_bundle, "_mask_value", nobody)
+    monkeypatch.setattr(bundle_masks, "mask_value", nobody)
     read(write(events_of(story(30)))[0])
     assert not debug_bundle.may_hold_media(b'{"message":"%b"}' % (b"many words of a long text " * 500))
     with pytest.raises(AssertionError, match="decoded"):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from weftwork.engine.api.keyring import Principal, require_run
-from weftwork.engine.api.runs import Runs
+from weftwork.engine.api.runs import Runs, Slices, sliced_snapshot
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.media.assets import Assets
 from weftwork.engine.runtime import Runtime
@@ -20,11 +20,12 @@ from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.media.asset_references import media_ref
 from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.review.bundle_media import media_digests
-from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, DebugBundle
+from weftwork.protocol.review.bundled_run import BundledRun
+from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, DebugBundle, run_limit
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
-from weftwork.protocol.run.projection import StoredRun
+from weftwork.protocol.run.projection import StoredRun, has_children, is_large
 
 T = TypeVar("T")
 
@@ -35,6 +36,9 @@ MAX_CONCURRENT_READS: Final = 4
 """Pages that are read concurrently for all bundles together."""
 THREAD_BYTES: Final = 262_144
 """More is written in a thread, because the search for media in it would block the event loop."""
+
+SEARCH_WEIGHT: Final = 8
+"""Work to mask a byte, compared with that to encode it."""
 
 
 class DocumentThread(msgspec.Struct, eq=False):
@@ -139,17 +143,35 @@ class Bundles(msgspec.Struct, eq=False):
     ) -> BundleStream:
         """A bundle of the caller's run in its current state."""
         run = await self._service.read_run(principal, run_id)
-        snapshot = await self._service.make_snapshot(run)
         links = self.media_links(principal, run_id)
+        bundled = await self._bundle_run(principal, run, run_limit(cap), links)
         page = await self._annotations.page(run.header.key, None, MAX_ANNOTATIONS, MAX_ANNOTATION_BYTES)
         annotations = [each.document for each in require_run(page).annotations]
-        documents = [msgspec.json.encode(snapshot), *annotations]
-        await links.look_up(documents)
+        await links.look_up(annotations)
         now, more = self._runtime.clock.now(), require_run(page).more
-        arguments = run, snapshot, self.version, now, most_events, cap, links.url, annotations, more
-        bundle = await self._thread.run(sum(map(len, documents)), DebugBundle, *arguments)
+        arguments = run, bundled, self.version, now, most_events, cap, links.url, annotations, more
+        bundle = await self._thread.run(sum(map(len, annotations)), DebugBundle, *arguments)
+        # Not kept by the bundle: it has up to 3 MB, and a client may read slowly.
+        head, bundle.head = bundle.head, b""
         reading = principal, run.header.key, self._reads, links, self._thread
-        return BundleStream(bundle, self._runtime.log, *reading, bundle.head)
+        return BundleStream(bundle, self._runtime.log, *reading, head)
+
+    async def _bundle_run(self, principal: Principal, run: StoredRun, limit: int, links: MediaLinks) -> BundledRun:
+        """The run within `limit`. Yields to the event loop after each slice of work, because the state may have many
+        megabytes; most of them are never encoded, because a member is left when it exceeds the limit."""
+        slices = Slices()
+        if is_large(run):
+            children = await self._service.child_members(principal, run.header.run_id) if has_children(run) else {}
+            snapshot = await sliced_snapshot(run, children, slices)
+        else:
+            snapshot = await self._service.make_snapshot(run)
+        bundled = BundledRun(snapshot, limit)
+        for part in bundled.parts():
+            if not part.is_literal:
+                await links.look_up([part.document])
+            await self._thread.run(len(part.document), bundled.add, part, links.url)
+            await slices.spend(SEARCH_WEIGHT * len(part.document))
+        return bundled
 
     def media_links(self, principal: Principal, run_id: str) -> MediaLinks:
         """The URLs of the media of a run, or of events that test endpoints recorded for its id."""
@@ -175,7 +197,8 @@ class RunDiffs(msgspec.Struct, eq=False):
         async with self._slots:
             a = await self._read_run(principal, run_id)
             b = a if run_id == against else await self._read_run(principal, against)
-            diff = RunDiff(a, b)
+            # A thread, because outputs of many megabytes are searched for their members, and compared.
+            diff = await asyncio.to_thread(RunDiff, a, b) if is_large(a) or is_large(b) else RunDiff(a, b)
             while diff.has_next:
                 await self._compare_page(principal, diff, a, b)
         return diff.document()

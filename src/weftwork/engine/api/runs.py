@@ -156,18 +156,8 @@ class Runs:
 
         Yields to the event loop after each slice of work, because the state may have many megabytes.
         """
-        opened: list[OpenInterrupt] = []
-        slices = _Slices()
-        if run.projection.status in WAITING_STATUSES:
-            for row in run.rows:
-                if row.kind == "interrupt":
-                    await slices.spend(len(row.value))
-                    interrupt = open_interrupt(row)
-                    if interrupt is not None:
-                        opened.append(interrupt)
-        snapshot = large_snapshot(run, children, opened)
-        if _may_show_credential(run.header):
-            mask_options(snapshot)
+        slices = Slices()
+        snapshot = await sliced_snapshot(run, children, slices)
         pieces: list[Piece] = []
         for piece in encode_pieces(snapshot):
             pieces.append(piece)
@@ -268,7 +258,7 @@ SLICE_BYTES: Final = 131_072
 few bytes, each of which is encoded alone, they take about 15 ms."""
 
 
-class _Slices(msgspec.Struct, eq=False):
+class Slices(msgspec.Struct, eq=False):
     """Yields to the event loop whenever the work since the last yield has reached SLICE_BYTES."""
 
     _done: int = 0
@@ -278,6 +268,22 @@ class _Slices(msgspec.Struct, eq=False):
         if self._done >= SLICE_BYTES:
             self._done = 0
             await asyncio.sleep(0)
+
+
+async def sliced_snapshot(run: StoredRun, children: dict[str, Any], slices: Slices) -> dict[str, Any]:
+    """The snapshot of a stored run as `make_snapshot` returns it, with its open interrupts encoded."""
+    opened: list[OpenInterrupt] = []
+    if run.projection.status in WAITING_STATUSES:
+        for row in run.rows:
+            if row.kind == "interrupt":
+                await slices.spend(len(row.value))
+                interrupt = open_interrupt(row)
+                if interrupt is not None:
+                    opened.append(interrupt)
+    snapshot = large_snapshot(run, children, opened)
+    if _may_show_credential(run.header):
+        mask_options(snapshot)
+    return snapshot
 
 
 def _may_show_credential(header: RunHeader) -> bool:

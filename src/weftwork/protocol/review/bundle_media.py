@@ -68,6 +68,10 @@ _SNIFF_CHARS: Final = SNIFF_BYTES // 3 * 8
 _FAMILY: Final = "media."
 _TYPE_MEMBERS: Final = ("mimeType", "mediaType", "media_type", "contentType", "content_type")
 """Members that say the media type of the bytes next to them, on the wire and in the APIs of model providers."""
+MEDIA_MEMBERS: Final = frozenset(
+    {"base64", "data", "dataBase64", "bytes", "url", "name", "type", "payload", *_TYPE_MEMBERS}
+)
+"""The members by which `reference_media` recognises that an object is media."""
 _HINTS: Final = (b"ase64", b'"data"')
 """Documents with media in members or data URLs, also of a few bytes, have one of these."""
 _BASE64_MAP: Final = bytes(

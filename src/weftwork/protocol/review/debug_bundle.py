@@ -19,16 +19,10 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.protocol.json.values import map_texts
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.credential_redaction import mask_credentials, mask_credentials_in_text
-from weftwork.protocol.review.bundle_media import (
-    AssetLink,
-    StreamedMedia,
-    elide_long_base64,
-    may_hold_media,
-    reference_media,
-)
+from weftwork.protocol.review.bundle_masks import mask_document, mask_value
+from weftwork.protocol.review.bundle_media import AssetLink, StreamedMedia, may_hold_media
+from weftwork.protocol.review.bundled_run import MAX_RUN_BYTES, BundledRun
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact, token_count
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.model_payloads import OutputChunk
@@ -38,8 +32,6 @@ from weftwork.protocol.timestamps import iso
 BUNDLE_VERSION: Final = "1.0"
 MAX_BYTES: Final = 8_000_000
 """Bytes of a bundle."""
-MAX_RUN_BYTES: Final = 2_000_000
-"""Bytes of the `run` member. Its largest members are omitted until it is within the limit."""
 MAX_ANNOTATION_BYTES: Final = 1_000_000
 """Bytes of the `annotations` member. The newest annotations are omitted until it is within the limit."""
 MAX_SPANS: Final = 1000
@@ -47,16 +39,7 @@ EVENTS_TRUNCATED: Final = "events_truncated_to_size_cap"
 RUN_TRUNCATED: Final = "run_truncated_to_size_cap"
 DEBUG_BUNDLE_CAPABILITY: Final[dict[str, Any]] = {"supported": True}
 
-BUNDLE_STATUS: Final[dict[str, str]] = {
-    "paused": "running",
-    "cancelling": "running",
-    "waiting-input": "waiting-clarification",
-    "waiting-external": "waiting-clarification",
-}
-"""bundle-03 (readings, Debug bundle): replacements for statuses that the bundle schema does not have."""
-
 _USAGE: Final = "provider.usage"
-_REQUIRED_MEMBERS: Final[frozenset[str]] = frozenset({"runId", "workflowId", "status", "hostStatus"})
 
 
 def host_identity(version: str) -> dict[str, str]:
@@ -64,13 +47,9 @@ def host_identity(version: str) -> dict[str, str]:
     return {"name": "weftwork", "version": version, "vendor": "weftwork"}
 
 
-def bundle_run(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """bundle-03 (OpenWOP debug-bundle): the snapshot with a `status` that the bundle schema allows, the host's status
-    in `hostStatus`, and the time of completion in `endedAt`."""
-    status: str = snapshot["status"]
-    ended_at = snapshot.get("completedAt")
-    members = {"status": BUNDLE_STATUS.get(status, status), "hostStatus": status, "endedAt": ended_at}
-    return {**snapshot, **members, "error": snapshot.get("error")}
+def run_limit(cap: int) -> int:
+    """bundle-04: bytes of the `run` member of a bundle with at most `cap` bytes."""
+    return min(MAX_RUN_BYTES, cap // 4)
 
 
 class DebugBundle:
@@ -78,13 +57,14 @@ class DebugBundle:
 
     Write `head`, then the result of `write_events` for each page of the log until `is_full` or the end of the log, then
     `tail()`. `last_sequence` is the sequence of the last event of the run when it was read. `annotations` are the
-    encoded annotations of the run, oldest first; `more_annotations` says that the run has others.
+    encoded annotations of the run, oldest first; `more_annotations` says that the run has others. `bundled` is the
+    run with all its parts, within `run_limit(cap)`.
     """
 
     def __init__(
         self,
         run: StoredRun,
-        snapshot: dict[str, Any],
+        bundled: BundledRun,
         version: str,
         now: int,
         most_events: int | None = None,
@@ -101,14 +81,14 @@ class DebugBundle:
         self._nodes = sum(row.kind == "node" for row in run.rows)
         self._spans = RunSpans(run.header, MAX_SPANS)
         self._encoded_spans = {
-            self._spans.spans[0]["spanId"]: _mask_document(msgspec.json.encode(self._spans.spans[0]), link)
+            self._spans.spans[0]["spanId"]: mask_document(msgspec.json.encode(self._spans.spans[0]), link)
         }
         self._spans_size = sum(map(len, self._encoded_spans.values()))
         self._tokens: tuple[int, int] | None = None
         self._event_count = 0
         self._truncated_reason: str | None = None
-        run_document, omitted = _fit_run(bundle_run(snapshot), min(MAX_RUN_BYTES, cap // 4), link)
-        if omitted:
+        run_document, is_cut = bundled.document()
+        if is_cut:
             self._truncated_reason = RUN_TRUNCATED
         head = {"bundleVersion": BUNDLE_VERSION, "generatedAt": iso(now), "host": host_identity(version)}
         # bundle-02: values that the log hides are masked, and so is text that looks like a credential.
@@ -132,7 +112,7 @@ class DebugBundle:
         # One scan of all documents together, because most pages contain neither media nor credentials.
         together = b"\n".join(documents)
         if may_hold_media(together) or may_hold_credential(together):
-            documents = [_mask_document(document, self._link) for document in documents]
+            documents = [mask_document(document, self._link) for document in documents]
         written: list[bytes] = []
         for event, document in zip(events, documents, strict=True):
             if event.sequence > self.last_sequence or not self._add(event, document):
@@ -183,7 +163,7 @@ class DebugBundle:
         if span is None:
             return None
         name: str = span["spanId"]
-        old, new = self._encoded_spans.get(name), _mask_document(msgspec.json.encode(span), self._link)
+        old, new = self._encoded_spans.get(name), mask_document(msgspec.json.encode(span), self._link)
         self._encoded_spans[name] = new
         self._spans_size += len(new) - len(old or b"")
         return name, old
@@ -223,27 +203,11 @@ def unattached_bundle(
         "redactionMode": "mask",
         "run": {"runId": run_id, "workflowId": "none", "status": "pending"},
         "annotations": [],
-        "events": [_mask_value(event, link) for event in events],
-        "spans": [_mask_value(span, link) for span in spans],
+        "events": [mask_value(event, link) for event in events],
+        "spans": [mask_value(span, link) for span in spans],
         "metrics": {"openwopCost": None, "nodeCount": 0, "eventCount": len(events)},
         "truncated": False,
     }
-
-
-def _fit_run(run: dict[str, Any], max_bytes: int, link: AssetLink | None) -> tuple[bytes, list[str]]:
-    """The encoded run within `max_bytes`, and the names of the members that were omitted for that, largest first."""
-    members = {name: _mask_document(msgspec.json.encode(value), link) for name, value in run.items()}
-    omitted: list[str] = []
-    size = sum(len(value) + len(name) + 4 for name, value in members.items())
-    for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
-        if size <= max_bytes:
-            break
-        if name not in _REQUIRED_MEMBERS:
-            size -= len(members.pop(name)) + len(name) + 4
-            omitted.append(name)
-    if omitted:
-        members["omitted"] = msgspec.json.encode(omitted)
-    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in members.items()}), omitted
 
 
 def _fit_annotations(annotations: Sequence[bytes], max_bytes: int, link: AssetLink | None) -> tuple[bytes, bool]:
@@ -251,25 +215,9 @@ def _fit_annotations(annotations: Sequence[bytes], max_bytes: int, link: AssetLi
     some of them were left out to keep it within `max_bytes`."""
     listed: list[bytes] = []
     size = 2
-    for document in (_mask_document(each, link) for each in annotations):
+    for document in (mask_document(each, link) for each in annotations):
         size += len(document) + 1
         if size > max_bytes:
             return b"[%b]" % b",".join(listed), True
         listed.append(document)
     return b"[%b]" % b",".join(listed), False
-
-
-def _mask_document(document: bytes, link: AssetLink | None) -> bytes:
-    """Encoded JSON without credentials, media and long base64. Returned unchanged if it contains none of them."""
-    if may_hold_media(document):
-        return msgspec.json.encode(_mask_value(msgspec.json.decode(document), link))
-    if may_hold_credential(document):
-        return msgspec.json.encode(mask_credentials(msgspec.json.decode(document)))
-    return document
-
-
-def _mask_value(value: Any, link: AssetLink | None) -> Any:
-    """bundle-02, bundle-08: replace the media, mask the credentials and elide the long base64 of a value."""
-    # Media first: its digest must not depend on the masks. Long base64 last, because a credential that was cut in the
-    # middle is no longer recognised.
-    return map_texts(reference_media(value, link), lambda text: elide_long_base64(mask_credentials_in_text(text)))
