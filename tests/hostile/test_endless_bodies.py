@@ -86,10 +86,12 @@ def test_two_hundred_endless_bodies_cost_what_they_may(tmp_path: Path) -> None:
     env = {"WEFTWORK_MAX_REQUEST_BODY_BYTES": str(CAP)}
     with start_host(tmp_path, "--conformance", store="memory", env=env) as host:
         before = peak(host)
-        for head, code in ((POST, "payload_too_large"), (POST.replace(AUTH, b""), "unauthenticated")):
+        # Some are refused at their own cap, the others because of all bodies together.
+        large, keyless = {"payload_too_large", "service_unavailable"}, {"unauthenticated"}
+        for head, codes in ((POST, large), (POST.replace(AUTH, b""), keyless)):
             for client in pour(host.port, head + CHUNKED, CLIENTS):
                 (heard,) = client.end()
-                assert heard.document["error"] == code
+                assert heard.document["error"] in codes
                 # The cap, what is read on so that the answer is seen, and the buffers on the way.
                 assert client.sent < 3 * CAP + 32 * 2**20
         grown = peak(host) - before

@@ -143,7 +143,7 @@ def create_link(person: str | None = None) -> ScriptStep:
         if not case.links:
             body = {"for": person} if person else {}
             answer = call(host, "POST", f"/v1/host/weftwork/runs/{case.run_id}/interrupts/gate/links", body)
-            assert answer.status == 201, answer.body
+            assert answer.status == 201, f"the run was acknowledged and is lost: {answer.body!r}"
             case.links.append(answer.document["token"])
 
     return step

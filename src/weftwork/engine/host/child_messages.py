@@ -67,6 +67,8 @@ class ChildMessages(msgspec.Struct, eq=False):
     _delivery_slots: asyncio.Semaphore = msgspec.field(
         default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_DELIVERIES)
     )
+    _must_recover: bool = False
+    """The store may have messages that a recovery in progress has already passed."""
     _has_cancels: bool = False
     _cancel_sent: set[RunKey] = set()
     """Children that were sent their cancel request, or cannot be executed here. Cleared when no request is left."""
@@ -132,6 +134,7 @@ class ChildMessages(msgspec.Struct, eq=False):
 
     def recover_soon(self) -> None:
         """Like `recover`, in the background, and retried until the store is available."""
+        self._must_recover = True
         self._start_task("recover", self._recover)
 
     def close(self) -> None:
@@ -154,12 +157,12 @@ class ChildMessages(msgspec.Struct, eq=False):
             self._tasks.pop((what, run), None)
 
     async def _recover(self) -> None:
-        done = False
-        while not done and not self._closed:
+        while self._must_recover and not self._closed:
+            self._must_recover = False
             try:
                 await self.recover()
-                done = True
             except StoreUnavailable:
+                self._must_recover = True
                 await self._sleep(STORE_RETRY_MS)
 
     async def _deliver_later(self, parent: RunKey) -> None:
