@@ -173,7 +173,7 @@ def test_several_large_bodies_at_once_take_turns(tmp_path: Path, monkeypatch: py
     async def at_once(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None: ...
 
     monkeypatch.setattr(LoopShare, "turn", at_once)
-    assert any(measure(WIDE, tmp_path, together=6)["wide"] > 2 * bound() for _ in range(TRIES))
+    assert any(measure(WIDE, tmp_path, together=12)["wide"] > 2 * bound() for _ in range(TRIES))
 
 
 @pytest.mark.slow
