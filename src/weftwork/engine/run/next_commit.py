@@ -1,7 +1,8 @@
 """Collects the events of the next commit of a run: takes inputs, decides, folds, and runs instant and pure nodes.
 
 A batch is closed when nothing is left to do without waiting, or when it is large or took long, so that other runs and
-requests get the event loop.
+requests get the event loop. The few events that follow a request are in its batch, however long they took: the response
+to the request has the status after them.
 """
 
 import asyncio
@@ -23,6 +24,11 @@ MAX_BATCH_MS: Final = 10  # after which a batch is closed
 SHARED_BATCH_MS: Final = 1
 """The same while requests or other runs want the event loop, and for the batch that creates a run."""
 SHARED_BATCH_EVENTS: Final = 16  # half a millisecond on the loop, and about as long in the thread of the store
+REQUEST_BATCH_EVENTS: Final = SHARED_BATCH_EVENTS
+REQUEST_BATCH_BYTES: Final = 64 * 1024
+"""Time does not close a batch with a request before it is larger than this. While the thread waits for the processor or
+for the interpreter lock, every limit passes: then the response would say `running` for a run that ends with the next
+few events, and a cancel could come in between."""
 MAX_BATCH_UNITS: Final = LOOP_SLICE_UNITS // 2
 """Cost of conditions after which a batch is closed. The conditions behind one node cost up to a slice more."""
 EARLY_LOOP_TURNS: Final = 6
@@ -105,10 +111,18 @@ def collect_inputs(
         if (decision.stop or decision is NOTHING) and isinstance(input_, Step):
             work.is_partial = False
             break
-        if append.size and (clock.monotonic_ns() > work.closes_at or state.condition_units > max_units):
+        if append.size and (
+            (clock.monotonic_ns() > work.closes_at and not _may_take_longer(work)) or state.condition_units > max_units
+        ):
             break
     inbox.put_back(outcomes)
     stop = state.stop
     if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
         # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.
         work.request = None
+
+
+def _may_take_longer(work: PendingCommit) -> bool:
+    """Whether the batch has a request and few events, so that time does not close it yet."""
+    builder = work.builder
+    return work.request is not None and len(builder) < REQUEST_BATCH_EVENTS and builder.size < REQUEST_BATCH_BYTES
