@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.cli.foreign_host import DISCOVERY, HANG_UP, CannedResponse, ForeignHost, ReceivedRequest
 from tests.cli.terminal import run_at_terminal
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from tests.live import start_host, until, weftwork
 from weftwork.adapters.admin.client import send_request
 from weftwork.adapters.sqlite.store import SqliteStore
@@ -370,6 +370,28 @@ def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
     foreign.replies["GET /v1/runs/r1/events/poll"] = CannedResponse(200, {"events": events, "isComplete": False})
     lines = foreign.run_command("runs", "show", "r1").stdout.splitlines()
     assert lines[lines.index("nodes") + 1 :] == ["  n  completed  attempt 1  3.0 s", "  m  pending"]
+
+
+@fails_without("weftwork.cli.commands.runs.node_times", lambda tree: {})
+def test_nodes_are_listed_in_the_order_of_their_events(foreign: ForeignHost) -> None:
+    """A snapshot may have them in any order: it depends on commits, and on the store."""
+    states = {name: {"status": "completed"} for name in ("early", "last", "open", "first", "unknown")}
+    foreign.replies["GET /v1/runs/r1"] = CannedResponse(200, {**summary(1), "nodeStates": states})
+    kinds = [
+        ("first", "started"),
+        ("first", "completed"),
+        ("open", "started"),
+        ("early", "skipped"),
+        ("last", "skipped"),
+    ]
+    events = [
+        {"type": f"node.{kind}", "sequence": at, "nodeId": name, "timestamp": "2026-01-31T08:05:01.000Z", "payload": {}}
+        for at, (name, kind) in enumerate(kinds)
+    ]
+    foreign.replies["GET /v1/runs/r1/events/poll"] = CannedResponse(200, {"events": events, "isComplete": False})
+    lines = foreign.run_command("runs", "show", "r1").stdout.splitlines()
+    shown = [line.split()[0] for line in lines[lines.index("nodes") + 1 :]]
+    assert shown == ["first", "open", "early", "last", "unknown"]
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])

@@ -223,9 +223,9 @@ def known_children(tree: RunProgress) -> list[TreeRun]:
 
 
 def node_times(tree: RunProgress) -> dict[str, str]:
-    """The duration of each node that has ended, by node id."""
-    return {
-        row.node_id: format_duration(row.ended - row.started)
-        for row in tree.nodes.values()
-        if row.started is not None and row.ended is not None
-    }
+    """The duration of each node, in the order of their first events; empty for a node that has not ended."""
+    return {row.node_id: _duration(row) for row in tree.nodes.values()}
+
+
+def _duration(row: NodeProgress) -> str:
+    return format_duration(row.ended - row.started) if row.started is not None and row.ended is not None else ""

@@ -99,8 +99,9 @@ def run_detail_lines(
 ) -> Iterator[str]:
     """Lines about the run: status, open interrupts or error, child runs, nodes, and values.
 
-    `times` has the durations of nodes, `interrupts` the recorded interrupts by node, which may have more members than
-    the snapshot, and `children` the child runs found in the events.
+    `times` has the durations of nodes, in the order in which they are shown; nodes that it lacks come last.
+    `interrupts` has the recorded interrupts by node, which may have more members than the snapshot, and `children` the
+    child runs found in the events.
     """
     yield from align(_head(run))
     for each in _open_interrupts(run)[:_MAX_ROWS]:
@@ -179,8 +180,10 @@ def _next_steps(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
-    states = as_object(run.get("nodeStates")).items()
-    yield "nodes", [_node_row(name, state, times.get(name, "")) for name, state in states]
+    states = as_object(run.get("nodeStates"))
+    # The order of the members of a snapshot depends on the host and on its store.
+    order = [*(name for name in times if name in states), *(name for name in states if name not in times)]
+    yield "nodes", [_node_row(name, states[name], times.get(name, "")) for name in order]
     for title in ("inputs", "variables", "outputs"):
         values = {name: json.dumps(value, ensure_ascii=False) for name, value in as_object(run.get(title)).items()}
         yield title, [[clean(name, 60), clean(text, _MAX_VALUE)] for name, text in values.items()]
