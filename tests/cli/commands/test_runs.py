@@ -372,6 +372,12 @@ def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
     assert lines[lines.index("nodes") + 1 :] == ["  n  completed  attempt 1  3.0 s", "  m  pending"]
 
 
+def test_nodes_are_listed_in_the_order_of_their_first_events() -> None:
+    run = {"nodeStates": {name: "completed" for name in ("open", "second", "first")}}
+    lines = list(run_detail_lines(run, {"first": "1 ms", "second": "2 ms"}, "http://x", {}))
+    assert [line.split()[0] for line in lines[lines.index("nodes") + 1 :]] == ["first", "second", "open"]
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_host_that_does_not_pause_is_said_to_be_one(foreign: ForeignHost, verb: str) -> None:
     done = foreign.run_command("runs", verb, "r1")

@@ -223,7 +223,7 @@ def known_children(tree: RunProgress) -> list[TreeRun]:
 
 
 def node_times(tree: RunProgress) -> dict[str, str]:
-    """The duration of each node that has ended, by node id."""
+    """The duration of each node that has ended, by node id, in the order in which the nodes first appear in the log."""
     return {
         row.node_id: format_duration(row.ended - row.started)
         for row in tree.nodes.values()

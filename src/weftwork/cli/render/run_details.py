@@ -99,8 +99,9 @@ def run_detail_lines(
 ) -> Iterator[str]:
     """Lines about the run: status, open interrupts or error, child runs, nodes, and values.
 
-    `times` has the durations of nodes, `interrupts` the recorded interrupts by node, which may have more members than
-    the snapshot, and `children` the child runs found in the events.
+    `times` has the durations of nodes, in the order in which they are listed; other nodes follow. `interrupts` has the
+    recorded interrupts by node, which may have more members than the snapshot, and `children` the child runs found in
+    the events.
     """
     yield from align(_head(run))
     for each in _open_interrupts(run)[:_MAX_ROWS]:
@@ -179,7 +180,9 @@ def _next_steps(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _sections(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[tuple[str, list[list[str]]]]:
-    states = as_object(run.get("nodeStates")).items()
+    # The order of nodes in a snapshot depends on which of them shared a commit.
+    order = {name: at for at, name in enumerate(times)}
+    states = sorted(as_object(run.get("nodeStates")).items(), key=lambda each: order.get(each[0], len(order)))
     yield "nodes", [_node_row(name, state, times.get(name, "")) for name, state in states]
     for title in ("inputs", "variables", "outputs"):
         values = {name: json.dumps(value, ensure_ascii=False) for name, value in as_object(run.get(title)).items()}
