@@ -373,7 +373,7 @@ def test_the_times_of_nodes_come_from_the_events(foreign: ForeignHost) -> None:
 
 
 def test_nodes_are_listed_in_the_order_of_their_first_events() -> None:
-    run = {"nodeStates": {name: "completed" for name in ("open", "second", "first")}}
+    run = {"nodeStates": dict.fromkeys(("open", "second", "first"), "completed")}
     lines = list(run_detail_lines(run, {"first": "1 ms", "second": "2 ms"}, "http://x", {}))
     assert [line.split()[0] for line in lines[lines.index("nodes") + 1 :]] == ["first", "second", "open"]
 
