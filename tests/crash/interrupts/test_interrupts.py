@@ -151,8 +151,9 @@ def test_a_host_that_breaks_its_word_is_seen(
         with ground:
             check_runs(ground.start(), desk, patience=2.0)
 
-    # A host that acknowledges too early may already contradict itself before it is killed.
-    with pytest.raises(AssertionError, match=f"{said}|the run was acknowledged and is lost|is refused now"):
+    # A host that acknowledges too early may already contradict itself before it is killed, and may lose the question.
+    others = "the run was acknowledged and is lost|is refused now|it waits for nobody and has not ended"
+    with pytest.raises(AssertionError, match=f"{said}|{others}"):
         break_and_check()
 
 
