@@ -22,6 +22,8 @@ KINDS: Final = {"small": (20_000, 300), "large": (900_000, 7)}
 """Bytes of each event, and how many a run emits: more than a connection takes without a client that reads."""
 DELAY_MS: Final = 2_000
 """In which the readers come."""
+PAUSES: Final = {"join": 0.5, "emit": 1.0, "abort": STALL_SECONDS + 1.0, "read": 2.0, "leave": 0.5}
+"""Seconds until the end of each phase: the host may still be at work."""
 
 
 def stalled_reader_costs(plan: Plan, folder: Path, say: Callable[[str], None]) -> dict[str, float]:
@@ -56,29 +58,29 @@ def _phases(host: Host, run: str, mode: str, count: int) -> dict[str, float]:
     found: dict[str, float] = {}
     readers = [_open(host.port, f"/v1/runs/{run}/events?streamMode={mode}") for _ in range(count)]
     try:
-        time.sleep(0.5)
-        found["join"] = _longest(host)
+        found["join"] = _end_phase(host, "join")
         until = time.monotonic() + WAIT_SECONDS
         while host.call("GET", "/v1/runs?limit=1")["runs"][0]["status"] != "completed":
             if time.monotonic() > until:
                 raise BenchError("the run of the stalled readers did not complete")
             time.sleep(0.05)
-        time.sleep(1.0)
-        found["emit"] = _longest(host)
-        time.sleep(STALL_SECONDS + 1.0)
-        found["abort"] = _longest(host)
+        found["emit"] = _end_phase(host, "emit")
+        found["abort"] = _end_phase(host, "abort")
     finally:
         for reader in readers:
             reader.close()
     # Again to a run that has ended: all read the log, stall, and then all disconnect.
     readers = [_open(host.port, f"/v1/runs/{run}/events?streamMode={mode}") for _ in range(count)]
-    time.sleep(2.0)
-    found["read"] = _longest(host)
+    found["read"] = _end_phase(host, "read")
     for reader in readers:
         reader.close()
-    time.sleep(0.5)
-    found["leave"] = _longest(host)
+    found["leave"] = _end_phase(host, "leave")
     return found
+
+
+def _end_phase(host: Host, name: str) -> float:
+    time.sleep(PAUSES[name])
+    return _longest(host)
 
 
 def _open(port: int, path: str) -> socket.socket:

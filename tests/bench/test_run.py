@@ -29,12 +29,14 @@ SMALLER = """
 import sys
 import msgspec
 from bench import cli
-from bench.costs import graph_cost, host_figures, python_cost, waiting_cost
+from bench.costs import graph_cost, host_figures, hostile_cost, python_cost, stalled_reader_cost, waiting_cost
 from tests.harness import preloaded_cli
 preloaded_cli.pytest_configure(None)
 graph_cost.NODES_AT_A_TIME = 200
 python_cost.SLEEP_SECONDS, python_cost.WATCH_SECONDS = 2.0, 0.2
-for module in (graph_cost, host_figures, waiting_cost):
+stalled_reader_cost.KINDS, stalled_reader_cost.DELAY_MS = {"small": (20_000, 20), "large": (200_000, 3)}, 100
+stalled_reader_cost.PAUSES = dict.fromkeys(stalled_reader_cost.PAUSES, 0.05)
+for module in (graph_cost, host_figures, hostile_cost, waiting_cost):
     module.SETTLE_SECONDS = 0.0
 smaller = {"startups": 1, "waiting": 50, "quiet": 0.1, "sleepers": 10, "answers": 5}
 cli.QUICK = msgspec.structs.replace(cli.QUICK, **smaller)

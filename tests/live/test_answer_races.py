@@ -81,7 +81,7 @@ ENDINGS = {"run.completed": "completed", "run.failed": "failed", "run.cancelled"
 def check_one_counts(host: Host, racers: RaceClients, workflow_id: str) -> None:
     run_id = host.create(workflow_id)
     told = racers.run(answers(host, run_id, RACERS))
-    log = events(host, run_id)
+    log = host.log(run_id) if workflow_id == ENDS["id"] else events(host, run_id)
     winners = [value for value, answer in enumerate(told) if answer.status == 200]
     assert len(winners) == 1, f"{len(winners)} answers were acknowledged"
     assert [event["payload"]["resumeValue"] for event in events_of_type(log, "interrupt.resolved")] == winners

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.interrupts.interrupt_host import LONG_HOURS, InterruptHost
-from tests.crash.interrupts.interrupt_oracle import check_runs, views_agree
+from tests.crash.interrupts.interrupt_oracle import check_runs, settled_log, views_agree
 from tests.crash.interrupts.scripted_clients import ScriptedClients, ScriptedRun
 from tests.crash.point_proof import ONCE, PointProof, Remains
 from tests.crash.restartable_host import stop
@@ -48,6 +48,10 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
                 desk.start_run(host, workflow, steps)
         for _ in range(3):
             desk.start_run(host, "due")
+        for case in desk.runs:
+            # Otherwise a busy host may die between the start of a node and its question, and the next one launches
+            # that node again.
+            settled_log(host, case)
         host.kill()
     return Remains(ground.data, desk)
 
@@ -147,8 +151,9 @@ def test_a_host_that_breaks_its_word_is_seen(
         with ground:
             check_runs(ground.start(), desk, patience=2.0)
 
-    # A host that acknowledges too early may already contradict itself before it is killed.
-    with pytest.raises(AssertionError, match=f"{said}|the run was acknowledged and is lost|is refused now"):
+    # A host that acknowledges too early may already contradict itself before it is killed, and may lose the question.
+    others = "the run was acknowledged and is lost|is refused now|it waits for nobody and has not ended"
+    with pytest.raises(AssertionError, match=f"{said}|{others}"):
         break_and_check()
 
 

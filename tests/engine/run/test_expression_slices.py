@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.harness.cases import fails_without
-from tests.harness.definitions import edge, node, workflow
+from tests.harness.definitions import FULL, edge, node, workflow
 from tests.harness.engine_harness import EngineHarness
 from tests.harness.loop_meter import LoopMeter, ThreadWorkers, metered_loop
 from weftwork.adapters.nodes.net.http_request import http_nodes
@@ -23,6 +23,8 @@ from weftwork.protocol.run.header import RunKey
 SMALL = "inputs.l.map(x, x + 1.0).size() > 0"
 """About 370,000 units with 350 items, so two of them do not fit into a slice."""
 ITEMS = list(range(350))
+SHARING = 12 if FULL else 4
+"""Runs that share a slice."""
 LARGE = "inputs.l.map(x, x + 1.0).map(x, x).size() > 0"
 
 
@@ -63,14 +65,16 @@ CASES: dict[str, dict[str, Any]] = {
     "a question": node("a", "core.approvalGate", config={"title": f"{{{{{SMALL}}}}}" * 20, "artifactType": "x"}),
     "a filter": node("a", "core.filter", config={"items": [1] * 60, "expression": SMALL}),
 }
+FEW = node("a", "core.transform", config={"fields": {f"f{at}": SMALL for at in range(9)}})
+"""Two fields more than the budget allows if they are large."""
 
 
 async def run_metered(
-    case: str, source: str = SMALL, items: list[int] = ITEMS
+    place: dict[str, Any], source: str = SMALL, items: list[int] = ITEMS
 ) -> tuple[EngineHarness, RunKey, LoopMeter, ThreadWorkers]:
-    """A run of the case, up to its end or until it waits."""
+    """A run of this node, up to its end or until it waits."""
     bench, workers, _ = harness()
-    encoded = msgspec.json.encode(workflow([CASES[case]])).replace(SMALL.encode(), source.encode())
+    encoded = msgspec.json.encode(workflow([place])).replace(SMALL.encode(), source.encode())
     with metered_loop() as meter:
         key = await bench.start(msgspec.json.decode(encoded), inputs={"l": items})
         async with asyncio.timeout(60):
@@ -86,7 +90,7 @@ def always(value: Any) -> Any:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.rule("expr-12")
 async def test_the_expressions_of_a_node_yield_to_the_loop(case: str) -> None:
-    bench, key, meter, workers = await run_metered(case)
+    bench, key, meter, workers = await run_metered(CASES[case])
     codes = [each["error"]["code"] for each in await bench.payloads(key, "node.failed")]
     assert codes == (["fetch_failed"] if case == "40 headers" else [])
     assert not workers.jobs
@@ -96,14 +100,14 @@ async def test_the_expressions_of_a_node_yield_to_the_loop(case: str) -> None:
 
 @fails_without(LoopShare, "take", always(True))
 async def test_a_slice_of_the_loop_is_a_limit() -> None:
-    *_, meter, _ = await run_metered("60 ports")
+    *_, meter, _ = await run_metered(CASES["60 ports"])
     assert meter.longest <= LOOP_SLICE_UNITS
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.rule("expr-12")
 async def test_large_expressions_of_a_node_run_in_workers_and_share_a_budget(case: str) -> None:
-    bench, key, meter, workers = await run_metered(case, LARGE, list(range(900)))
+    bench, key, meter, workers = await run_metered(CASES[case], LARGE, list(range(900)))
     (failed,) = await bench.payloads(key, "node.failed")
     within = failed["error"].get("details", {}).get("code", failed["error"]["code"])
     assert within == "expression_limit"
@@ -118,7 +122,7 @@ async def test_large_expressions_of_a_node_run_in_workers_and_share_a_budget(cas
 
 @fails_without(WorkBudget, "spend", lambda self, work: None)
 async def test_without_a_budget_every_expression_would_be_evaluated() -> None:
-    *_, workers = await run_metered("60 fields", LARGE, list(range(900)))
+    *_, workers = await run_metered(FEW, LARGE, list(range(900)))
     assert len(workers.jobs) == 7
 
 
@@ -140,12 +144,13 @@ async def test_many_runs_share_a_slice() -> None:
     bench, _, _ = harness()
     with metered_loop() as meter:
         keys = [
-            await bench.start(workflow([CASES["60 fields"]]), inputs={"l": ITEMS}, at_once=False) for _ in range(12)
+            await bench.start(workflow([CASES["60 fields"]]), inputs={"l": ITEMS}, at_once=False)
+            for _ in range(SHARING)
         ]
         async with asyncio.timeout(60):
             while not all([await bench.status(key) == "completed" for key in keys]):
                 await asyncio.sleep(0)
-    assert meter.total > 12 * 15_000_000
+    assert meter.total > SHARING * 15_000_000
     assert meter.longest <= LOOP_SLICE_UNITS
 
 
