@@ -1,4 +1,5 @@
-"""`weftwork serve` under valgrind, which makes it some 50 times slower: limits in wall time are as much longer.
+"""`weftwork serve` under valgrind, which makes it some 50 times slower, and on a busy machine hundreds of times: limits
+in wall time are 1000 times longer.
 
 Otherwise a run that takes microseconds would exceed a limit of milliseconds, and the host would do what it never does
 for such a run: commit between its steps, take the interpreter lock from the thread that holds it, or find out what
@@ -12,7 +13,8 @@ from weftwork.adapters.system import loop_watchdog
 from weftwork.cli.main import main
 from weftwork.engine.run import next_commit
 
-SLOWDOWN: Final = 50
+SLOWDOWN: Final = 1000
+"""With 50, at a load of 15 on two cores, a run with a node in Python made two commits instead of one."""
 
 
 def stretch() -> None:

@@ -94,12 +94,14 @@ class Limits(msgspec.Struct, frozen=True):
 
 def execution_limit(limits: Limits, configurable: dict[str, Any]) -> int:
     """lim-04 (OpenWOP run-options): the smaller of the host's limit and the run's recursionLimit."""
-    return min(limits.max_node_executions, configurable.get("recursionLimit", limits.max_node_executions))
+    limit, asked = limits.max_node_executions, configurable.get("recursionLimit")
+    return limit if asked is None else min(limit, asked)
 
 
 def iteration_limit(limits: Limits, configurable: dict[str, Any]) -> int:
     """lim-14 (RFC 0058): the smaller of the host's limit and the run's maxLoopIterations."""
-    return min(limits.max_loop_iterations, configurable.get("maxLoopIterations", limits.max_loop_iterations))
+    limit, asked = limits.max_loop_iterations, configurable.get("maxLoopIterations")
+    return limit if asked is None else min(limit, asked)
 
 
 def time_limit(limits: Limits, timeout_ms: int, configurable: dict[str, Any]) -> int | None:
@@ -107,5 +109,8 @@ def time_limit(limits: Limits, timeout_ms: int, configurable: dict[str, Any]) ->
 
     A value of 0 is no limit. None if there is no limit at all.
     """
-    candidates = (limits.max_run_duration_ms, timeout_ms, configurable.get("runTimeoutMs", 0))
-    return min((value for value in candidates if value > 0), default=None)
+    smallest: int | None = None
+    for value in (limits.max_run_duration_ms, timeout_ms, configurable.get("runTimeoutMs", 0)):
+        if value > 0 and (smallest is None or value < smallest):
+            smallest = value
+    return smallest

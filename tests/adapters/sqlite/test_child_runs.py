@@ -199,7 +199,7 @@ def test_a_query_for_child_runs_is_seen(listening: Any, monkeypatch: pytest.Monk
     """The sabotage of the test above: runs that are all taken for children and parents."""
 
     def related(*values: Any) -> RunHead:
-        return RunHead(*values)._replace(is_child=True, has_children=True)
+        return replace(RunHead(*values), is_child=True, has_children=True)
 
     monkeypatch.setattr("weftwork.adapters.sqlite.transactions.RunHead", related)
     lonely_life(listening)

@@ -312,7 +312,7 @@ async def refused(bench: EngineHarness) -> None:
 
 
 @pytest.mark.parametrize("story", [completed, failed, waited, cancelled, timed_out, refused])
-@fails_without(live_run, "weak_reporter", lambda send: send)
+@fails_without(live_run, "weak_reporter", lambda receiver: receiver.send)
 async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_runner, "STOP_GRACE_S", 0.01)
     await story(EngineHarness())

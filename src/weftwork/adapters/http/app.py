@@ -147,7 +147,8 @@ class App:
 
         A caller without a valid key therefore cannot find out which paths exist.
         """
-        path: str = request.scope.get("raw_path", request.path.encode()).split(b"?")[0].decode("latin-1")
+        raw_path: bytes = request.scope.get("raw_path") or request.path.encode()
+        path = raw_path.split(b"?")[0].decode("latin-1")
         method: str = request.scope["method"]
         match = self._router.find(path)
         route = None
@@ -270,7 +271,7 @@ async def _send(request: Request, response: Response) -> None:
         length = len(response.body) if response.large is None else response.large.length
         if length is not None:
             headers.append((b"content-length", str(length).encode()))
-    names = [name for name, _ in response.headers]
+    names = dict(response.headers)
     if request.path.startswith(ASSET_PREFIXES):
         # media-32: errors below the asset paths get the same protective headers as assets.
         headers += [header for header in ERROR_HEADERS if header[0] not in names]

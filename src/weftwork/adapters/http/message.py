@@ -76,7 +76,7 @@ class Request:
     writer: ResponseWriter = field(init=False)
     has_unread_body: bool = field(init=False)
     """Whether the request has a body that was not read completely."""
-    params: dict[str, str] = field(default_factory=dict[str, str])
+    params: dict[str, str] = field(init=False)
     route: Route | None = None
     principal: Principal | None = None
     error_renderer: Callable[[ClientFault], Response] | None = None
@@ -94,6 +94,7 @@ class Request:
         self.path = self.scope["path"]
         self.headers = headers = dict(self.scope["headers"])
         self.writer = ResponseWriter(self.scope, send)
+        self.params = {}
         self.has_unread_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
     def check_headers(self) -> None:

@@ -10,9 +10,10 @@ append to a run that was written recently reads nothing from the database.
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
-from msgspec.structs import astuple
+import msgspec
+from msgspec.structs import astuple, replace
 
 from weftwork.adapters.sqlite import child_runs, idempotency
 from weftwork.adapters.sqlite.assets import add_references
@@ -29,7 +30,7 @@ from weftwork.protocol.run.projection import Projection
 T = TypeVar("T")
 
 
-class RunHead(NamedTuple):
+class RunHead(msgspec.Struct, frozen=True):
     """The columns of a run that an append needs."""
 
     run_no: int
@@ -125,7 +126,7 @@ def create_run(
         child_runs.insert_child(connection, run_no, 0 if head is None else head.run_no, partition, header.parent)
         if head is not None and not head.has_children:
             connection.execute(child_runs.MARK_HAS_CHILDREN, (head.run_no,))
-            heads.put(key, head._replace(has_children=True))
+            heads.put(key, replace(head, has_children=True))
     if first is not None:
         insert_batch(connection, run_no, first)
         if first.assets:
@@ -203,7 +204,7 @@ def append_batch(
         add_references(connection, head.run_no, run.partition, batch.assets)
     if children:
         insert_children(connection, heads, head, children)
-        head = head._replace(has_children=True)
+        head = replace(head, has_children=True)
     if head.is_child or head.has_children:
         _write_child_messages(connection, run, head, batch)
     if record is not None:

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 import msgspec
@@ -330,13 +330,26 @@ class JsonLogFormatter(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
+class LineHandler(logging.StreamHandler[TextIO]):
+    """Writes each record as one line at once. `emit` is called with the lock of the handler, so it takes no other."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.stream.write(f"{self.format(record)}\n")
+            self.stream.flush()
+        except RecursionError:
+            raise
+        except Exception:
+            self.handleError(record)
+
+
 def configure_logging(level: str) -> None:
     """Log to standard error as JSON. The loggers of uvicorn and asyncio log only warnings and errors."""
     # Log lines have no thread, process or source location, so logging need not collect them.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     for name, value in (("logAsyncioTasks", False), ("_srcfile", None)):
         setattr(logging, name, value)
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LineHandler(sys.stderr)
     handler.setFormatter(JsonLogFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

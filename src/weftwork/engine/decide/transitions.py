@@ -249,11 +249,9 @@ def run_end_event(state: RunState) -> Draft:
 
 def run_outputs(state: RunState) -> dict[str, Any]:
     """data-02 (readings, Data flow): outputs by node id of the primary nodes, else of the sinks."""
-    primary = [node_id for node_id in state.plan.order if state.plan.nodes[node_id].node.is_primary]
-    chosen = primary or state.plan.sinks
     return {
         node_id: state.nodes[node_id].outputs
-        for node_id in chosen
+        for node_id in state.plan.primary or state.plan.sinks
         if node_id in state.nodes and state.nodes[node_id].status == "completed"
     }
 

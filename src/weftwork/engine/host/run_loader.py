@@ -168,7 +168,9 @@ class RecentRuns(msgspec.Struct, eq=False):
 
     def add(self, run: RunKey, stored: StoredRun) -> None:
         # The approximate memory of the run. Inputs count as the variables that they were copied to.
-        size = sum(len(row.value) for row in stored.rows) + len(stored.projection.outputs or b"")
+        size = len(stored.projection.outputs or b"")
+        for row in stored.rows:
+            size += len(row.value)
         if stored.header.configurable:
             size += len(encode_stored(stored.header.configurable))
         if size <= MAX_RECENT_RUN_BYTES:

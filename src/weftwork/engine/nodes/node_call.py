@@ -106,7 +106,8 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
     node_id, entered = call.node_id, call.entry_sequence
     match outcome:
         case Completed(outputs, effects):
-            if (size := memory_size(outputs)) < 0:
+            size = memory_size(outputs) if outputs else 0
+            if size < 0:
                 return input_of_outcome(runtime, state, call, OUTPUT_TOO_LARGE)
             drafts = _all_effect_events(state, node_id, effects)
             if isinstance(drafts, Failed):

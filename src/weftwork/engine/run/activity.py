@@ -11,8 +11,8 @@ stop.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
-from weakref import WeakMethod
+from typing import Any, Protocol
+from weakref import ref
 
 import msgspec
 
@@ -246,13 +246,20 @@ def _is_pure(state: RunState, node_id: str, threads: bool) -> bool:
     )
 
 
-def weak_reporter(send: Callable[[Input], None]) -> Callable[[Input], None]:
-    """A callback to a bound method that does not keep its object alive, and does nothing once the object is freed."""
-    method = WeakMethod(send)
+class Receiver(Protocol):
+    """A run, as far as its activity uses it."""
+
+    def send(self, input_: Input) -> None: ...
+
+
+def weak_reporter(receiver: Receiver) -> Callable[[Input], None]:
+    """A callback that does not keep the receiver alive, and does nothing once it is freed."""
+    # A WeakMethod would cost several calls when it is made and one when the run is freed.
+    reference = ref(receiver)
 
     def report(input_: Input) -> None:
-        bound = method()
-        if bound is not None:
-            bound(input_)
+        alive = reference()
+        if alive is not None:
+            alive.send(input_)
 
     return report

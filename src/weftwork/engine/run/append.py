@@ -157,7 +157,7 @@ class BatchBuilder:
             if state.untrusted is not None and draft.content_trust != UNTRUSTED and carries_untrusted(state, draft):
                 draft = msgspec.structs.replace(draft, content_trust=UNTRUSTED)
                 staged[at] = draft, encoded, payload, visible, size
-            if ASSET_WORD in encoded or kind in _MEDIA_KINDS:
+            if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA_KINDS:
                 # Hidden values refer to assets as well, so the unmasked payload is searched.
                 whole = encoded if visible is payload else encode_stored(payload)
                 self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
@@ -308,7 +308,7 @@ class BatchBuilder:
         ]
         state.changed_rows.clear()
         for row in rows:
-            if ASSET_WORD in row.value:
+            if row.value.find(ASSET_WORD) >= 0:
                 # The default value of a variable is in no event, so its row is searched for assets as well.
                 self._assets |= referenced_assets(row.value, state.header.partition)
         return tuple(rows)

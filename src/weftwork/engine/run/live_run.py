@@ -92,7 +92,7 @@ class LiveRun:
         self._callbacks = callbacks
         self._bounds = run_bounds(runtime, state)
         redactor = redactor or make_redactor(state)
-        self._activity = Activity(runtime, self.clock, self._bounds.duration, weak_reporter(self.send), redactor)
+        self._activity = Activity(runtime, self.clock, self._bounds.duration, weak_reporter(self), redactor)
         self._inbox = Inbox(runtime.limits.max_run_state_bytes)
         self._driver: asyncio.Task[None] | None = None
         self._closing = False

@@ -115,7 +115,8 @@ def collect_inputs(
             (clock.monotonic_ns() > work.closes_at and not _may_take_longer(work)) or state.condition_units > max_units
         ):
             break
-    inbox.put_back(outcomes)
+    if outcomes:
+        inbox.put_back(outcomes)
     stop = state.stop
     if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
         # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.

@@ -9,7 +9,7 @@ that no commit has taken yet.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -159,7 +159,8 @@ class Inbox(msgspec.Struct, eq=False):
 
     _limit: int
     """Bytes of large outcomes that may wait."""
-    _items: deque[Input | RunRequest] = msgspec.field(default_factory=deque[Input | RunRequest])
+    # Not deque[...]: every call of a generic alias raises and drops an AttributeError.
+    _items: deque[Input | RunRequest] = msgspec.field(default_factory=cast("type[deque[Input | RunRequest]]", deque))
     _large: int = 0
     """Bytes of large outcomes that wait."""
     _unanswered: list[RunRequest] = []
@@ -238,6 +239,8 @@ class Inbox(msgspec.Struct, eq=False):
 
     def refuse_requests(self, reason: Exception) -> None:
         """Fail all unanswered requests with `reason`."""
+        if not self._unanswered and not self._items:
+            return
         waiting = [*self._unanswered, *(item for item in self._items if isinstance(item, RunRequest))]
         self._items = deque(item for item in self._items if not isinstance(item, RunRequest))
         for request in waiting:

@@ -242,7 +242,8 @@ class RunState(msgspec.Struct, eq=False):
         self.last_event_at = self.header.created_at
         if self.header.expression_limits is not None:
             self.condition_limit = self.header.expression_limits.condition_work
-        self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
+        if self.plan.loops:
+            self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 
     @property
     def is_terminal(self) -> bool:

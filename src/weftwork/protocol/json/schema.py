@@ -5,7 +5,7 @@ schema, never from the validator's text, which quotes the submitted value. Schem
 schema outside this package does not compile. All patterns run on a linear-time engine, so no input can make one slow.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
@@ -92,7 +92,8 @@ def check(name: str, document: Any) -> list[Violation]:
 
     Returns at most 50 violations, and only the first one for a document with more than 1,000 values.
     """
-    return _violations(_validator(name), document, "", lambda: _schema_document(name))
+    validator = _validator(name)
+    return [] if validator.is_valid(document) else _violations(validator, document, "", _schema_document(name))
 
 
 def require(name: str, document: Any) -> None:
@@ -116,7 +117,7 @@ def check_payload(event_type: str, payload: Any) -> list[Violation]:
     """evt-04 (OpenWOP run-event-payloads): the violations of an event's payload. Types without a schema accept any
     payload."""
     validator = _payload_validators().get(event_type)
-    return [] if validator is None else _violations(validator, payload, "")
+    return [] if validator is None or validator.is_valid(payload) else _violations(validator, payload, "")
 
 
 def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violation]:
@@ -124,7 +125,8 @@ def check_inline(schema: dict[str, Any], document: Any, at: str) -> list[Violati
 
     `at` is the pointer of `document` in the request. Raises HostFault if the schema is invalid.
     """
-    return _violations(_inline_validator(encode_stored(schema)), document, at, lambda: schema)
+    validator = _inline_validator(encode_stored(schema))
+    return [] if validator.is_valid(document) else _violations(validator, document, at, schema)
 
 
 @cache
@@ -188,14 +190,10 @@ def _inline_validator(schema: bytes) -> Draft202012Validator:
 ErrorPath = tuple[str | int, ...]
 
 
-def _violations(
-    validator: Draft202012Validator, document: Any, at: str, schema: Callable[[], Any] = lambda: None
-) -> list[Violation]:
-    """`schema` returns the schema document, for suggestions of misspelt members. It is called only for violations."""
-    if validator.is_valid(document):
-        return []
+def _violations(validator: Draft202012Validator, document: Any, at: str, schema: Any = None) -> list[Violation]:
+    """The violations of an invalid document. `schema` is the schema document, for suggestions of misspelt members."""
     errors = validator.iter_errors(document) if is_small(document) else first_error(validator, document)
-    return violations_from(errors, at, schema())
+    return violations_from(errors, at, schema)
 
 
 def violations_from(errors: Iterable[ValidationError], at: str, schema: Any = None) -> list[Violation]:

@@ -29,7 +29,8 @@ MEDIA_REF_SCHEME: Final = "weftwork-asset:"
 MEDIA_REF_PATTERN: Final = f"^{MEDIA_REF_SCHEME}[0-9a-f]{{64}}$"
 
 ASSET_WORD: Final = b"asset"
-"""Every document that refers to an asset contains these bytes. Used to skip the others quickly."""
+"""Every document that refers to an asset contains these bytes. Used to skip the others quickly, with `find`: `in` for
+bytes first tries them as an integer, which costs ten times as much."""
 
 ASSET_TOKEN_PURPOSE: Final = "asset"
 """The purpose in the signatures of these tokens. It prevents an asset token from being used as an interrupt token."""
@@ -124,7 +125,7 @@ def find_asset_tokens(text: str) -> list[str]:
 def referenced_assets(document: bytes, partition: str, inline: bool = False) -> frozenset[str]:
     """media-02 (RFC 0055 C, retention): the SHA-256 of every asset that an encoded document refers to, by mediaRef or
     by a URL for this partition. With `inline`, also of media whose bytes are in the document."""
-    if ASSET_WORD not in document and not inline:
+    if document.find(ASSET_WORD) < 0 and not inline:
         return frozenset()
     digests: set[str] = set()
     for ref, text in set(_ASSET_REFERENCE.findall(document)):

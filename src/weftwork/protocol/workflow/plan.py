@@ -145,6 +145,7 @@ class Plan(msgspec.Struct, frozen=True):
     nodes: dict[str, PlanNode]
     order: tuple[str, ...]
     entries: tuple[str, ...]
+    primary: tuple[str, ...]
     sinks: tuple[str, ...]
     loops: tuple[Loop, ...]
     taint: Taint
@@ -282,6 +283,7 @@ def plan_workflow(workflow: Workflow) -> tuple[Plan | None, list[Violation]]:
         nodes=nodes,
         order=tuple(order),
         entries=tuple(node_id for node_id in order if not incoming[node_id]),
+        primary=tuple(node_id for node_id in order if nodes[node_id].node.is_primary),
         sinks=tuple(node_id for node_id in order if not outgoing[node_id]),
         loops=loops,
         taint=taint,

@@ -98,7 +98,7 @@ def check_inputs(variables: tuple[Variable, ...], inputs: dict[str, Any], channe
     missing, an input has the name of a channel, or there are too many inputs."""
     if len(inputs) > MAX_INPUTS:
         raise invalid(f"inputs may have at most {MAX_INPUTS:,} members.", "/inputs")
-    channel = next((name for name in inputs if name in channels), None)
+    channel = next((name for name in inputs if name in channels), None) if inputs else None
     if channel is not None:
         text = "The name belongs to a channel of the workflow, which only nodes can write; rename or remove the input."
         raise invalid(text, f"/inputs/{printable_token(channel)}")

@@ -77,15 +77,16 @@ class RequestCycle(RequestResponseCycle):
         """
         if self.flow.write_paused or self.disconnected or self.response_started or len(body) > SINGLE_WRITE_BYTES:
             return False
-        lines = [STATUS_LINE[status], *[b"%b: %b\r\n" % header for header in (*self.default_headers, *headers)]]
+        lines = [*map(b": ".join, self.default_headers), *map(b": ".join, headers)]
         if not self.keep_alive:
-            lines.append(b"connection: close\r\n")
-        head = b"".join(lines)
-        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines):
+            lines.append(b"connection: close")
+        head = b"\r\n".join(lines)
+        breaks = len(lines) - 1
+        if head.count(b"\n") != breaks or head.count(b"\r") != breaks:
             raise ValueError("a response header contains a line break")
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.write(b"%b\r\n%b" % (head, body))
+        self.transport.write(b"%b%b\r\n\r\n%b" % (STATUS_LINE[status], head, body))
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
@@ -274,18 +275,20 @@ class Connection(HttpToolsProtocol):
         text = path.decode("ascii")
         scope["path"] = unquote(text) if "%" in text else text
         active = self.active_cycle
+        keep_alive = version == "1.1" and parser.should_keep_alive()
+        # Not by keyword, which would double the cost of the call.
         cycle = self.cycle = RequestCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version == "1.1" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            self.access_log,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            keep_alive,
+            self.on_response_complete,
         )
         if active is None or active.response_complete:
             self._start_cycle(cycle)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 
-class Task(NamedTuple):
+class Task(msgspec.Struct, frozen=True, eq=False):
     """A job, its arguments after the connection, and the future that its caller awaits."""
 
     future: asyncio.Future[Any]
@@ -17,7 +18,7 @@ class Task(NamedTuple):
     named: Mapping[str, Any]
 
 
-class TaskResult(NamedTuple):
+class TaskResult(msgspec.Struct, frozen=True, eq=False):
     """The result of a task: `error` if it is set, else `value`."""
 
     future: asyncio.Future[Any]
@@ -106,16 +107,18 @@ class Worker:
         return tasks, False
 
     def _settle(self, results: list[TaskResult]) -> None:
-        # If the loop is closed, no caller is waiting for the futures.
-        with suppress(RuntimeError):
+        try:
             self._loop.call_soon_threadsafe(_settle_futures, results)
+        except RuntimeError:
+            return  # the loop is closed, so no caller is waiting for the futures
 
 
 def _settle_futures(results: list[TaskResult]) -> None:
-    for future, value, error in results:
+    for result in results:
+        future = result.future
         if future.done():  # the caller was cancelled; a write has happened nevertheless
             continue
-        if error is None:
-            future.set_result(value)
+        if result.error is None:
+            future.set_result(result.value)
         else:
-            future.set_exception(error)
+            future.set_exception(result.error)

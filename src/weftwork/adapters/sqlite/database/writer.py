@@ -127,14 +127,15 @@ class SqliteWriter:
         connection = self._healthy_connection()
         connection.execute("BEGIN IMMEDIATE")
         results: list[TaskResult] = []
-        for future, job, arguments, named in tasks:
+        for task in tasks:
             before = connection.total_changes()
             try:
-                results.append(TaskResult(future, job(connection, *arguments, **named)))
+                value = task.job(connection, *task.arguments, **task.named)
+                results.append(TaskResult(task.future, value))
             except _REFUSALS as refusal:
                 if connection.total_changes() != before:
                     raise RuntimeError("a job raised a refusal after it had written") from refusal
-                results.append(TaskResult(future, None, refusal))
+                results.append(TaskResult(task.future, None, refusal))
         fault_point("writer.commit")
         connection.execute("COMMIT")
         fault_point("writer.committed")
