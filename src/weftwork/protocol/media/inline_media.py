@@ -236,7 +236,7 @@ def _media_spans(text: str, runs: Iterator[re.Match[str]], media: set[str], cap:
 
 
 def _data_url_start(text: str, end: int) -> int:
-    """Where the data URL begins whose base64 begins at `end`; -1 if there is none."""
+    """Where the data URL begins whose base64 begins at `end`; -1 without one."""
     # The prefix has one colon, so it can begin only here.
     start = text.rfind(_DATA_URL, max(0, end - _MAX_DATA_URL_PREFIX), end)
     return start if start >= 0 and _DATA_URL_PREFIX.fullmatch(text, start, end) else -1
