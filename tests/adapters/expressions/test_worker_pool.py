@@ -17,7 +17,10 @@ from tests.harness.cases import fails_without
 from weftwork.adapters.expressions import worker_pool
 from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.ports.expression_workers import WorkerLost
+from weftwork.protocol.expressions.expression import parse_expression
+from weftwork.protocol.expressions.faults import OUT_OF_MEMORY
 from weftwork.protocol.expressions.job import ExpressionJob, JobResult, perform_job
+from weftwork.protocol.limits import MAX_ENTRY_WORK
 
 ENDLESS = 10**12
 BOUND_S = 20.0
@@ -172,14 +175,79 @@ async def test_a_worker_has_no_files_and_no_environment_of_its_host(monkeypatch:
 
 
 async def test_the_memory_of_a_worker_is_limited_and_an_idle_one_is_small() -> None:
-    wide = [[1.0] * 10_000] * 400
+    wide = [[1.0] * 10_000] * 800
     async with open_pool() as pool:
         result = await pool.evaluate("t", job("size(inputs.l)", ENDLESS, l=wide))
-        assert result.fault == ("expression_limit", "The expression needs more memory than a worker has.")
+        assert result.fault == ("expression_limit", OUT_OF_MEMORY)
         await pool.evaluate("t", job("1"))
         (pid,) = pids(pool)
         status = Path(f"/proc/{pid}/status").read_text()
         assert int(status.partition("VmRSS:")[2].split()[0]) < 64 * 1024
+
+
+CHAINS = {
+    "inputs.l.map(x, x + 1.0).filter(x, x > 3.0)": 2_000,
+    "inputs.l.filter(x, x >= 0.0).map(x, x).map(x, x)": 1_820,
+    "inputs.l.map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x).map(x, x)": 1_100,
+}
+"""Chains, with nearly the longest list for which the budget is enough."""
+
+
+@pytest.mark.parametrize("source", CHAINS)
+@fails_without(worker_pool, "MAX_PLACES", 1)
+async def test_chains_that_fit_into_the_budget_fit_into_the_memory(source: str) -> None:
+    items = list(range(CHAINS[source]))
+    evaluation = parse_expression(source).prepare({"inputs": {"l": items}})
+    assert evaluation is not None
+    assert MAX_ENTRY_WORK * 0.8 < evaluation.work <= MAX_ENTRY_WORK
+    async with open_pool() as pool:
+        result = await pool.evaluate("t", job(source, l=items))
+    assert result.fault is None
+    assert result.value == perform_job(job(source, l=items)).value
+
+
+BIG = job(next(iter(CHAINS)), l=list(range(2_000)))
+"""Needs the memory of two workers."""
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+async def test_a_job_that_needs_the_memory_of_two_workers_takes_two_places(size: int) -> None:
+    taken: list[int] = []
+
+    class Watched(WorkerPool):
+        async def _perform(self, message: bytes, places: int) -> JobResult | None:
+            taken.append(places)
+            assert self._busy <= self._size
+            assert self._busy >= min(places, self._size)
+            return await super()._perform(message, places)
+
+    pool = Watched(size)
+    try:
+        async with asyncio.timeout(BOUND_S):
+            found = await asyncio.gather(*(pool.evaluate("t", each) for each in (BIG, job("1"), BIG, job("2"))))
+    finally:
+        await pool.close()
+    assert [len(each.value) if isinstance(each.value, list) else each.value for each in found] == [1_997, 1, 1_997, 2]
+    assert sorted(taken) == [1, 1, 1, 1, 2, 2]
+    assert (pool._busy, pool._queues) == (0, {})
+
+
+@pytest.mark.parametrize("granted", [False, True])
+async def test_a_cancelled_job_leaves_its_places_to_the_next_one(granted: bool) -> None:
+    async with open_pool() as pool:
+        await pool._acquire("a", 1)  # pyright: ignore[reportPrivateUsage]
+        waiting = [
+            asyncio.ensure_future(pool._acquire(tenant, places))  # pyright: ignore[reportPrivateUsage]
+            for tenant, places in (("b", 2), ("c", 1))
+        ]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in waiting)
+        if granted:
+            pool._release(1)  # pyright: ignore[reportPrivateUsage]
+        waiting[0].cancel()
+        await asyncio.wait(waiting)
+        assert (waiting[0].cancelled(), waiting[1].exception()) == (True, None)
+        assert pool._busy == 2 - granted  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_tenants_take_turns() -> None:

@@ -213,7 +213,7 @@ async def test_a_turn_reserves_room_and_what_is_given_back_is_free() -> None:
     share = LoopShare()
     await share.turn("a", LOOP_SLICE_UNITS)
     assert not share.take("b", 1)
-    share.give_back("a", LOOP_SLICE_UNITS)
+    share.give_back(LOOP_SLICE_UNITS)
     assert share.take("b", LOOP_SLICE_UNITS // 2)
     share.charge("b", LOOP_SLICE_UNITS)
     assert share.is_full

@@ -174,8 +174,51 @@ async def test_expressions_of_one_iteration_share_its_room() -> None:
     assert share.take("a", 3 * LOOP_SLICE_UNITS)
     await share.turn("a", LOOP_SLICE_UNITS)
     assert not share.take("b", 1)
-    share.give_back("a", LOOP_SLICE_UNITS)
+    share.give_back(LOOP_SLICE_UNITS)
     assert share.take("b", 1)
+
+
+async def turns_of_a_tenant_that_also_evaluates(evaluations: int) -> Counter[str]:
+    """The turns of two tenants that want as many as they can get, with slices of a millisecond. The first one evaluates
+    small expressions in between, for a millisecond in each iteration of the loop."""
+    watch = Watch()
+    share = LoopShare(watch)
+    granted: Counter[str] = Counter()
+
+    async def take(tenant: str) -> None:
+        while granted.total() < 100:
+            await share.turn(tenant)
+            watch.now += 0.001
+            granted[tenant] += 1
+
+    async def evaluate() -> None:
+        done = 0
+        while granted.total() < 100:
+            if done < evaluations * granted["a"] and share.take("a", round(0.001 / loop_share.UNIT_S)):
+                done += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as tasks:
+        for each in (take("a"), take("b"), evaluate()):
+            tasks.create_task(each)
+    return granted
+
+
+@pytest.mark.rule("lim-24")
+@fails_without(TurnSchedule, "charge", lambda self, tenant, taken: None)
+async def test_expressions_without_a_wait_count_as_turns_while_others_wait() -> None:
+    found = await turns_of_a_tenant_that_also_evaluates(evaluations=1)
+    assert found["b"] > 1.7 * found["a"]
+
+
+async def test_expressions_cost_nothing_while_nothing_else_waits() -> None:
+    share = LoopShare(Watch())
+    for _ in range(100):
+        assert share.take("a", LOOP_SLICE_UNITS)
+        share.charge("a", LOOP_SLICE_UNITS)
+        await asyncio.sleep(0)
+    _, seen = await slices_per_iteration(share, takers=2)
+    assert "".join(each for each in seen if each != ".") == "ab" * 6
 
 
 def looping(rounds: int) -> dict[str, Any]:

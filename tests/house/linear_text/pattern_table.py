@@ -421,6 +421,7 @@ PATTERNS: dict[str, Entry] = {
         "=",
         "\\r\\n",
     ),
+    "protocol/review/bundle_media.py:_CUT": entry("A", "=", "\\", "\r\n", " ", "A="),
     "protocol/review/bundle_media.py:_HEX": entry("a", " "),
     "protocol/review/bundle_media.py:_LINES": entry("A", _BASE64, _LONG_LINE, "\n", "\r\n", _LONG_LINE + _BASE64),
     "protocol/review/bundle_media.py:_elide_lines": entry(" ", "a", "a "),

@@ -275,7 +275,8 @@ CASES: tuple[Case, ...] = (
         *_BASE64_TEXTS,
     ),
     case(
-        """protocol/media/inline_media.py:_base64_spans protocol/media/inline_media.py:replace_inline_media""",
+        """protocol/media/inline_media.py:_media_spans protocol/media/inline_media.py:_data_url_start
+        protocol/media/inline_media.py:replace_inline_media""",
         _inline,
         *_BASE64_TEXTS,
     ),
@@ -457,7 +458,7 @@ CASES: tuple[Case, ...] = (
     # What the log hides: credentials, secrets, markers, media.
     case(
         """protocol/privacy/credential_patterns.py:may_hold_credential
-        protocol/privacy/credential_patterns.py:patterns_in
+        protocol/privacy/credential_patterns.py:_find_in_pieces
         protocol/privacy/credential_patterns.py:find_credentials""",
         lambda given: (
             credential_patterns.may_hold_credential(given.encode()),
@@ -536,7 +537,7 @@ CASES: tuple[Case, ...] = (
         _asset_urls,
     ),
     case(
-        "protocol/review/bundle_media.py:may_hold_media",
+        "protocol/review/bundle_media.py:may_hold_media protocol/review/bundle_media.py:_in_pieces",
         lambda given: (bundle_media.may_hold_media(given.encode()), bundle_media.reference_media({"a": given}, None)),
         *_BASE64_TEXTS,
     ),

@@ -227,6 +227,8 @@ FAILED = [
     ("inputs.n + size(inputs.list)", "convert with double(...)"),
     ("inputs.secret + 1", "`+` does not accept (string, int)."),
     ("inputs.secret.contains(inputs.n)", "`contains` does not accept (string, double)."),
+    ("inputs.budget", "There is no member `budget`."),
+    ("inputs.deep['Iteration budget exceeded' + inputs.secret]", "An object does not have the computed key."),
     ("inputs.none.x", "not an object"),
     ("inputs.list[7]", "out of range"),
     ("inputs.list['a']", "not an integer"),

@@ -371,3 +371,22 @@ def test_media_are_advertised_by_what_is_served_and_what_models_take() -> None:
     assert served["aiProviders"].keys() == {"supported", "byok", "maxInlineMediaBytes"}
     seen = discovery_document(HostOffer("0.1.0", limits, envelopes=BUILTIN_KINDS.advertised, **more))
     assert seen["aiProviders"].keys() == {"supported", "byok", "input"}
+
+
+@pytest.mark.rule("media-84")
+def test_short_runs_that_cannot_be_media_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = 0
+    honest = inline_media.strip_base64
+
+    def counted(text: str) -> str:
+        nonlocal copied
+        copied += 1
+        return honest(text)
+
+    monkeypatch.setattr(inline_media, "strip_base64", counted)
+    media = '{"base64":"AAAABBBBCCCCDDDD","mimeType":"image/png"}'
+    assert inline_media.find_inline_media("base64," * 1_000, 0, 4, None) == []
+    assert not copied
+    found = inline_media.find_inline_media("base64," * 1_000 + media, 0, 4, None)
+    assert [each.base64 for each in found] == ["AAAABBBBCCCCDDDD"]
+    assert copied <= 4

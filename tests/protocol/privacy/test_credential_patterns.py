@@ -171,3 +171,22 @@ def test_no_text_is_looked_at_again_and_again(monkeypatch: pytest.MonkeyPatch, p
     shown = mask_credentials_in_text(text)
     assert len(asked) == len(set(asked))
     assert mask_credentials_in_text(shown) == shown
+
+
+def check_literals(around: str) -> None:
+    size = credential_patterns._PIECE - 2
+    for prefix, pattern in credential_patterns._PATTERNS:
+        # The literal is across the end of a piece.
+        text = (around * size)[:size] + prefix + "." * 20_000
+        expected = [each for literal, each in credential_patterns._PATTERNS if literal in text]
+        assert pattern in expected
+        assert credential_patterns.patterns_in(text) == expected
+
+
+@fails_without(credential_patterns, "_LONGEST", 0)
+def test_the_literals_of_a_long_text_are_found() -> None:
+    check_literals("xy ")
+
+
+def test_the_literals_of_a_long_text_are_found_among_very_many() -> None:
+    check_literals("sk-")

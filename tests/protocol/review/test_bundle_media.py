@@ -335,3 +335,79 @@ def test_a_long_token_is_no_base64_to_leave_out(monkeypatch: pytest.MonkeyPatch)
     )
     monkeypatch.setattr(bundle_media, "rewrite_around_tokens", lambda text, change: change(text))
     assert bundle_media.elide_long_base64(text) != text
+
+
+class Recorded:
+    """A pattern, and the lengths of the texts that it searched."""
+
+    def __init__(self, pattern: "re.Pattern[str]") -> None:
+        self._pattern = pattern
+        self.lengths: list[int] = []
+
+    def sub(self, replacement: Any, text: str) -> str:
+        self.lengths.append(len(text))
+        return self._pattern.sub(replacement, text)
+
+
+WORDS = "many words of at most 39 letters, and " * 10_000
+LONG_TEXT = f"{text_of(PNG)} {WORDS} {text_of(PNG)} {WORDS}"
+
+
+@pytest.mark.rule("bundle-08")
+@fails_without(bundle_media, "_PIECE", 10**9)
+@fails_without(bundle_media, "_has_run", lambda text, letters: True)
+def test_only_the_pieces_of_a_long_text_that_have_base64_are_searched() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        content, lines = Recorded(bundle_media._CONTENT), Recorded(bundle_media._LINES)
+        patch.setattr(bundle_media, "_CONTENT", content)
+        patch.setattr(bundle_media, "_LINES", lines)
+        found = bundle_media.reference_media(LONG_TEXT, None)
+        bundle_media.elide_long_base64(LONG_TEXT.replace(", ", ",\n"))
+    reference = media_ref(hashlib.sha256(PNG).hexdigest())
+    assert found == f"{reference} {WORDS} {reference} {WORDS}"
+    assert len(content.lengths) == len(lines.lengths) == 2
+    assert max(content.lengths + lines.lengths) < 2 * 65_536
+
+
+_FRAGMENTS = st.lists(
+    st.sampled_from(
+        (
+            *("A", "=", "==", "-", "/", "\\/", "\\", "\\n", "\\r", "\\t", "\r\n", "\n", " ", '"', "é", "\ud800"),
+            *("a" * 39, "b" * 40, "c" * 41, "0" * 40, "x" * 600, "=a" * 600),
+            *(text_of(PNG)[:100], text_of(TINY), text_of(PNG)[:76] + "\n" + text_of(PNG)[76:160]),
+        )
+    ),
+    max_size=20,
+).map("".join)
+_CHARACTER = r"(?:[A-Za-z0-9+/_-]|\\/)"
+_PLAIN_LINE = re.compile(rf"{_CHARACTER}{{40,}}+")
+
+
+@pytest.mark.rule("bundle-08")
+@for_all(150, _FRAGMENTS, full=10_000)
+def test_the_pieces_of_a_text_do_not_change_the_result(text: str) -> None:
+    check_pieces(text)
+
+
+@fails_without(bundle_media, "_CUT", re.compile("\n"))
+def test_a_text_is_not_cut_within_base64() -> None:
+    check_pieces(f"{text_of(PNG)[:76]}\n{text_of(PNG)[76:152]}\n")
+
+
+def check_pieces(text: str) -> None:
+    def results() -> tuple[Any, str]:
+        return bundle_media.reference_media(text, link), bundle_media.elide_long_base64(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_media, "_PIECE", 10**9)
+        whole = results()
+        patch.setattr(bundle_media, "_PIECE", 1)
+        assert results() == whole
+
+
+@for_all(150, _FRAGMENTS, full=10_000)
+def test_a_line_of_base64_is_read_as_by_a_repetition_of_characters(text: str) -> None:
+    line = re.compile(bundle_media._LINE)
+    for at in range(len(text)):
+        found, expected = line.match(text, at), _PLAIN_LINE.match(text, at)
+        assert (found and found.span()) == (expected and expected.span())

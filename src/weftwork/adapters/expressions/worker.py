@@ -2,8 +2,8 @@
 
 It imports only what an evaluation needs, so it starts in less than 100 ms and occupies about 25 MB. It ends when its
 standard input ends, which happens at the latest when the host dies, because only the host has the other end of the
-pipe. It has no other open files, no environment and no sockets. Its memory is limited, and an evaluation that needs
-more fails.
+pipe. It has no other open files, no environment and no sockets. Its memory is limited for each job, and an evaluation
+that needs more fails.
 """
 
 import os
@@ -17,7 +17,9 @@ import msgspec
 from weftwork.protocol.expressions.job import ExpressionJob, perform_job
 
 MAX_MEMORY: Final = 160 * 2**20
-"""Address space of a worker."""
+"""Address space of a worker, for each place in the pool that its job takes."""
+MAX_PLACES: Final = 2
+"""Places that one job takes at most. Lists that map and filter build within MAX_ENTRY_WORK take up to 290 MiB."""
 RETIRE_MEMORY: Final = 64 * 2**20
 """A worker that still occupies more after a job ends, so that an idle worker is small."""
 NICENESS: Final = 5
@@ -32,7 +34,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    _limit_memory(MAX_PLACES)
     # Nothing that a library prints may get between the results.
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -43,7 +45,9 @@ def serve(jobs: BinaryIO, results: BinaryIO) -> None:
     """Perform jobs until there are no more, or this process has become too large."""
     decoder = msgspec.json.Decoder(ExpressionJob)
     is_retiring = False
-    while not is_retiring and (message := _read_frame(jobs)) is not None:
+    while not is_retiring and (frame := _read_frame(jobs)) is not None:
+        places, message = frame
+        _limit_memory(places)
         result = perform_job(decoder.decode(message))
         is_retiring = _resident_bytes() > RETIRE_MEMORY
         encoded = msgspec.json.encode(result)
@@ -51,13 +55,18 @@ def serve(jobs: BinaryIO, results: BinaryIO) -> None:
         results.flush()
 
 
-def _read_frame(jobs: BinaryIO) -> bytes | None:
-    head = jobs.read(LENGTH_BYTES)
-    if len(head) < LENGTH_BYTES:
+def _limit_memory(places: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (places * MAX_MEMORY, MAX_PLACES * MAX_MEMORY))
+
+
+def _read_frame(jobs: BinaryIO) -> tuple[int, bytes] | None:
+    """The places that a job takes, and the job."""
+    head = jobs.read(LENGTH_BYTES + 1)
+    if len(head) <= LENGTH_BYTES:
         return None
-    size = int.from_bytes(head)
+    size = int.from_bytes(head[:LENGTH_BYTES])
     message = jobs.read(size)
-    return message if len(message) == size else None
+    return (head[LENGTH_BYTES], message) if len(message) == size else None
 
 
 def _resident_bytes() -> int:

@@ -3,6 +3,10 @@
 A job gets a worker of its own until its result is there. Cancelling the job kills the worker, because an evaluation
 cannot be interrupted in any other way; the next job starts a new one. If the worker dies by itself, the job is repeated
 once in another worker. Tenants take turns: a free worker goes to the tenant that has waited longest since its last one.
+
+A job that needs more memory than a worker has is repeated with the memory of two. It then takes two places of the pool,
+so that all workers together never have more memory than that of all places. A pool with a single place is the
+exception.
 """
 
 import asyncio
@@ -16,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from weftwork.adapters.expressions.worker import LENGTH_BYTES, RETIRE
+from weftwork.adapters.expressions.worker import LENGTH_BYTES, MAX_PLACES, RETIRE
 from weftwork.ports.expression_workers import WorkerLost
 from weftwork.protocol.expressions.job import ExpressionJob, JobResult
 
@@ -37,32 +41,36 @@ class WorkerPool:
     """Implements ports.expression_workers.ExpressionWorkers."""
 
     def __init__(self, size: int) -> None:
-        """`size`: jobs that run concurrently."""
+        """`size`: places, and so jobs that run concurrently."""
         self._size = size
         self._busy = 0
         self._idle: list[_Worker] = []
         self._working: set[_Worker] = set()
         self._starting: set[asyncio.Task[Process]] = set()
         self._ending: set[asyncio.Task[int]] = set()
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+        self._queues: dict[str, deque[_Waiter]] = {}
         """Waiting jobs by tenant. The first tenant is the next one to get a worker."""
         self._is_closed = False
 
     async def evaluate(self, partition: str, job: ExpressionJob) -> JobResult:
         message = msgspec.json.encode(job)
-        await self._acquire(partition)
+        result = await self._evaluate(partition, message, 1)
+        return await self._evaluate(partition, message, MAX_PLACES) if result.is_out_of_memory else result
+
+    async def _evaluate(self, partition: str, message: bytes, places: int) -> JobResult:
+        await self._acquire(partition, min(places, self._size))
         try:
             for _ in range(ATTEMPTS):
-                if (result := await self._perform(message)) is not None:
+                if (result := await self._perform(message, places)) is not None:
                     return result
             raise WorkerLost
         finally:
-            self._release()
+            self._release(min(places, self._size))
 
     async def close(self) -> None:
         self._is_closed = True
         for queue in self._queues.values():
-            for waiting in queue:
+            for waiting, _ in queue:
                 waiting.cancel()
         for worker in [*self._idle, *self._working]:
             self._end(worker)
@@ -71,13 +79,13 @@ class WorkerPool:
         if self._ending:
             await asyncio.wait(self._ending)
 
-    async def _perform(self, message: bytes) -> JobResult | None:
+    async def _perform(self, message: bytes, places: int) -> JobResult | None:
         """The result of a job; None if the worker is lost."""
         worker = None
         try:
             worker = self._idle.pop() if self._idle else await self._start_worker()
             self._working.add(worker)
-            result, retires = await worker.perform(message)
+            result, retires = await worker.perform(message, places)
         except (OSError, EOFError) as error:
             if self._is_closed:
                 raise WorkerLost from None
@@ -130,39 +138,48 @@ class WorkerPool:
         task.add_done_callback(self._ending.discard)
         return status
 
-    async def _acquire(self, partition: str) -> None:
-        """Wait until fewer than `size` jobs run and it is this job's turn. Raises WorkerLost if the pool is closed."""
+    async def _acquire(self, partition: str, places: int) -> None:
+        """Wait until so many places are free and it is this job's turn. Raises WorkerLost if the pool is closed."""
         if self._is_closed:
             raise WorkerLost
-        if self._busy < self._size and not self._queues:
-            self._busy += 1
+        if self._busy + places <= self._size and not self._queues:
+            self._busy += places
             return
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(partition, deque()).append(mine)
+        self._queues.setdefault(partition, deque()).append((mine, places))
         try:
             await mine
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                # A release had already handed its place over to this job.
-                self._release()
             if self._is_closed and mine.cancelled():
                 raise WorkerLost from None
+            # If a release had already given its places to this job, they are free again. If not, the jobs behind it may
+            # fit into the free ones.
+            self._release(0 if mine.cancelled() else places)
             raise
 
-    def _release(self) -> None:
+    def _release(self, places: int) -> None:
+        """Give the free places to the next jobs. A job that does not fit keeps its turn and waits for more places:
+        otherwise smaller jobs could overtake it without end."""
+        self._busy -= places
         while self._queues:
             partition = next(iter(self._queues))
-            queue = self._queues.pop(partition)
-            while queue and queue[0].done():
+            queue = self._queues[partition]
+            while queue and queue[0][0].done():
                 queue.popleft()
-            waiting = queue.popleft() if queue else None
+            if queue and self._busy + queue[0][1] > self._size:
+                return
+            del self._queues[partition]
+            if queue:
+                waiting, needed = queue.popleft()
+                self._busy += needed
+                waiting.set_result(None)
             if queue:
                 # The tenant waits behind the others for its next turn.
                 self._queues[partition] = queue
-            if waiting is not None:
-                waiting.set_result(None)
-                return
-        self._busy -= 1
+
+
+_Waiter = tuple[asyncio.Future[None], int]
+"""A waiting job, and the places that it takes."""
 
 
 class _Worker:
@@ -175,9 +192,9 @@ class _Worker:
         self._jobs = process.stdin
         self._results = process.stdout
 
-    async def perform(self, message: bytes) -> tuple[JobResult, bool]:
+    async def perform(self, message: bytes, places: int) -> tuple[JobResult, bool]:
         """The result, and whether the worker ends after it. Raises EOFError or OSError if the worker is lost."""
-        self._jobs.write(len(message).to_bytes(LENGTH_BYTES) + message)
+        self._jobs.write(len(message).to_bytes(LENGTH_BYTES) + bytes([places]) + message)
         await self._jobs.drain()
         head = await self._results.readexactly(LENGTH_BYTES + 1)
         encoded = await self._results.readexactly(int.from_bytes(head[:LENGTH_BYTES]))

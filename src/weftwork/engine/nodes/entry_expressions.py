@@ -125,7 +125,7 @@ class EntryExpressions:
                     postponed = again
                 finally:
                     if granted:
-                        self._share.give_back(self._partition, self._granted)
+                        self._share.give_back(self._granted)
                     self._granted = 0
 
     async def _wait(self, postponed: EvaluationPostponed, known: list[Any]) -> int:

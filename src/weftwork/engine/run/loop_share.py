@@ -12,7 +12,8 @@ shorter while others wait (`is_shared`).
 slice took, because nothing runs between the callbacks before and after it.
 
 Expressions that are evaluated without a wait count in units of `protocol/expressions/cost`: one iteration of the loop
-has room for LOOP_SLICE_UNITS of them, over all runs.
+has room for LOOP_SLICE_UNITS of them, over all runs. While others wait for a turn, they are charged to their tenant:
+otherwise a tenant with many small evaluations would get these in addition to its turns.
 """
 
 import asyncio
@@ -31,6 +32,8 @@ MIN_REST_S: Final = 0.004
 MAX_REST_S: Final = 0.05
 SHARED_S: Final = 0.05
 """How long slices stay short after work had to wait for a turn: it may be waiting for the store meanwhile."""
+UNIT_S: Final = 14e-9
+"""Duration of a unit of expression work. Evaluations without a wait are not measured."""
 LOOK_S: Final = 0.001
 """How often the end of the requests is noticed during a rest."""
 
@@ -91,6 +94,12 @@ class TurnSchedule(msgspec.Struct, eq=False):
         self._queue.charge(tenant, taken)
         self._rests_until = now + min(max(taken * REST, MIN_REST_S), MAX_REST_S)
 
+    def charge(self, tenant: str, taken: float) -> None:
+        """Work of a tenant took so long without a turn. Counts only while others wait, so that a tenant does not pay for
+        time that was free."""
+        if self._queue:
+            self._queue.charge(tenant, taken)
+
     def is_shared(self, now: float, is_serving: bool) -> bool:
         """Whether other long work or requests want the loop, so that slices should be short."""
         return is_serving or now < self._shared_until
@@ -136,7 +145,8 @@ class LoopShare:
             self._schedule.discard(partition, waiter, run)
             raise
         if units:
-            self.charge(partition, units)
+            # Not charged to the tenant, because the duration of the turn is.
+            self._reserve(units)
 
     def _pump(self) -> None:
         """Grant the next turn, or look again when it is due."""
@@ -183,16 +193,23 @@ class LoopShare:
             self._taken = max(self._taken, LOOP_SLICE_UNITS)
             return False
         self._taken += max(1, units)
+        if self._is_pumping:
+            self._schedule.charge(partition, units * UNIT_S)
         return True
 
     def charge(self, partition: str, units: int) -> None:
         """Count work of a tenant that has been done already or cannot be postponed."""
+        self._reserve(units)
+        if self._is_pumping:
+            self._schedule.charge(partition, units * UNIT_S)
+
+    def _reserve(self, units: int) -> None:
         if not self._taken:
             asyncio.get_running_loop().call_soon(self._renew)
         self._taken += units
 
-    def give_back(self, partition: str, units: int) -> None:
-        """Return room that was reserved and is not needed."""
+    def give_back(self, units: int) -> None:
+        """Return room that a turn has reserved and that is not needed."""
         self._taken = max(1, self._taken - units)
 
     def _renew(self) -> None:

@@ -42,9 +42,14 @@ def load_part(encoded: bytes, names: tuple[str, ...]) -> Any:
 
 
 def evaluate_program(program: Any, data: dict[str, Any]) -> tuple[Any, str | None]:
-    """The outcome of an evaluation, or the package's error text, which may contain values of the run."""
+    """The outcome of an evaluation, or the package's error text, which may contain values of the run.
+
+    Raises MemoryError if the limit of the process is reached: a program frees its memory only when it ends.
+    """
     try:
         outcome = program.eval(data=data)
+    except MemoryError:
+        raise
     except Exception as error:
         return None, str(error)
     if outcome.type() == _package().Type.ERROR:

@@ -119,7 +119,8 @@ class Expression:
         return Evaluation(self, data, work, loop_units, reader.has_null, max_weight)
 
     def compute(self, data: dict[str, Any], has_null: bool, max_weight: int) -> Any:
-        """The JSON value for data that a ScopeReader has copied. Raises ExpressionFault."""
+        """The JSON value for data that a ScopeReader has copied. Raises ExpressionFault, and MemoryError in a process
+        whose memory is limited."""
         for operand in self._iterated_programs:
             self._check_iterated(operand, data)
         outcome, error = cel.evaluate_program(self._program, data)

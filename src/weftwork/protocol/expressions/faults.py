@@ -12,6 +12,12 @@ from typing import Final
 INVALID: Final = "expression_invalid"
 FAILED: Final = "expression_failed"
 LIMIT: Final = "expression_limit"
+OUT_OF_MEMORY: Final = (
+    "The expression needs more memory than an expression worker has. Read shorter lists, use fewer map and filter "
+    "steps, or use the nodes core.flow.map and core.filter."
+)
+_TOO_MANY_ITERATIONS: Final = "INTERNAL: Iteration budget exceeded"
+"""How the error text of the package begins. Other error texts can contain the same words in a value or a name."""
 
 _PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
@@ -87,7 +93,7 @@ def compile_fault(error: str, names: tuple[str, ...]) -> ExpressionFault:
 
 def evaluation_fault(error: str, members: Set[str]) -> ExpressionFault:
     """expr-10 (host): the fault for an error text of an evaluation. `members`: the keys in the source."""
-    if "budget" in error:
+    if error.startswith(_TOO_MANY_ITERATIONS):
         return expression_limit("The expression iterates over more than 9,999 items in total.")
     key = error.partition(_KEY)[2]
     if key.endswith('"') and key[:-1] in members:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from weftwork.protocol.expressions.expression import parse_expression
-from weftwork.protocol.expressions.faults import LIMIT, ExpressionFault
+from weftwork.protocol.expressions.faults import LIMIT, OUT_OF_MEMORY, ExpressionFault
 
 
 class ExpressionJob(msgspec.Struct, frozen=True, array_like=True):
@@ -29,6 +29,11 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     value: Any = None
     fault: tuple[str, str] | None = None
 
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether the evaluation could succeed in a process with more memory."""
+        return self.fault == (LIMIT, OUT_OF_MEMORY)
+
 
 def perform_job(job: ExpressionJob) -> JobResult:
     """The result of a job. Has no effect outside the process."""
@@ -42,4 +47,4 @@ def perform_job(job: ExpressionJob) -> JobResult:
     except ExpressionFault as fault:
         return JobResult(work, fault=(fault.code, fault.message))
     except MemoryError:
-        return JobResult(work, fault=(LIMIT, "The expression needs more memory than a worker has."))
+        return JobResult(work, fault=(LIMIT, OUT_OF_MEMORY))

@@ -16,6 +16,7 @@ from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from string import ascii_letters, digits
 from typing import Any, Final
 
@@ -34,8 +35,9 @@ _LONG_RUN: Final = re.compile(
 _FILLER: Final = {ord(each): None for each in "= \t\r\n\v\f"}
 _UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _URLSAFE: Final = re.compile(r"[-_]")
+_DATA_URL: Final = "data:"
 _DATA_URL_PREFIX: Final = re.compile(
-    r"data:[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64})*;base64,$"
+    rf"{_DATA_URL}[A-Za-z0-9.+-]{{1,64}}/[A-Za-z0-9.+-]{{1,64}}(?:;[A-Za-z0-9=.+-]{{1,64}})*;base64,"
 )
 _MAX_DATA_URL_PREFIX: Final = 300
 _MEDIA_KIND: Final = re.compile(r"media\.(?:image|audio|file)")
@@ -169,12 +171,14 @@ def find_inline_media(
 ) -> list[Base64Span]:
     """media-84 (RFC 0055 C, inline cap): the base64 in a model's answer that is media larger than the cap in bytes, of
     at least `shortest` characters; the first `most` of them."""
-    spans = list(_base64_spans(text, cap, shortest))
-    if not spans:
+    runs = _runs_longer_than(max(cap * 4 // 3, shortest) - 1, _ESCAPED)
+    if decoded_size(text) <= cap or runs.search(text) is None:
         return []
     extraction = extract_envelopes(text, clean=True)
     media = {strip_base64(each) for each in _media_base64(list(extraction.documents) if extraction is not None else [])}
-    return [span for span in spans if span.data_url or span.base64 in media][:most]
+    if not media and _DATA_URL not in text:
+        return []
+    return list(islice(_media_spans(text, runs.finditer(text), media, cap), most))
 
 
 def replace_inline_media(text: str, spans: list[Base64Span], urls: Mapping[str, str]) -> str:
@@ -212,24 +216,30 @@ def with_url_member(payload: Any) -> Any:
     return {"url": text, **{name: value for name, value in payload.items() if name not in ("base64", "url")}}
 
 
-def _base64_spans(text: str, cap: int, shortest: int) -> Iterator[Base64Span]:
-    """The runs of a text that could be base64 above the cap."""
-    if decoded_size(text) <= cap:
-        return
-    for match in _runs_longer_than(max(cap * 4 // 3, shortest) - 1, _ESCAPED).finditer(text):
+def _media_spans(text: str, runs: Iterator[re.Match[str]], media: set[str], cap: int) -> Iterator[Base64Span]:
+    """The runs of a text that are base64 above the cap, of a data URL or of these media."""
+    # A hostile text has a run every few characters. Most are skipped by their length, before anything is copied.
+    shortest = min(map(len, media), default=len(text) + 1)
+    for match in runs:
         start, end = match.span()
-        url = None
-        if text.endswith("base64,", 0, start):
-            url = _DATA_URL_PREFIX.search(text[max(0, start - _MAX_DATA_URL_PREFIX) : start])
-        if url is not None:
+        if text.endswith("base64,", 0, start) and (url := _data_url_start(text, start)) >= 0:
             strict = _STRICT.match(text, start)
             if strict is not None and decoded_size(strict[0]) > cap:
-                yield Base64Span(start - len(url[0]), strict.end(), strip_base64(strict[0]), True)
+                yield Base64Span(url, strict.end(), strip_base64(strict[0]), True)
+            continue
+        if end - start < shortest:
             continue
         end = start + len(text[start:end].rstrip("\\"))
         letters = strip_base64(text[start:end])
-        if decoded_size(letters) > cap:
+        if letters in media and decoded_size(letters) > cap:
             yield Base64Span(start, end, letters)
+
+
+def _data_url_start(text: str, end: int) -> int:
+    """Where the data URL begins whose base64 begins at `end`; -1 without one."""
+    # The prefix has one colon, so it can begin only here.
+    start = text.rfind(_DATA_URL, max(0, end - _MAX_DATA_URL_PREFIX), end)
+    return start if start >= 0 and _DATA_URL_PREFIX.fullmatch(text, start, end) else -1
 
 
 def _media_base64(value: Any) -> Iterator[str]:

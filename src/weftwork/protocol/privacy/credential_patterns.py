@@ -19,7 +19,10 @@ MARKER: Final = f"[REDACTED:{CREDENTIAL}]"
 MIN_PART: Final = 8
 """Characters of the shortest password or token that is also recognised without what precedes it."""
 _SHORT: Final = 1024
-"""Characters of a text up to which one search for all literals is quicker than one search for each."""
+"""Characters of a text up to which one search for all literals is quicker than one search for each, even if there are
+very many of them."""
+_MANY: Final = 4
+"""Literals in a piece of a long text on average, above which one search for each literal is quicker."""
 _PIECE: Final = 16_384
 """Bytes per search, because a search returns all matches and a hostile text can have very many."""
 
@@ -81,10 +84,24 @@ def may_hold_credential(data: bytes) -> bool:
 
 def patterns_in(text: str) -> list[re.Pattern[str]]:
     """The patterns that can match in a text, because it contains their literals."""
+    encoded = text.encode("utf-8", "surrogatepass")
     if len(text) > _SHORT:
-        return [pattern for prefix, pattern in _PATTERNS if prefix in text]
-    found = {index for index, _, _ in _find_prefixes(text.encode("utf-8", "surrogatepass"))}
+        return [_PATTERNS[index][1] for index in sorted(_find_in_pieces(encoded))]
+    found = {index for index, _, _ in _find_prefixes(encoded)}
     return [pattern for index, (_, pattern) in enumerate(_PATTERNS) if index in found] if found else []
+
+
+def _find_in_pieces(text: bytes) -> set[int]:
+    """The indexes of the literals in a long text."""
+    found: set[int] = set()
+    left = _MANY * (1 + len(text) // _PIECE)
+    for at in range(0, len(text), _PIECE):
+        matches = _find_prefixes(text[at : at + _PIECE + _LONGEST], overlapping=True)
+        found.update(index for index, _, _ in matches)
+        left -= len(matches)
+        if left < 0:
+            return {index for index, (prefix, _) in enumerate(_PATTERNS) if prefix.encode() in text}
+    return found
 
 
 def find_credentials(value: Any) -> Iterator[str]:

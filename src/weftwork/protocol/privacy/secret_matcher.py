@@ -59,7 +59,7 @@ def redaction_marker(name: str) -> str:
     return f"{MARKER_PREFIX}{name}]"
 
 
-def literal_search(literals: list[bytes]) -> Callable[[bytes], list[tuple[int, int, int]]]:
+def literal_search(literals: list[bytes]) -> Callable[..., list[tuple[int, int, int]]]:
     """A function that searches for all literals at once, in linear time. It returns the index of each literal that it
     finds, and the start and end of the match."""
     return BytesAhoCorasick(literals).find_matches_as_indexes

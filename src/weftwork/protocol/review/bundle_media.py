@@ -21,6 +21,7 @@ Sources: RFC 0055 C (bundles list media by URL), readings (Debug bundle).
 import hashlib
 import re
 from collections.abc import Callable, Iterable
+from string import ascii_letters, digits
 from typing import Any, Final
 
 import msgspec
@@ -74,19 +75,26 @@ MEDIA_MEMBERS: Final = frozenset(
 """The members by which `reference_media` recognises that an object is media."""
 _HINTS: Final = (b"ase64", b'"data"')
 """Documents with media in members or data URLs, also of a few bytes, have one of these."""
-_BASE64_MAP: Final = bytes(
-    65 if chr(each).isascii() and (chr(each).isalnum() or chr(each) in "+/_-") else 32 for each in range(256)
-)
+_BASE64: Final = (ascii_letters + digits + "+/_-").encode()
+_BASE64_MAP: Final = bytes(65 if each in _BASE64 else 32 for each in range(256))
+_PADDED_MAP: Final = bytes(65 if each in _BASE64 + b"=" else 32 for each in range(256))
 _BASE64_RUN: Final = b"A" * MIN_BASE64_LINE
 _WORD: Final = "[A-Za-z0-9+/_-]"
 _LINES: Final = re.compile(rf"(?<!{_WORD}){_WORD}{{{MIN_BASE64_LINE},}}(?:\r?\n{_WORD}{{{MIN_BASE64_LINE},}})+")
 _HEX: Final = re.compile(r"[0-9a-f\s]+")
 
+_PIECE: Final = 65_536
+"""Characters that one search reads, if the text can be cut there: a search holds the interpreter lock."""
+_CUT: Final = re.compile(r"[^A-Za-z0-9+/=_\\\r\n-]")
+"""Characters that are neither in base64 nor between its lines. A text can be cut after any of them."""
+
 _CHARACTER: Final = r"(?:[A-Za-z0-9+/_-]|\\/)"
+_LINE: Final = rf"(?>(?:{_WORD}{{{MIN_BASE64_LINE}}}|{_CHARACTER}{{{MIN_BASE64_LINE}}}){_WORD}*+(?:\\/{_WORD}*+)*+)"
+"""At least MIN_BASE64_LINE characters. A run without escapes is read by one repetition of a set, which is seven times
+as fast as the repetition of a choice."""
 _BREAK: Final = r"(?:\r?\n|(?:\\r)?\\n)"
 _CONTENT: Final = re.compile(
-    rf"(?:(?<=\\[nrt])|(?<![A-Za-z0-9+/=_\\-])){_CHARACTER}{{{MIN_BASE64_LINE},}}+"
-    rf"(?:{_BREAK}{_CHARACTER}{{{MIN_BASE64_LINE},}}+)*"
+    rf"(?:(?<=\\[nrt])|(?<![A-Za-z0-9+/=_\\-])){_LINE}(?:{_BREAK}{_LINE})*"
     rf"(?:{_BREAK}(?:{_CHARACTER}{{4}})*(?:{_CHARACTER}{{2}}==|{_CHARACTER}{{3}}=|{_CHARACTER}{{4}})(?![A-Za-z0-9+/=_-]))?={{0,2}}"
 )
 """Base64 in a text: one line, or several lines and a shorter last one. Slashes and line breaks may be escaped, because
@@ -142,7 +150,9 @@ class StreamedMedia:
 
 def elide_long_base64(text: str) -> str:
     """bundle-08: cut every run of base64 longer than MAX_BASE64_RUN to a prefix, even if it has line breaks."""
-    return text if len(text) <= MAX_BASE64_RUN else rewrite_around_tokens(text, _elide_runs)
+    if len(text) <= MAX_BASE64_RUN:
+        return text
+    return rewrite_around_tokens(text, lambda part: _in_pieces(part, _elide_runs))
 
 
 def _reference_members(value: Any, link: AssetLink | None, is_payload: bool = False) -> Any:
@@ -209,6 +219,8 @@ def _reference_named(text: str, link: AssetLink | None) -> str:
     spans = find_inline_media(text, 0, MIN_NAMED_BASE64, None)
     urls: dict[str, str] = {}
     for span in spans:
+        if span.base64 in urls:
+            continue
         data = decode_base64(span.base64)
         urls[span.base64] = f"({_ELIDED})" if data is None else _url(data, link)
     return replace_inline_media(text, spans, urls)
@@ -224,7 +236,31 @@ def _reference_content(text: str, link: AssetLink | None) -> str:
         data = decode_base64(run)
         return f"({_ELIDED})" if data is None else _url(data, link)
 
-    return _CONTENT.sub(replace, text)
+    def search(piece: str) -> str:
+        unescaped = piece.replace("\\/", "/") if "\\" in piece else piece
+        return _CONTENT.sub(replace, piece) if _has_run(unescaped, _BASE64_MAP) else piece
+
+    return _in_pieces(text, search)
+
+
+def _has_run(text: str, letters: bytes) -> bool:
+    """Whether a text has MIN_BASE64_LINE of these letters in a row. Takes a tenth of the time of a search by a pattern,
+    which tries to match at every word."""
+    return _BASE64_RUN in text.encode("utf-8", "surrogatepass").translate(letters)
+
+
+def _in_pieces(text: str, change: Callable[[str], str]) -> str:
+    """Apply `change`, which affects base64 only, to one piece of a long text after the other."""
+    if len(text) <= _PIECE:
+        return change(text)
+    pieces: list[str] = []
+    at = 0
+    while at < len(text):
+        cut = _CUT.search(text, at + _PIECE)
+        end = len(text) if cut is None else cut.end()
+        pieces.append(change(text[at:end]))
+        at = end
+    return "".join(pieces)
 
 
 def _detect(base64: str) -> str | None:
@@ -245,6 +281,8 @@ def _url(data: bytes, link: AssetLink | None, declared: str = "", name: str = ""
 
 
 def _elide_runs(text: str) -> str:
+    if not _has_run(text, _PADDED_MAP):
+        return text
     return elide_base64(_LINES.sub(_elide_lines, text) if "\n" in text else text, MAX_BASE64_RUN)
 
 
