@@ -95,8 +95,8 @@ class TurnSchedule(msgspec.Struct, eq=False):
         self._rests_until = now + min(max(taken * REST, MIN_REST_S), MAX_REST_S)
 
     def charge(self, tenant: str, taken: float) -> None:
-        """Work of a tenant took so long without a turn. Counts only while others wait, so that a tenant does not pay for
-        time that was free."""
+        """Work of a tenant took so long without a turn. Counts only while others wait, so that a tenant does not pay
+        for time that was free."""
         if self._queue:
             self._queue.charge(tenant, taken)
 
