@@ -6,9 +6,13 @@ from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
+from weftwork.ports.clock import Clock
 from weftwork.ports.media import MediaKind
+from weftwork.ports.outbound import Outbound
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import StopReason, TokenUsage
+from weftwork.protocol.models.model_catalogue import ModelInfo
+from weftwork.protocol.models.provider_settings import ProviderSettings
 
 Role = Literal["user", "assistant", "system"]
 
@@ -65,6 +69,14 @@ class UnresolvedMessage(Message, frozen=True):
     cache is freed with the request."""
 
 
+class ModelTool(msgspec.Struct, frozen=True):
+    """A function that a model may call. `parameters` is the JSON Schema of its arguments, which are an object."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
 class ModelRequest(msgspec.Struct, frozen=True):
     """One call of a model. It holds no credentials: a provider resolves its own."""
 
@@ -75,6 +87,8 @@ class ModelRequest(msgspec.Struct, frozen=True):
     temperature: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    tools: tuple[ModelTool, ...] = ()
+    """Functions that the model may call. The host records the calls and does not act on them."""
     response_schema: dict[str, Any] | None = None
     """JSON Schema of the answer, for providers that support structured output. It is a hint: the model may send an
     envelope of a universal kind instead."""
@@ -136,15 +150,23 @@ class ProviderFault(Exception):
     """The provider gave no answer. Code and message are visible on the wire, so they must not quote the request or the
     response."""
 
-    def __init__(self, code: str, message: str, retryable: bool = True) -> None:
+    def __init__(self, code: str, message: str, retryable: bool = True, wait_ms: int | None = None) -> None:
+        """`wait_ms`: the provider is down or refuses calls for now. The node waits that long without using memory and
+        then calls again; this does not count as one of its retries."""
         super().__init__(message)
         self.code = code
         self.message = message
         self.retryable = retryable
+        self.wait_ms = wait_ms
 
 
 class ModelProvider(Protocol):
-    """Calls the models of one vendor, or simulates them."""
+    """Calls the models of one vendor, or simulates them.
+
+    Two more members are optional. `models`, a tuple of ModelInfo: the models that the provider knows. Of a model that is
+    not listed, the host knows no capability, no limit and no price. `check`, an async function without arguments:
+    raises ProviderFault if the provider would not answer now.
+    """
 
     @property
     def name(self) -> str:
@@ -166,10 +188,41 @@ class ModelProvider(Protocol):
         ...
 
 
+def listed_models(provider: ModelProvider) -> tuple[ModelInfo, ...]:
+    """The models that the provider lists; none if it lists no models."""
+    return tuple(getattr(provider, "models", ()))
+
+
+def find_model(provider: ModelProvider, model: str) -> ModelInfo | None:
+    """The description of a model; of the default model for an empty name. None if the provider does not list it."""
+    name = model or provider.default_model
+    return next((each for each in listed_models(provider) if each.name == name), None)
+
+
 def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:
     """The modalities that a model accepts in addition to text. A provider without `modalities` accepts text only."""
     modalities: Any = getattr(provider, "modalities", None)
     return frozenset(cast("Iterable[Modality]", modalities(model) if callable(modalities) else ()))
+
+
+class ProviderContext(msgspec.Struct, frozen=True):
+    """What the host gives to a provider when it creates it."""
+
+    settings: ProviderSettings
+    outbound: Outbound
+    """The client for all requests of the provider. It reaches private addresses only if the settings of the provider
+    allow that."""
+    clock: Clock
+    random: Callable[[], float]
+    """A number from 0 to 1."""
+    credential: Callable[[], str | None]
+    """Returns the key, or None if the settings name none. Call it for each request, and do not keep the result: it must
+    not appear in any message, log line or attribute."""
+
+
+ProviderFactory = Callable[[ProviderContext], ModelProvider]
+"""Creates a provider from its settings. An entry point of the group `weftwork.providers`, and `--provider`, name such a
+function or class; one that takes no arguments is called without."""
 
 
 class ModelProviders(Protocol):

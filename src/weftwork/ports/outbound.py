@@ -1,5 +1,7 @@
 """The outbound client. All requests of the host to other servers go through it."""
 
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import msgspec
@@ -29,6 +31,31 @@ class OutboundResponse(msgspec.Struct, frozen=True):
     """The final URL, after redirects."""
 
 
+class StreamTimeouts(msgspec.Struct, frozen=True):
+    """The time limits of a streamed response, in milliseconds. `first_byte` is from the end of the request to the first
+    byte of the body, `idle` between two pieces of it, `total` from the beginning of the call to the end of the body."""
+
+    connect_ms: int
+    first_byte_ms: int
+    idle_ms: int
+    total_ms: int
+
+
+class OutboundStream(Protocol):
+    """A response whose body is read piece by piece."""
+
+    @property
+    def status(self) -> int: ...
+
+    def header(self, name: str) -> str | None:
+        """The first header with that name, in any case; None if there is none."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The decoded body, as it arrives. Ends only at the complete end of the body. Raises FetchFailed."""
+        ...
+
+
 class FetchRefused(Exception):
     """The client blocked the request or the response. `blocked` is `ssrf` or `upgrade`. The message is the host's own
     and quotes nothing of the response."""
@@ -55,6 +82,11 @@ class Outbound(Protocol):
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Raises FetchRefused or FetchFailed."""
+        ...
+
+    def stream(self, request: OutboundRequest, timeouts: StreamTimeouts) -> AbstractAsyncContextManager[OutboundStream]:
+        """Send a request and read the body of its response as it arrives, up to `max_bytes` of the request. Redirects
+        are not followed. Leaving the context closes the connection. Raises FetchRefused or FetchFailed."""
         ...
 
     async def close(self) -> None: ...

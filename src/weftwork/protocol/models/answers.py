@@ -27,6 +27,8 @@ StopReason = Literal["stop", "length", "content-filter", "tool-call", "other"]
 class TokenUsage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
+    """Input tokens that the provider read from its cache. They are part of `input_tokens`."""
 
 
 class ModelAnswer(msgspec.Struct, frozen=True):
