@@ -163,8 +163,8 @@ class ProviderFault(Exception):
 class ModelProvider(Protocol):
     """Calls the models of one vendor, or simulates them.
 
-    Two more members are optional. `models`, a tuple of ModelInfo: the models that the provider knows. Of a model that is
-    not listed, the host knows no capability, no limit and no price. `check`, an async function without arguments:
+    Two more members are optional. `models`, a tuple of ModelInfo: the models that the provider knows. Of a model that
+    is not listed, the host knows no capability, no limit and no price. `check`, an async function without arguments:
     raises ProviderFault if the provider would not answer now.
     """
 
