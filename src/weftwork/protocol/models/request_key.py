@@ -22,8 +22,8 @@ V2_MEMBERS: Final = (*V1_MEMBERS, "maxOutputTokens", "stop", "seed", "safetySett
 V2_RECIPE: Final = "openwop-semantic-request-v2"
 
 
-class SemanticRequest(msgspec.Struct, frozen=True, rename="camel"):
-    """The members of this host's requests that can change the answer. Empty members are absent on the wire."""
+class SemanticRequest(msgspec.Struct, frozen=True):
+    """The members of this host's requests that can change the answer."""
 
     provider: str
     model: str
@@ -35,9 +35,18 @@ class SemanticRequest(msgspec.Struct, frozen=True, rename="camel"):
     stop: Sequence[str] = ()
 
     def document(self) -> dict[str, Any]:
-        pairs = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
-        members = {name: value for name, value in pairs if value is not None and value != ()}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in members.items()}
+        members: dict[str, Any] = {"provider": self.provider, "model": self.model, "messages": self.messages}
+        if self.tools:
+            members["tools"] = list(self.tools)
+        if self.temperature is not None:
+            members["temperature"] = self.temperature
+        if self.response_format is not None:
+            members["responseFormat"] = self.response_format
+        if self.max_output_tokens is not None:
+            members["maxOutputTokens"] = self.max_output_tokens
+        if self.stop:
+            members["stop"] = list(self.stop)
+        return members
 
 
 def media_part_document(modality: str, media_type: str, sha256: str) -> dict[str, Any]:
