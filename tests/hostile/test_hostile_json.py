@@ -46,6 +46,7 @@ TEMPLATES: dict[str, bytes] = {
     "resetSeams": b'{"more":%b}',
     "callAi": b'{"messages":[{"role":"user","content":%b}]}',
     "programMockAi": b'{"nodeId":"n","program":[{"mode":"envelope","envelope":%b}]}',
+    "getModelCacheKey": b'{"provider":"p","model":"m","messages":[{"role":"user","content":%b}]}',
     "acceptEnvelope": b'{"envelope":%b}',
     "toggleCapability": b'{"name":%b,"value":null}',
     "wrapPrompt": b'{"payload":%b}',
@@ -167,6 +168,8 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
         assert answer.document["accepted"] is True
     elif operation == "programMockAi":
         assert answer.document == {"ok": True, "count": 1}
+    elif operation == "getModelCacheKey":
+        assert re.fullmatch("[0-9a-f]{64}", answer.document["cacheKey"])
     elif operation == "putMedia":
         assert answer.document["bytes"] == len(value) // 4 * 3
     elif operation in GATE:

@@ -84,7 +84,7 @@ REFUSALS = {
     "resumeRun": 409,
 }
 """How an ended run, or what is not there, is refused."""
-NESTED = dict.fromkeys(("acceptEnvelope", "emitEnvelopeReliability"), ("invalid_argument",))
+NESTED = dict.fromkeys(("acceptEnvelope", "getModelCacheKey", "emitEnvelopeReliability"), ("invalid_argument",))
 """Seams whose own refusals have another form, with the codes of these."""
 PROBED = {"listTestEvents": (200,)}
 """Seams that answer for every id, since 404 would say that they are not there."""

@@ -62,6 +62,7 @@ CALLS: dict[str, OperationCall] = {
     "acceptEnvelope": OperationCall(document={"envelope": {}}),
     "toggleCapability": OperationCall(document={"name": "matrix", "value": None}),
     "wrapPrompt": OperationCall(document={"payload": 1}),
+    "getModelCacheKey": OperationCall(document={"provider": "p", "model": "m", "messages": []}),
     **dict.fromkeys(("resolvePrompts", "composePrompts"), OperationCall(document={})),
     "emitEnvelopeReliability": OperationCall(
         document={"runId": UNKNOWN_ID, "type": "envelope.refusal", "payload": REFUSAL}

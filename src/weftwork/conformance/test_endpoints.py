@@ -57,6 +57,7 @@ def endpoint_handlers(
         "emitEnvelopeReliability": partial(envelopes.emit_reliability_event, test_log),
         "exportDebugBundle": observation.export,
         "getMockAiBudget": partial(host_services.mock_ai_budget, player),
+        "getModelCacheKey": host_services.model_cache_key,
         "listTestEvents": observation.events,
         "programMockAi": partial(host_services.program_mock_ai, player),
         "putMedia": partial(host_services.put_media, assets),

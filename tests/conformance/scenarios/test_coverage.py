@@ -31,7 +31,7 @@ COVERED = frozenset(
     aiproviders-input-shape callai-multimodal media-url-inline-cap
     a2ui-surface-shape a2ui-surface-degrades a2ui-surface-version-refusal a2ui-surface-replay
     a2ui-untrusted-blocks-approval
-    safefetch-behavior test-seam-unauthenticated redaction provider-usage
+    safefetch-behavior test-seam-unauthenticated redaction provider-usage replay-llm-cache-key-portable
     """.split()
 )
 NOT_ADVERTISED = {

@@ -189,10 +189,11 @@ SAMPLES: tuple[Payload, ...] = (
     payloads.ConversationExchanged("talk", 1, {"turnIndex": 1}),
     payloads.ConversationClosed("talk", 1, {"turnIndex": 1}, {"reason": "done"}),
     model_payloads.ModelAnswered(
-        "n", "/0.0", "p", "m", "text", "stop", 3, 5, "end", "harm", [{}], ["asset:1"], [{}], {"code": "c"}
+        *("n", "/0.0", "p", "m", "text", "stop", 3, 5, "end", "harm"),
+        *([{}], ["asset:1"], [{}], {"code": "c"}, {"v1": "k"}),
     ),
     model_payloads.OutputChunk("n", "run-1", "text", False, {}),
-    model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n"),
+    model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n", 2, 0.25),
     model_payloads.EnvelopeRecorded(
         "n",
         "turn",

@@ -220,6 +220,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "resetSeams": "runs:create",
         "callAi": "runs:create",
         "programMockAi": "runs:create",
+        "getModelCacheKey": "runs:create",
         "acceptEnvelope": "runs:create",
         "toggleCapability": "runs:create",
         "wrapPrompt": "runs:create",

@@ -12,6 +12,7 @@ import msgspec
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.adapters.http.routes.workflows import registration_response
 from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.conformance.endpoints.envelopes import nested_error_response
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.models import ModelInput
@@ -22,6 +23,7 @@ from weftwork.ports import outbound
 from weftwork.ports.models import ModelMarkerPart, ModelRequest, ModelTextPart, ProviderFault
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.json import schema
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.media.message_parts import MODALITIES
 from weftwork.protocol.models.prompt_request import (
     compose_for_request,
@@ -30,6 +32,7 @@ from weftwork.protocol.models.prompt_request import (
     resolve_for_request,
 )
 from weftwork.protocol.models.prompt_templates import PromptTemplates
+from weftwork.protocol.models.request_key import semantic_keys
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.assets import SAMPLE_ASSET_PREFIX
 from weftwork.protocol.wire.v1.test_endpoints import MAX_NODE_ID
@@ -76,6 +79,16 @@ async def mock_ai_budget(programs: ScriptedPrograms, request: Request) -> Respon
     if node_id is None or not 0 < len(node_id) <= MAX_NODE_ID:
         raise invalid(f"nodeId must have 1 to {MAX_NODE_ID} characters.", parameter="nodeId")
     return json_response(200, {"maxTokens": programs.last_budget(request.caller.partition, node_id)})
+
+
+async def model_cache_key(request: Request) -> Response:
+    """model-40 (conformance seam): the key of a request under the recipe v1."""
+    document = await request.json()
+    if is_object(document) and (violations := schema.check("llm-cache-key", document)):
+        message = f"The value at the pointer '{violations[0].pointer}' {violations[0].message}."
+        return nested_error_response("invalid_argument", message)
+    schema.require("llm-cache-key", document)
+    return json_response(200, {"cacheKey": semantic_keys(document)["v1"]})
 
 
 async def resolve_prompts(templates: PromptTemplates, request: Request) -> Response:

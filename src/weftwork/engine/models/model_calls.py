@@ -27,10 +27,11 @@ from weftwork.engine.media.node_media import (
 from weftwork.engine.models.answer_stream import MAX_LABEL_CHARS, AnswerStream
 from weftwork.engine.models.envelope_gate import EnvelopeGate, GateResult
 from weftwork.engine.models.message_media import MessageMedia
+from weftwork.engine.models.request_keys import request_keys
 from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
-from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, input_modalities
+from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, find_model, input_modalities
 from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall
 from weftwork.protocol.envelopes.completion import usage_event
@@ -49,6 +50,7 @@ from weftwork.protocol.models.answers import (
     fault_from_record,
     fault_record,
 )
+from weftwork.protocol.models.model_catalogue import ModelPrice
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact_value
@@ -65,6 +67,14 @@ MAX_GENERATED_MEDIA: Final = 16
 NO_MODELS: Final = Failed("host_capability_missing", "This host has no model provider.", retryable=False)
 
 AnswerEvents = Callable[[ModelAnswer], tuple[EmitEvent | AppendLog, ...]]
+
+
+class _CallResult(msgspec.Struct, frozen=True):
+    """The answer of a provider, and what the host records about the call."""
+
+    answer: ModelAnswer
+    request_keys: dict[str, str] | None
+    price: ModelPrice | None
 
 
 class EntryModelCalls:
@@ -128,20 +138,21 @@ class EntryModelCalls:
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}
         ids["key"] = key
         try:
-            answer = await self._call_provider(msgspec.structs.replace(request, **ids))
+            result = await self._call_provider(msgspec.structs.replace(request, **ids))
         except StepFailed as error:
             if not request.turn_prefix:
                 raise
             fault = ModelFault(error.failure.code, error.failure.message, error.failure.retryable)
             return _recorded_answer(await self._record(fault_record(self._node_id, name, fault)), turn)
-        answer = msgspec.structs.replace(answer, turn=turn)
-        drafts = [Draft.of(usage_event(self._node_id, answer), self._node_id)]
+        answer = msgspec.structs.replace(result.answer, turn=turn)
+        drafts = [Draft.of(usage_event(self._node_id, answer, result.price), self._node_id)]
         for effect in along(answer):
             events = effect_events(self._state, self._node_id, effect)
             if isinstance(events, Failed):
                 raise StepFailed(events)
             drafts += events
-        return _recorded_answer(await self._record(answer_record(self._node_id, name, answer), drafts), turn)
+        record = answer_record(self._node_id, name, answer, result.request_keys)
+        return _recorded_answer(await self._record(record, drafts), turn)
 
     async def _record(self, record: model_payloads.ModelAnswered, along: Iterable[Draft] = ()) -> dict[str, Any]:
         """Record the result of a call together with the events `along`; returns the record once it is durable."""
@@ -150,7 +161,7 @@ class EntryModelCalls:
         self._report(ModelAnswered(self._node_id, record, tuple(along), durable, self._call.entry_sequence))
         return await durable
 
-    async def _call_provider(self, request: ModelRequest) -> ModelAnswer:
+    async def _call_provider(self, request: ModelRequest) -> "_CallResult":
         """Call the provider and return the complete answer; its deltas are streamed. Raises StepFailed."""
         if self._runtime.models is None:
             raise StepFailed(NO_MODELS)
@@ -173,7 +184,10 @@ class EntryModelCalls:
                                 media.append(await self._media.record_of_generated(piece))
                         elif await stream.add(piece):
                             break
-                return await self._recordable(stream.answer(), media, request)
+                answer = await self._recordable(stream.answer(), media, request)
+                info = find_model(provider, request.model)
+                keys = request_keys(request, provider, None if self._redactor is None else self._redactor.matcher)
+                return _CallResult(answer, keys, None if info is None else info.price)
             except BaseException:
                 stream.abandon()
                 raise

@@ -24,6 +24,7 @@ from weftwork.protocol.envelopes.instructions import MAX_ERROR, violation_summar
 from weftwork.protocol.envelopes.text.extraction import Extraction, ExtractionPath, holds_document, is_prose
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.models.model_catalogue import ModelPrice
 from weftwork.protocol.run import model_payloads as events
 
 TruncationReason = Literal["max_tokens", "length", "stop_sequence", "unknown"]
@@ -175,11 +176,21 @@ def nl_to_format_event(node_id: str, kind: str) -> events.NlToFormatEngaged:
     return events.NlToFormatEngaged(node_id, kind, 1)
 
 
-def usage_event(node_id: str, answer: ModelAnswer) -> events.ProviderUsage:
-    """rel-15 (RFC 0026): the token usage of a call. Contains nothing of the request, the answer or a credential."""
+def usage_event(node_id: str, answer: ModelAnswer, price: ModelPrice | None = None) -> events.ProviderUsage:
+    """rel-15 (RFC 0026): the token usage of a call, and its cost if the price of the model is known. Contains nothing
+    of the request, the answer or a credential."""
     input_tokens, output_tokens = answer.usage.input_tokens, answer.usage.output_tokens
-    total = input_tokens + output_tokens
-    return events.ProviderUsage(answer.provider, answer.model, input_tokens, output_tokens, total, node_id)
+    cached = answer.usage.cache_read_tokens
+    return events.ProviderUsage(
+        answer.provider,
+        answer.model,
+        input_tokens,
+        output_tokens,
+        input_tokens + output_tokens,
+        node_id,
+        cached or UNSET,
+        UNSET if price is None else price.cost(input_tokens, output_tokens, cached),
+    )
 
 
 ECHO_MARKER: Final = "[REDACTED:prompt]"

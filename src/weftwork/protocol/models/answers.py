@@ -61,8 +61,11 @@ class ModelFault(msgspec.Struct, frozen=True):
     retryable: bool
 
 
-def answer_record(node_id: str, call: str, answer: ModelAnswer) -> ModelAnswered:
-    """model-01 (readings, Model calls): the record holds everything that a node needs to process the answer again.
+def answer_record(
+    node_id: str, call: str, answer: ModelAnswer, request_keys: dict[str, str] | None = None
+) -> ModelAnswered:
+    """model-01 (readings, Model calls): the record holds everything that a node needs to process the answer again, and
+    the keys of the request by which a replay finds it.
 
     The text of a refusal is left out: it is not needed for that, and models often quote the prompt when they refuse.
     """
@@ -81,6 +84,7 @@ def answer_record(node_id: str, call: str, answer: ModelAnswer) -> ModelAnswered
         list(answer.tool_calls) or UNSET,
         list(answer.shown) or UNSET,
         UNSET if refused else list(answer.media) or UNSET,
+        request_keys=request_keys or UNSET,
     )
 
 
@@ -119,8 +123,9 @@ def mask_answers(events: list[Event], partition: str) -> list[Event]:
     """auth-07 (host): the events of a run as a reader without the scope runs:debug sees them.
 
     A model's answer can contain anything until it is validated, so only its record is shown: who answered, why the
-    model stopped, and the tokens. All events stay, so sequences have no gap. Other events are returned unchanged, with
-    the encodings that they share between readers.
+    model stopped, and the tokens. The keys of the request are masked too, because they confirm a guess of the prompt.
+    All events stay, so sequences have no gap. Other events are returned unchanged, with the encodings that they share
+    between readers.
     """
     if not any(event.type == MODEL_ANSWERED for event in events):
         return events
@@ -140,6 +145,8 @@ def _mask_event(event: Event, partition: str) -> Event:
                     {name: each if name in shown else _mask_like(each, marker) for name, each in item.items()}
                     for item in payload[member]
                 ]
+        if "requestKeys" in payload:
+            payload["requestKeys"] = _mask_like(payload["requestKeys"], marker)
         encoded = encode_stored(payload)
         event.masked = msgspec.structs.replace(event, payload=encoded, frames=None, masked=None, _document=None)
     return event.masked

@@ -38,7 +38,7 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "agent.handoff": ("reason", "context"),
     "agent.decided": ("decision", "reasoning"),
     "output.chunk": ("chunk",),
-    events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media"),
+    events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media", "requestKeys"),
     events.ENVELOPE_RECORDED: ("payload", "rendering", "label", "traceparent"),
     **dict.fromkeys(MEDIA_KINDS, ("alt", "name")),
     "envelope.refusal": ("refusalText", "safetyCategory"),

@@ -31,6 +31,8 @@ class ModelAnswered(Payload, frozen=True):
     """References of the assets in the messages to the model."""
     media: list[JsonObject] | UnsetType = UNSET
     fault: JsonObject | UnsetType = UNSET
+    request_keys: JsonObject | UnsetType = UNSET
+    """The semantic keys of the request by recipe: {v1, v2}."""
 
 
 class OutputChunk(Payload, frozen=True):
@@ -52,6 +54,8 @@ class ProviderUsage(Payload, frozen=True):
     output_tokens: int
     total_tokens: int
     node_id: str
+    cache_read_tokens: int | UnsetType = UNSET
+    cost_estimate_usd: float | UnsetType = UNSET
 
 
 class EnvelopeRecorded(Payload, frozen=True):

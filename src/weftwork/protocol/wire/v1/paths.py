@@ -58,6 +58,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "callAi": ("POST", "/v1/host/sample/ai/call"),
     "programMockAi": ("POST", "/v1/host/sample/test/mock-ai/program"),
     "getMockAiBudget": ("GET", "/v1/host/sample/test/mock-ai/last-dispatch-budget"),
+    "getModelCacheKey": ("POST", "/v1/host/sample/test/llm-cache-key"),
     "resolvePrompts": ("POST", "/v1/host/sample/prompt/resolve"),
     "composePrompts": ("POST", "/v1/host/sample/prompt/compose"),
     "getSchema": ("GET", "/schemas/{schemaFile}"),

@@ -53,6 +53,13 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     _seam(
+        *operation("getModelCacheKey"),
+        "Compute the semantic key of a model request, without calling a model.",
+        request="llm-cache-key",
+        response="llm-cache-key-response",
+        refusal="seam-refusal",
+    ),
+    _seam(
         *operation("resolvePrompts"),
         "Select the prompt templates that a node with these references would use.",
         request="prompt-resolve",
