@@ -260,8 +260,8 @@ async def _reserve_quota(logs: TenantLogs, header: RunHeader, hidden: tuple[Hidd
 
 
 SLICE_BYTES: Final = 131_072
-"""Bytes that are encoded, or searched for their members, between two yields to the event loop. If they are numbers of a
-few bytes, each of which is encoded alone, they take about 15 ms."""
+"""Bytes that are encoded, or searched for their members, between two yields to the event loop. If they are small arrays
+and objects, each of which is encoded alone, they take about 15 ms."""
 
 
 class Slices(msgspec.Struct, eq=False):
