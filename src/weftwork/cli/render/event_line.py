@@ -68,6 +68,8 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "weftwork.map.item": ("index", "error"),
     "weftwork.approval.remark": ("principal", "action", "text"),
     "weftwork.interrupt.reminder": ("number",),
+    "weftwork.provider.waiting": ("provider", "code", "retryAt"),
+    "weftwork.provider.retried": (),
     "weftwork.run.cancel-requested": ("reason",),
     "weftwork.run.limit-breached": ("error",),
     "weftwork.run.set-aside": ("error",),
