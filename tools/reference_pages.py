@@ -61,6 +61,8 @@ SETTINGS_TEXT = {
     "[scripted provider](../how-to/run-without-a-model.md#script-the-answers), which the host then has.",
     "provider": "Classes or functions, as `MODULE:NAME`, that create "
     "[model providers](../how-to/write-a-provider.md). Found like `nodes`.",
+    "model_substitution": "Allow the [fallback model](model-capabilities.md#fallback-models) of a node type to "
+    "replace a model that lacks capabilities. Advertised.",
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "conformance": "Register the conformance workflows of the package, and add the provider `mock`, whose model "
     "accepts images, audio and documents.",

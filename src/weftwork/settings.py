@@ -44,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     model_script: str = ""
     provider: tuple[str, ...] = ()
     providers: tuple[ProviderSettings, ...] = ()
+    model_substitution: bool = True
     api_key: tuple[str, ...] = ()
     conformance: bool = False
     conversation: bool = True

@@ -294,6 +294,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/media/media_urls.py:_AUTHORITY_END": entry("a", "/", "a/"),
     "protocol/media/media_urls.py:_PAIR_END": entry("a", "&", "a="),
     "protocol/media/message_parts.py:_BASE64": entry("A", "=", "A="),
+    "protocol/models/capability_gate.py:_NAME": entry("a", "-", "a-", Input("a", "A")),
     "protocol/models/model_catalogue.py:_HOST_CAPABILITY": entry(
         "x-host-", Input("a", "x-host-"), Input("a-", "x-host-")
     ),
