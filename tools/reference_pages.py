@@ -40,6 +40,7 @@ CLI_PAGES = {
     "cli-answer": ("inbox", "answer"),
     "cli-keys": ("keys", "signing"),
     "cli-workflows": ("workflows", "nodes"),
+    "cli-models": ("models",),
     "cli-envelope": ("envelope", "kinds"),
 }
 """Commands whose help is on a separate page, by the name of the generated part."""
@@ -57,11 +58,14 @@ SETTINGS_TEXT = {
     "universal_kinds_in_prompts": "Tell models in every system prompt about the "
     "[universal kinds](model-answers.md#universal-kinds-in-prompts).",
     "model_script": "JSON or TOML file with the responses of the "
-    "[scripted provider](../how-to/run-without-a-model.md#script-the-answers).",
+    "[scripted provider](../how-to/run-without-a-model.md#script-the-answers), which the host then has.",
+    "provider": "Classes or functions, as `MODULE:NAME`, that create "
+    "[model providers](../how-to/write-a-provider.md). Found like `nodes`.",
     "model_substitution": "Allow the [fallback model](model-capabilities.md#fallback-models) of a node type to "
     "replace a model that lacks capabilities. Advertised.",
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
-    "conformance": "Register the conformance workflows of the package.",
+    "conformance": "Register the conformance workflows of the package, and add the provider `mock`, whose model "
+    "accepts images, audio and documents.",
     "conversation": "Enable [conversations](nodes/core.conversationGate.md). Advertised. If disabled, workflows with a "
     "conversation are refused.",
     "test_seams": "Mount the [test endpoints](test-endpoints.md) below `/v1/host/sample/`.",
@@ -180,6 +184,8 @@ def settings_table() -> str:
     options = {parameter.name: parameter.opts[0] for parameter in command.commands["serve"].params}
     rows: list[list[str]] = []
     for field in msgspec.structs.fields(settings.Settings):
+        if field.name in settings.FILE_ONLY:
+            continue
         option = code(options[field.name]) if field.name in options else "-"
         row = [code(field.name), option, code(f"WEFTWORK_{field.name.upper()}")]
         rows.append([*row, _default(field), _values(field), SETTINGS_TEXT[field.name]])

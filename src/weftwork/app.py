@@ -82,7 +82,7 @@ from weftwork.wiring.data_folder import (
 from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
 from weftwork.wiring.loop_activity import LoopActivity
-from weftwork.wiring.models import build_providers, load_templates
+from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
 
 log = logging.getLogger("weftwork")
@@ -117,7 +117,8 @@ class Host:
             **builtin_node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
             **self._library.types,
         }
-        self.models, self.script_player = build_providers(settings, self._clock, providers)
+        models = build_models(settings, self._clock, providers, agent)
+        self.models, self.script_player, self._provider_clients = models.registry, models.script_player, models.clients
         self.model_catalogue = model_catalogue(self.models, settings.model_substitution)
         check_packages(settings.nodes, self.model_catalogue)
         self._feeds = Feeds(self._store.log, settings.limits())
@@ -408,7 +409,8 @@ class Host:
             await self._admin.stop()
         effects = await self._executor.close(on_waiting)
         await self._expression_workers.close()
-        await self.outbound.close()
+        for client in (self.outbound, *self._provider_clients):
+            await client.close()
         self._library.stop()
         fault_point("drain.close")
         await self.blobs.close()

@@ -2,19 +2,21 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
 
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.limits import ExpressionLimits, Limits
+from weftwork.protocol.models.provider_settings import InvalidProviderSettings, ProviderSettings, parse_provider
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.wire.served_hosts import is_allowed_host, served_hosts
+from weftwork.settings_file import SettingPath, SettingsFile, UnreadableSettings, read_settings_file
 
 
 class SettingsError(Exception):
@@ -27,7 +29,8 @@ def default_data_folder(environ: Mapping[str, str]) -> Path:
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings of a host. Names are those of the command-line options, with underscores."""
+    """All settings of a host. Names are those of the command-line options, with underscores. `providers` and `file`
+    come from the settings file only."""
 
     host: str = "127.0.0.1"
     port: int = 8787
@@ -39,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: tuple[str, ...] = ()
     universal_kinds_in_prompts: bool = True
     model_script: str = ""
+    provider: tuple[str, ...] = ()
+    providers: tuple[ProviderSettings, ...] = ()
     model_substitution: bool = True
     api_key: tuple[str, ...] = ()
     conformance: bool = False
@@ -90,6 +95,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blobs: str = ""
     interrupt_link_days: int = 7
     shutdown_grace_seconds: float = Limits().shutdown_grace_seconds
+    file: SettingsFile = SettingsFile()
+    """The file that was read, for the places in messages."""
+
+    def provider_error(self, name: str, path: SettingPath, message: str) -> SettingsError:
+        """An error in a table `[providers.NAME]`, with the file and the line."""
+        return _provider_error(self.file, name, path, message)
 
     @property
     def data_folder(self) -> Path:
@@ -117,9 +128,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Limits(**named, expressions=ExpressionLimits(self.max_expression_work, self.max_condition_work))
 
 
-_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+FILE_ONLY: Final = ("providers", "file")
+"""Members of Settings that neither an option nor the environment can set."""
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings) if field.name not in FILE_ONLY}
 _NUMBERS = tuple[int, ...]
-_LISTS = frozenset({"workflows", "nodes", "envelope_kinds", "prompts", "api_key", "fetch_ports", "allowed_hosts"})
+PROVIDERS: Final = "providers"
+"""The table of the settings file with the tables of the providers."""
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LISTS = frozenset(
+    {"workflows", "nodes", "envelope_kinds", "prompts", "provider", "api_key", "fetch_ports", "allowed_hosts"}
+)
 _RANGES = {
     "port": (0, 65_535),
     "max_node_executions": (1, 10_000_000),
@@ -176,17 +194,20 @@ def load_settings(
     file = Path(path) if path else Path(data) / "weftwork.toml"
     merged: dict[str, Any] = {"data": data}
     origin: dict[str, str] = {}
+    settings_file = SettingsFile()
     if path or file.is_file():
-        file_settings = _from_file(file)
-        merged |= file_settings
-        origin |= {name: f"{file}: {name}" for name in file_settings}
+        settings_file, keys = _from_file(file)
+        merged |= {name: settings_file.document[key] for name, key in keys.items()}
+        origin |= {name: f"{settings_file.place((key,))}: {name}" for name, key in keys.items()}
+    providers = _parse_providers(settings_file)
     for name, text in env.items():
         merged[name] = _from_text(name, text)
         origin[name] = f"WEFTWORK_{name.upper()}"
     merged |= options
     origin |= {name: f"--{name.replace('_', '-')}" for name in options}
     settings = _check(merged, origin)
-    return msgspec.structs.replace(settings, data=str(Path(settings.data).expanduser().absolute()))
+    data = str(Path(settings.data).expanduser().absolute())
+    return msgspec.structs.replace(settings, data=data, providers=providers, file=settings_file)
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
@@ -198,19 +219,42 @@ def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
     return [f"{name} is not a setting{hint.replace('mean ', 'mean WEFTWORK_')}" for name, hint in hints if hint]
 
 
-def _from_file(file: Path) -> dict[str, Any]:
+def _from_file(file: Path) -> tuple[SettingsFile, dict[str, str]]:
+    """The file, and its keys by the names of the settings, without the providers."""
     try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(f"cannot read {file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}") from None
-    values = {key.replace("-", "_"): value for key, value in document.items()}
-    unknown = sorted(set(values) - set(_FIELDS))
+        settings_file = read_settings_file(file)
+    except UnreadableSettings as error:
+        raise SettingsError(str(error)) from None
+    keys = {key.replace("-", "_"): key for key in settings_file.document if key != PROVIDERS}
+    unknown = sorted(set(keys) - set(_FIELDS))
     if unknown:
-        hint = did_you_mean(unknown[0], _FIELDS) or f"; the settings are {', '.join(sorted(_FIELDS))}"
-        raise SettingsError(f"{file}: unknown setting {unknown[0]}{hint}")
-    return values
+        names = [*_FIELDS, PROVIDERS]
+        hint = did_you_mean(unknown[0], names) or f"; the settings are {', '.join(sorted(names))}"
+        raise SettingsError(f"{settings_file.place((keys[unknown[0]],))}: unknown setting {unknown[0]}{hint}")
+    return settings_file, keys
+
+
+def _parse_providers(file: SettingsFile) -> tuple[ProviderSettings, ...]:
+    """The tables `[providers.NAME]`, in the order of the file. Raises SettingsError."""
+    tables = file.document.get(PROVIDERS, {})
+    if not is_object(tables):
+        place = file.place((PROVIDERS,)) or file.path
+        raise SettingsError(f"{place}: providers must be tables; write [providers.NAME], with a name of your choice")
+    providers: list[ProviderSettings] = []
+    for name, table in tables.items():
+        try:
+            providers.append(parse_provider(name, table))
+        except InvalidProviderSettings as error:
+            raise _provider_error(file, name, error.path, error.message) from None
+    return tuple(providers)
+
+
+def _provider_error(file: SettingsFile, name: str, path: SettingPath, message: str) -> SettingsError:
+    place = file.place((PROVIDERS, name, *path))
+    # Names from the file are shown as far as they are plain, because a message is one line.
+    shown = [str(each) if isinstance(each, int) or _PLAIN_NAME.fullmatch(each) else "..." for each in (name, *path)]
+    setting = ".".join((PROVIDERS, *shown))
+    return SettingsError(f"{place}: {setting}: {message}" if place else f"{setting}: {message}")
 
 
 def _from_text(name: str, text: str) -> Any:

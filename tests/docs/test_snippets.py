@@ -125,7 +125,7 @@ def test_a_wrong_or_failing_command_is_seen(newcomer: DocsUser) -> None:
 
 def test_a_block_that_only_starts_a_host_leaves_it_running(newcomer: DocsUser) -> None:
     code = "weftwork serve --store memory \\\n  --api-key demo=acme\n"
-    serve = Block("bash", code, "weftwork … listens on …\n…\n…\n…\n")
+    serve = Block("bash", code, "weftwork … listens on …\n…\n…\n…\n…\n")
     ask = Block("bash", "weftwork runs ls --key demo\nkill -9 $!\n", "…\n")
     listed = [serve, ask, serve, ask]
     assert differences(listed, newcomer.run(listed)) == []

@@ -253,5 +253,5 @@ class ModelProviders(Protocol):
 
     def find(self, request: ModelRequest) -> ModelProvider:
         """The provider that answers this request; an empty `provider` is the default. Raises ProviderFault with code
-        provider_not_supported or host_capability_missing."""
+        provider_not_supported or model_not_supported."""
         ...

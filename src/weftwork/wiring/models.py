@@ -4,23 +4,36 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+import msgspec
+
+from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.adapters.providers.registry import MOCK_MODEL, MOCK_PROVIDER, ProviderRegistry
 from weftwork.adapters.providers.script import ScriptError, read_script
-from weftwork.adapters.providers.scripted import ScriptPlayer
+from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
+from weftwork.wiring.providers import create_providers
 
 MAX_TEMPLATE_BYTES: Final = 524_288
 """The size limit of one template file."""
 
 
-def build_providers(
-    settings: Settings, clock: Clock, more: Iterable[ModelProvider] = ()
-) -> tuple[ProviderRegistry, ScriptPlayer]:
-    """`more` followed by the providers of the settings, and the script that the scripted provider plays.
+class HostModels(msgspec.Struct, frozen=True):
+    """The providers of a host, the script that its scripted and mock providers play, and the clients to close."""
+
+    registry: ProviderRegistry
+    script_player: ScriptPlayer
+    clients: tuple[GuardedClient, ...] = ()
+
+
+def build_models(
+    settings: Settings, clock: Clock, more: Iterable[ModelProvider] = (), agent: str = "weftwork"
+) -> HostModels:
+    """model-33 (host): only the providers that the operator configured, the first one as default: `more`, `--provider`,
+    `--model-script`, the settings file, and the mock of a host for conformance tests.
 
     Raises SettingsError.
     """
@@ -33,7 +46,22 @@ def build_providers(
         from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 
         player = ScriptedPrograms(script)
-    return default_providers(clock, player, settings.test_seams or settings.conformance, more), player
+    created = create_providers(settings, clock, agent)
+    own_classes = len(settings.provider)
+    found = [(each, "Host(providers=...)") for each in more]
+    found += [(each.provider, each.place) for each in created[:own_classes]]
+    if settings.model_script:
+        found.append((ScriptedProvider(clock, player), "--model-script"))
+    found += [(each.provider, each.place) for each in created[own_classes:]]
+    if settings.test_seams or settings.conformance:
+        found.append((ScriptedProvider(clock, player, MOCK_PROVIDER, MOCK_MODEL), "--conformance or --test-seams"))
+    places: dict[str, str] = {}
+    for provider, place in found:
+        if (other := places.get(provider.name)) is not None:
+            raise SettingsError(f"two providers are named {provider.name}: {other} and {place}; rename one of them")
+        places[provider.name] = place
+    registry = ProviderRegistry(clock, [provider for provider, _ in found])
+    return HostModels(registry, player, tuple(each.client for each in created))
 
 
 def load_templates(settings: Settings) -> PromptTemplates:

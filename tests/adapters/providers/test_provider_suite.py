@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.adapters.providers.provider_calls import generate_text, model_request, run
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import example_count
+from weftwork.adapters.providers.configured import ConfiguredProvider
 from weftwork.adapters.providers.mock_providers import MockProvider
-from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+from weftwork.adapters.providers.registry import MOCK_MODEL, MOCK_PROVIDER, ProviderRegistry
 from weftwork.adapters.providers.script import Script, ScriptedFault, ScriptEntry
 from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
 from weftwork.adapters.system.clock_and_ids import SystemClock
@@ -22,19 +23,25 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models import selection
 from weftwork.protocol.models.answers import TokenUsage
+from weftwork.protocol.models.model_catalogue import ModelInfo
+from weftwork.protocol.models.provider_settings import ProviderSettings
 from weftwork.protocol.models.selection import ModelSelection, check_selection, select_model
-from weftwork.settings import Settings
 from weftwork.testing import ManualClock
 from weftwork.testing import provider as suite
-from weftwork.wiring.models import build_providers
 
 
 def scripted(entry: ScriptEntry | None = None) -> ModelProvider:
     return ScriptedProvider(SystemClock(), ScriptPlayer(Script(default=entry)))
 
 
+def configured() -> ModelProvider:
+    settings = ProviderSettings("scripted", "scripted", models=(ModelInfo("tiny"),))
+    return ConfiguredProvider(scripted(), settings)
+
+
 PROVIDERS: dict[str, Callable[[], ModelProvider]] = {
     "echo": scripted,
+    "configured": configured,
     "text": lambda: scripted(ScriptEntry(content="a b c", delay_ms_per_token=1)),
     "silence": lambda: scripted(ScriptEntry(content="")),
     "cut-short": lambda: scripted(ScriptEntry("max_tokens", '{"a')),
@@ -173,21 +180,16 @@ def test_a_broken_promise_is_found(broken: Any, check: suite.Check) -> None:
         suite.prove(broken, suite.question(), check)
 
 
-@each_case(
-    "settings, names",
-    (Settings(), ("scripted",)),
-    (Settings(test_seams=True), ("scripted", "mock")),
-    (Settings(conformance=True), ("scripted", "mock")),
-)
-def test_the_alias_is_there_for_tests_alone(settings: Settings, names: tuple[str, ...]) -> None:
-    models, _ = build_providers(settings, ManualClock())
-    assert models.names == names
+def registry(programs: ScriptedPrograms | None = None) -> ProviderRegistry:
+    clock = ManualClock()
+    mock = ScriptedProvider(clock, programs, MOCK_PROVIDER, MOCK_MODEL)
+    return ProviderRegistry(clock, [ScriptedProvider(clock, programs), mock])
 
 
 @pytest.mark.rule("model-15")
 def test_a_request_goes_to_whom_it_names() -> None:
     programs = ScriptedPrograms()
-    models = default_providers(ManualClock(), programs, testing=True)
+    models = registry(programs)
     assert models.find(model_request()).name == "scripted"
     assert models.find(model_request(provider="scripted")).default_model == "scripted-1"
     mock = models.find(model_request(provider="mock"))
@@ -199,7 +201,7 @@ def test_a_request_goes_to_whom_it_names() -> None:
 
 @pytest.mark.rule("model-15")
 def test_the_mock_of_a_run_comes_before_any_provider() -> None:
-    models = default_providers(ManualClock())
+    models = registry()
     for provider in ("", "scripted", "gone"):
         found = models.find(model_request(provider=provider, mock={"id": "stream-text", "config": {"tokens": ["x"]}}))
         assert found.name == "stream-text"
@@ -208,23 +210,18 @@ def test_the_mock_of_a_run_comes_before_any_provider() -> None:
 
 
 @pytest.mark.rule("model-15")
-def test_what_is_not_offered_is_a_fault() -> None:
-    models = default_providers(ManualClock())
-    for request in (model_request(provider="mock"), model_request(provider="acme"), model_request(mock={"id": "acme"})):
-        with pytest.raises(ProviderFault) as caught:
-            models.find(request)
-        assert (caught.value.code, caught.value.retryable) == ("provider_not_supported", False)
-        assert "acme" not in str(caught.value)
+@each_case(
+    "request_members, hint",
+    ({"provider": "acme"}, "it has scripted, mock."),
+    ({"provider": "scriptd"}, "did you mean scripted?"),
+    ({"mock": {"id": "acme"}}, "there are stream-text, tool-calls, error, usage-only."),
+)
+def test_what_is_not_offered_is_a_fault(request_members: dict[str, Any], hint: str) -> None:
     with pytest.raises(ProviderFault) as caught:
-        ProviderRegistry(ManualClock(), []).find(model_request())
-    assert caught.value.code == "host_capability_missing"
-
-
-def test_other_providers_come_first_and_need_no_more_than_to_be_given() -> None:
-    vendor: ModelProvider = ScriptedProvider(ManualClock(), name="acme", default_model="acme-1")
-    models = default_providers(ManualClock(), more=[vendor])
-    assert models.names == ("acme", "scripted")
-    assert models.find(model_request()) is vendor
+        registry().find(model_request(**request_members))
+    assert (caught.value.code, caught.value.retryable) == ("provider_not_supported", False)
+    assert caught.value.message.endswith(hint)
+    assert "acme" not in caught.value.message
 
 
 NODE = {"provider": "acme", "model": "acme-1", "temperature": 0.5, "maxTokens": 50}

@@ -14,7 +14,7 @@ from tests.adapters.providers.provider_calls import collect_answer, generate_tex
 from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
 from weftwork.adapters.providers.mock_providers import MockProvider
-from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
+from weftwork.adapters.providers.registry import ProviderRegistry
 from weftwork.adapters.providers.script import Script, ScriptEntry, ScriptError, parse_entry, read_script
 from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer, estimate_tokens, split_words
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms, SeenMedia
@@ -33,7 +33,7 @@ from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.models.selection import MOCK_CONFIGS
 from weftwork.settings import Settings, SettingsError
 from weftwork.testing import ManualClock
-from weftwork.wiring.models import build_providers
+from weftwork.wiring.models import build_models
 
 
 def programmed(*program: Any) -> ScriptedPrograms:
@@ -205,7 +205,7 @@ async def test_a_list_of_a_node_begins_anew_in_every_run_and_at_its_end(tmp_path
     assert [await said("r1"), await said("r1"), await said("r2"), await said("r1")] == ["one", "two", "one", "one"]
     assert await said("r2", partition="other") == "one"
     assert await said("r1", "other") == "Nothing to add."
-    models, _ = build_providers(Settings(model_script=str(tmp_path / name)), ManualClock())
+    models = build_models(Settings(model_script=str(tmp_path / name)), ManualClock()).registry
     assert await generate_text(models.find(model_request()), model_request()) == "one"
 
 
@@ -231,7 +231,7 @@ def test_a_script_that_cannot_be_used_is_named(tmp_path: Path, text: str, reason
         read_script(file)
     assert str(file) in str(caught.value)
     with pytest.raises(SettingsError, match="--model-script "):
-        build_providers(Settings(model_script=str(file)), ManualClock())
+        build_models(Settings(model_script=str(file)), ManualClock())
 
 
 def test_a_script_that_is_not_there_or_no_toml_is_named(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_script_narrows_what_is_taken(tmp_path: Path) -> None:
         'modalities = ["image", "document"]\n[models]\nblind = []\nears = ["audio", "image"]\n"scripted-1" = ["image"]'
     )
     (tmp_path / "script.toml").write_text(narrow)
-    models = default_providers(ManualClock(), ScriptPlayer(read_script(tmp_path / "script.toml")))
+    models = build_models(Settings(model_script=str(tmp_path / "script.toml")), ManualClock()).registry
     provider = models.find(model_request())
     assert provider.modalities("other") == {"image", "document"}
     assert provider.modalities("blind") == frozenset()

@@ -290,15 +290,15 @@ BAD_URLS = [
         ({"WEFTWORK_STORE": "disk"}, None, "WEFTWORK_STORE must be one of sqlite, memory"),
         ({"WEFTWORK_CONFORMANCE": "maybe"}, None, "WEFTWORK_CONFORMANCE must be true or false"),
         ({"WEFTWORK_KEEPALIVE_SECONDS": "nan"}, None, "WEFTWORK_KEEPALIVE_SECONDS must be between 0.05 and 14.0"),
-        ({}, "port = 'x'", "{file}: port must be a whole number"),
-        ({}, "port = true", "{file}: port must be a whole number"),
+        ({}, "port = 'x'", "{file}:1: port must be a whole number"),
+        ({}, "port = true", "{file}:1: port must be a whole number"),
         ({"WEFTWORK_MAX_RUN_DURATION_MS": "999"}, None, "WEFTWORK_MAX_RUN_DURATION_MS must be 0 or at least 1000"),
         ({"WEFTWORK_HOST": ""}, None, "WEFTWORK_HOST must be an address"),
-        ({}, "port = 70000", "{file}: port must be between 0 and 65535"),
-        ({}, "workflows = 'a'", "{file}: workflows must be a list of strings"),
-        ({}, "workflows = [1]", "{file}: workflows must be a list of strings"),
-        ({}, "fetch_ports = ['https']", "{file}: fetch_ports must be a list of ports"),
-        ({}, "fetch_ports = [0]", "{file}: fetch_ports must be a list of ports between 1 and 65535"),
+        ({}, "port = 70000", "{file}:1: port must be between 0 and 65535"),
+        ({}, "workflows = 'a'", "{file}:1: workflows must be a list of strings"),
+        ({}, "workflows = [1]", "{file}:1: workflows must be a list of strings"),
+        ({}, "fetch_ports = ['https']", "{file}:1: fetch_ports must be a list of ports"),
+        ({}, "fetch_ports = [0]", "{file}:1: fetch_ports must be a list of ports between 1 and 65535"),
         ({"WEFTWORK_FETCH_PORTS": "443,https"}, None, "WEFTWORK_FETCH_PORTS must be a list of ports"),
         ({"WEFTWORK_FETCH_PORTS": "65536"}, None, "WEFTWORK_FETCH_PORTS must be a list of ports between 1 and 65535"),
         ({"WEFTWORK_FETCH_TIMEOUT_MS": "0"}, None, "WEFTWORK_FETCH_TIMEOUT_MS must be between 1 and 600000"),
@@ -307,15 +307,15 @@ BAD_URLS = [
             for url in BAD_URLS
         ),
         ({"WEFTWORK_INTERRUPT_LINK_DAYS": "0"}, None, "WEFTWORK_INTERRUPT_LINK_DAYS must be between 1 and 3650"),
-        ({}, "log_level = 'loud'", "{file}: log_level must be one of debug, info, warning, error"),
-        ({}, "host = 1", "{file}: host must be text"),
-        ({}, "conformance = 1", "{file}: conformance must be true or false"),
-        ({}, "max-request-body-bytes = 1", "{file}: max_request_body_bytes must be between 1024 and"),
-        ({}, "prot = 1", "{file}: unknown setting prot; did you mean port?"),
+        ({}, "log_level = 'loud'", "{file}:1: log_level must be one of debug, info, warning, error"),
+        ({}, "host = 1", "{file}:1: host must be text"),
+        ({}, "conformance = 1", "{file}:1: conformance must be true or false"),
+        ({}, "max-request-body-bytes = 1", "{file}:1: max_request_body_bytes must be between 1024 and"),
+        ({}, "prot = 1", "{file}:1: unknown setting prot; did you mean port?"),
         (
             {},
             "colour = 1",
-            "{file}: unknown setting colour; the settings are allow_private_network, allowed_hosts, ",
+            "{file}:1: unknown setting colour; the settings are allow_private_network, allowed_hosts, ",
         ),
         ({}, "[", "{file} is not valid TOML"),
     ],
@@ -350,7 +350,7 @@ def test_the_command_says_the_same_without_a_traceback(tmp_path: Path) -> None:
     for line in (["serve"], ["keys", "list"]):
         refused = weftwork(tmp_path, *line, env={"WEFTWORK_CONFIG": str(tmp_path / "bad.toml")})
         assert refused.returncode == 2
-        assert f"Error: {tmp_path / 'bad.toml'}: port must be a whole number" in refused.stderr
+        assert f"Error: {tmp_path / 'bad.toml'}:1: port must be a whole number" in refused.stderr
         assert "Traceback" not in refused.stderr
 
 

@@ -295,6 +295,9 @@ PATTERNS: dict[str, Entry] = {
     "protocol/media/media_urls.py:_PAIR_END": entry("a", "&", "a="),
     "protocol/media/message_parts.py:_BASE64": entry("A", "=", "A="),
     "protocol/models/capability_gate.py:_NAME": entry("a", "-", "a-", Input("a", "A")),
+    "protocol/models/model_catalogue.py:_HOST_CAPABILITY": entry(
+        "x-host-", Input("a", "x-host-"), Input("a-", "x-host-")
+    ),
     "protocol/models/prompt_composition.py:_PATH_STEP": entry("a", ".", "[", "[1", Input("1", "[")),
     "protocol/models/prompt_composition.py:_PLACEHOLDER": entry(
         "{", "{{", "{{a", "{{ ", "{{{a}", Input(" ", "{{"), Input(" ", "{{{"), Input(" ", "{{a"), Input("a", "{{")
@@ -303,6 +306,8 @@ PATTERNS: dict[str, Entry] = {
         "0", "1.", Input("a", "1.0.0-"), Input("a", "1.0.0+", "\n"), Input("+", "1.0.0", "\n"), Input("-", "1.0.0-")
     ),
     "protocol/net/outbound.py:_CROSS_ORIGIN_HEADERS": entry("a", "accept", "content-"),
+    "protocol/models/provider_settings.py:PROVIDER_NAME": entry("a", "a-", "a.", Input("a_", after="-")),
+    "protocol/models/provider_settings.py:_CREDENTIAL": entry("env:", Input("a", "env:"), Input("_", "env:A")),
     "protocol/net/outbound.py:_HEADER_NAME": entry("a", "-"),
     "protocol/net/outbound.py:_HEADER_VALUE": entry("a", " ", "a ", Input(" ", "a"), Input("a\t", after=" ")),
     "protocol/net/target.py:_NAME": entry("a", "a.", "a-", "a" * 63 + ".", "-", Input("a-a.", after="-")),
@@ -447,7 +452,11 @@ PATTERNS: dict[str, Entry] = {
         Input("?", "http://a", " "),
     ),
     "protocol/workflow/timed_waits.py:_ZONED": entry("0", Input("0", "2026-01-01T00:00:00."), "2026-"),
+    "settings.py:_PLAIN_NAME": entry("a", "."),
     "settings.py:_is_base_url": entry("a", "?", "é"),
+    "settings_file.py:_TOKEN": entry(
+        " ", "#", '"', "'", '\\"', '"""', "'''", Input('"', '"""'), Input("\\", '"""'), Input("a", '"'), "a", "=", "\n"
+    ),
     "wiring/blob_store.py:_S3_URL": entry("s3://", Input("a", "s3://"), Input("a/", "s3://aaa/"), Input("a.", "s3://")),
 }
 """By the name of the pattern: module, then constant or function."""

@@ -13,10 +13,12 @@ from typing import Any
 import msgspec
 
 from tests.house.linear_text.pattern_table import Input
+from weftwork import settings_file
 from weftwork.adapters.http.page import form_answer, markup, question_view
 from weftwork.adapters.http.routes import interrupts
 from weftwork.adapters.providers import scripted
 from weftwork.cli.client import event_stream
+from weftwork.cli.commands import models
 from weftwork.cli.console import table, text
 from weftwork.cli.render import interrupt_text, node_type_details
 from weftwork.protocol.envelopes import answer_documents, checks, completion
@@ -550,6 +552,25 @@ CASES: tuple[Case, ...] = (
         Input("[1],", "[", "1]"),
     ),
     # Pointers and locations.
+    case(
+        "settings_file.py:find_lines",
+        settings_file.find_lines,
+        "a = 1\n",
+        "[a]\n",
+        "[[a]]\n",
+        "a.",
+        "[",
+        "{",
+        "[a.",
+        "a = [",
+        "a = {a = ",
+        '"',
+        '"a" = "b"\n',
+        '"""',
+        "a = '''\n",
+        "#",
+        ",",
+    ),
     case("protocol/json/pointers.py:split_pointer", pointers.split_pointer, "/", "/a", "~1", "~"),
     case(
         """protocol/json/source_locations.py:locate protocol/json/source_locations.py:_resolve
@@ -588,6 +609,7 @@ CASES: tuple[Case, ...] = (
         ":",
         "id: a\n",
     ),
+    case("cli/commands/models.py:_escape_controls", models._escape_controls, "a", "\n", "\x1b"),
     case("cli/console/table.py:_truncate", lambda given: table._truncate(given, 40, "..."), "a", "\u0301", "字"),
     case(
         "cli/console/text.py:printable cli/console/text.py:display_width",
@@ -638,8 +660,8 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/http/routes/runs.py:_statuses": _ONCE,
     "adapters/outbound/exchange.py:_GzipDecoder.decompress_into": _BUFFER,
     "adapters/providers/schema_sample.py:_Sampler._definition": _ONCE,
-    "adapters/python/declaration/node_discovery.py:_import_module": _OWN,
-    "adapters/python/declaration/node_discovery.py:_is_standard": _OWN,
+    "adapters/python/declaration/module_loading.py:_is_standard": _OWN,
+    "adapters/python/declaration/module_loading.py:load_module": _OWN,
     "adapters/python/declaration/node_discovery.py:_loaded_submodules": _OWN,
     "adapters/sqlite/database/connection.py:check_library": _OWN,
     "adapters/system/clock_and_ids.py:RandomIds.event_ids": _OWN,

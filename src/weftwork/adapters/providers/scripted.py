@@ -6,13 +6,22 @@ A text is streamed word by word, and its number of tokens is estimated from its 
 import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from weftwork.adapters.providers.script import STOP_REASONS, Script, ScriptEntry, fill_media_placeholders
+from weftwork.adapters.providers.script import (
+    STOP_REASONS,
+    Script,
+    ScriptEntry,
+    ScriptError,
+    fill_media_placeholders,
+    read_script,
+)
 from weftwork.ports.clock import Clock
-from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderFault
-from weftwork.protocol.media.message_parts import Modality
+from weftwork.ports.models import AnswerEnd, Delta, GeneratedMedia, ModelRequest, ProviderContext, ProviderFault
 from weftwork.protocol.models.answers import TokenUsage
+from weftwork.protocol.models.model_catalogue import INPUT_CAPABILITIES, STRUCTURED_OUTPUT, Modality, ModelInfo
+from weftwork.protocol.models.provider_settings import InvalidProviderSettings
 
 SCRIPTED: Final = "scripted"
 SCRIPTED_MODEL: Final = "scripted-1"
@@ -76,9 +85,16 @@ class ScriptedProvider:
         self._source = source or ScriptPlayer()
         self.name = name
         self.default_model = default_model
+        modalities = self._source.modalities(default_model)
+        inputs = frozenset(each for each, modality in INPUT_CAPABILITIES.items() if modality in modalities)
+        self.models = (ModelInfo(default_model, inputs | {STRUCTURED_OUTPUT}, modalities),)
+        """The default model. Requests can name any other."""
 
     def modalities(self, model: str) -> frozenset[Modality]:
         return self._source.modalities(model or self.default_model)
+
+    async def check(self) -> None:
+        """Always answers."""
 
     def generate(self, request: ModelRequest) -> AsyncGenerator[Delta | GeneratedMedia | AnswerEnd]:
         entry = self._source.take(request)
@@ -112,6 +128,21 @@ class ScriptedProvider:
             entry.refusal_text,
             entry.safety_category,
         )
+
+
+def scripted_provider(context: ProviderContext) -> ScriptedProvider:
+    """The provider of the type `scripted`, which plays the script in its option `script`. Raises
+    InvalidProviderSettings."""
+    settings = context.settings
+    settings.check_options(("script",))
+    file = settings.options.get("script", "")
+    if not isinstance(file, str):
+        raise InvalidProviderSettings(("script",), 'write the path of a script: script = "answers.toml"')
+    try:
+        script = read_script(Path(file).expanduser()) if file else None
+    except ScriptError as error:
+        raise InvalidProviderSettings(("script",), str(error)) from None
+    return ScriptedProvider(context.clock, ScriptPlayer(script), settings.name)
 
 
 async def sleep_ms(clock: Clock, milliseconds: int) -> None:

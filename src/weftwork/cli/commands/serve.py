@@ -49,14 +49,27 @@ from weftwork.settings import Settings, SettingsError, load_settings, misspelt_v
     multiple=True,
     help="Folder of prompt templates, one per *.json file. Repeatable.",
 )
-@click.option("--model-script", metavar="FILE", help="File with the responses of the scripted model provider.")
+@click.option(
+    "--provider",
+    metavar="MODULE:CLASS",
+    multiple=True,
+    help="Class or function that creates a model provider, found like the modules of --nodes. Repeatable.",
+)
+@click.option(
+    "--model-script", metavar="FILE", help="Add the scripted model provider, with the responses in this file."
+)
 @click.option(
     "--api-key",
     metavar="KEY=TENANT[:SCOPE+SCOPE]",
     multiple=True,
     help="API key to accept while this process runs, with all scopes unless some are listed. Repeatable.",
 )
-@click.option("--conformance", is_flag=True, default=None, help="Register the built-in conformance workflows.")
+@click.option(
+    "--conformance",
+    is_flag=True,
+    default=None,
+    help="Register the built-in conformance workflows, and add a mock model that accepts images, audio and documents.",
+)
 @click.option(
     "--no-conversation",
     "conversation",
@@ -110,10 +123,13 @@ def _start_host(settings: Settings) -> None:
     # Imported late: `weftwork serve --help` does not need it.
     from weftwork.cli.serve.startup import configure_logging, run_host
     from weftwork.wiring.node_types import load_python_nodes
+    from weftwork.wiring.providers import load_provider_class
 
     configure_logging(settings.log_level)
     # Before the event loop starts and before run_host freezes the garbage collector: modules stay for the lifetime.
     load_python_nodes(settings.nodes)
+    for name in settings.provider:
+        load_provider_class(name)
     # Not a setting: neither an option nor a file can make a host inject faults.
     if faults := os.environ.get("WEFTWORK_FAULTS"):
         from weftwork.adapters.system.faults import arm_points

@@ -21,15 +21,18 @@ import msgspec
 
 from weftwork.adapters.http.server.http_server import bind, serve
 from weftwork.adapters.http.server.limits import connections_within
+from weftwork.adapters.providers.registry import MOCK_PROVIDER
 from weftwork.adapters.system.file_limit import raise_file_limit
 from weftwork.app import ClosedEffect, Host, OpenEffect
 from weftwork.cli.console.root_group import discard_stdout
 from weftwork.ports.fault_points import fault_point
+from weftwork.ports.models import listed_models
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.host_lock import HostLocked
 from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.ids import parse_api_key
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.models.model_catalogue import MODALITIES, ModelInfo
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.paths import path_for
 from weftwork.protocol.workflow.registration import MAX_DEFINITION_BYTES
@@ -45,6 +48,9 @@ MAX_LISTED_EFFECTS: Final = 20
 """Effects that the host names on the terminal when it waits for them. The log names all of them."""
 GC_THRESHOLDS: Final = (10_000, 20, 100)
 """Thresholds of Python's cyclic garbage collector (`gc.set_threshold`)."""
+MAX_LISTED_PROVIDERS: Final = 8
+MAX_LISTED_MODELS: Final = 6
+"""Providers, and models of each, that the banner names."""
 FIRST_TENANT: Final = "default"
 QUICK_RECOVERY_SECONDS: Final = 1.0
 """A recovery that takes longer is announced on the terminal."""
@@ -260,6 +266,7 @@ def _banner(host: Host, address: str, key: str | None, count: str) -> Iterator[s
     yield f"weftwork {host.version} listens on {address}"
     yield f"  store      {store}"
     yield f"  workflows  {count}"
+    yield from _model_lines(host)
     if key is not None:
         yield f"  API key    {key}   (tenant {FIRST_TENANT}; shown only once, store it now)"
     key_text = key or "$KEY"
@@ -271,6 +278,23 @@ def _banner(host: Host, address: str, key: str | None, count: str) -> Iterator[s
         yield f'  try        curl -s {address}{path_for("createRun")} -H "Authorization: Bearer {key_text}" {body}'
     else:
         yield f'  try        curl -s {address}{path_for("listRuns")} -H "Authorization: Bearer {key_text}"'
+
+
+def _model_lines(host: Host) -> Iterator[str]:
+    """One line for each provider, with its models, the default model first."""
+    providers = host.models.providers
+    if not providers:
+        yield "  models     none; nodes that call a model fail (docs/how-to/use-your-own-model.md)"
+    for number, provider in enumerate(providers[:MAX_LISTED_PROVIDERS]):
+        listed = listed_models(provider) or (ModelInfo(provider.default_model),)
+        names = ", ".join(f"{provider.name}/{each.name}" for each in listed[:MAX_LISTED_MODELS])
+        more = f" and {len(listed) - MAX_LISTED_MODELS} more" if len(listed) > MAX_LISTED_MODELS else ""
+        accepted = [each for each in MODALITIES if any(each in model.modalities for model in listed)]
+        media = f" (accepts text, {', '.join(accepted)})" if accepted else ""
+        mock = ", a mock for conformance tests" if provider.name == MOCK_PROVIDER else ""
+        yield f"  {'models' if number == 0 else '':<9}  {names}{more}{media}{mock}"
+    if len(providers) > MAX_LISTED_PROVIDERS:
+        yield f"             and {len(providers) - MAX_LISTED_PROVIDERS} more providers; `weftwork models` lists them"
 
 
 async def _report_recovery(host: Host) -> None:

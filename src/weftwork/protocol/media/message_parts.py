@@ -32,10 +32,9 @@ from weftwork.protocol.media.media_types import (
     contradicts,
     sniff_media_type,
 )
+from weftwork.protocol.models.model_catalogue import MODALITIES, Modality
 
-Modality = Literal["image", "audio", "document"]
 PartSource = Literal["url", "mediaRef", "data"]
-MODALITIES: Final[tuple[Modality, ...]] = ("image", "audio", "document")
 
 MAX_PARTS: Final = 16
 """Media parts in one request."""

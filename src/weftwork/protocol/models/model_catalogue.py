@@ -4,11 +4,13 @@ Sources: RFC 0031 C, RFC 0055 A (identifiers of capabilities), RFC 0091 (modalit
 """
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
-from weftwork.protocol.media.message_parts import Modality
+Modality = Literal["image", "audio", "document"]
+MODALITIES: Final[tuple[Modality, ...]] = ("image", "audio", "document")
+"""What a model can accept in addition to text."""
 
 STRUCTURED_OUTPUT: Final = "structured-output"
 FUNCTION_CALLING: Final = "function-calling"
@@ -30,6 +32,8 @@ RESERVED_CAPABILITIES: Final = (
 )
 """cap-01 (RFC 0031 C): the identifiers that the specification defines. A host adds its own with the prefix
 `x-host-`."""
+INPUT_CAPABILITIES: Final[dict[str, Modality]] = {VISION_INPUT: "image", AUDIO_INPUT: "audio"}
+"""Capabilities that mean that a model accepts a modality."""
 _HOST_CAPABILITY: Final = re.compile(r"x-host-[a-z][a-z0-9-]{0,63}-[a-z][a-z0-9-]{0,63}", re.ASCII)
 
 TOKENS_PER_PRICE: Final = 1_000_000

@@ -181,13 +181,11 @@ def _families(offer: HostOffer) -> dict[str, Any]:
             "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
             "bulkCancel": {"supported": True, "maxRunIds": MAX_BULK_CANCEL},
         },
-        "testing": {"testKeyPrefix": TEST_KEY_PREFIX},
+        "testing": {"testKeyPrefix": TEST_KEY_PREFIX, "mockProviders": list(MOCK_PROVIDERS)},
         "feedback": {"supported": True, "targets": list(TARGET_KINDS), "signals": list(SIGNAL_KINDS)},
         "runtimeCapabilities": sorted(offer.runtime_capabilities),
         "observability": {"namespace": "openwop", "testSeams": {"otelScrape": offer.test_seams}},
     }
-    if offer.providers:
-        families["testing"]["mockProviders"] = list(MOCK_PROVIDERS)
     if offer.envelopes:
         media = any(kind in offer.envelopes for kind in MEDIA_KINDS)
         families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)

@@ -1,27 +1,19 @@
 """Finds nodes and envelope kinds in the modules that the operator names and in installed packages."""
 
-import importlib
-import os
 import sys
-import sysconfig
-import traceback
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of, place_of
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.adapters.python.declaration.module_loading import ModuleLoadError, load_module
 from weftwork.protocol.models.capability_gate import requirement_problem
 
 ENTRY_POINT_GROUP: Final = "weftwork.nodes"
 CAPABILITIES_ATTRIBUTE: Final = "model_capabilities"
 """The attribute of a package's module with the model capabilities that a host must have to load the package."""
-
-_PACKAGE_PREFIX: Final = str(Path(__file__).parents[3]) + os.sep
-_STDLIB_PREFIX: Final = sysconfig.get_path("stdlib") + os.sep
-_SITE_FOLDERS: Final = ("site-packages", "dist-packages")
 
 
 class PackageNeeds(NamedTuple):
@@ -89,12 +81,13 @@ def envelope_kinds_near(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:
 def _modules(modules: Iterable[str], installed: bool) -> Iterator[tuple[str, ModuleType]]:
     """Each module, imported, with a label for messages: its option or its entry point."""
     named = [(f"--nodes {name}", name) for name in modules]
-    if named and "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
     if installed:
         named += [(f"entry point {each.name}", each.value) for each in sorted(entry_points(group=ENTRY_POINT_GROUP))]
     for label, name in named:
-        yield label, _import_module(label, name)
+        try:
+            yield label, load_module(label, name)
+        except ModuleLoadError as error:
+            raise NodeLoadError(str(error)) from None
 
 
 def nodes_from_functions(functions: Iterable[Any]) -> list[NodeFunction]:
@@ -119,45 +112,6 @@ def check_distinct(nodes: Iterable[NodeFunction]) -> list[NodeFunction]:
         if other is not node:
             raise NodeLoadError(f"two nodes have the type id {type_id!r}: {other.place} and {node.place}")
     return list(by_type.values())
-
-
-def _import_module(label: str, name: str) -> ModuleType:
-    if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise NodeLoadError(f"{label}: this is not a module name; use a name such as acme.nodes")
-    if name.endswith(".py"):
-        raise NodeLoadError(f"{label}: use the name of the module, not of its file: {name.removesuffix('.py')}")
-    try:
-        return importlib.import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise NodeLoadError(f"{label}: {_explain_import_error(error, name)}") from None
-
-
-def _explain_import_error(error: BaseException, name: str) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-        return f"there is no module {error.name} in {Path.cwd()} or on sys.path"
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
-    place = _place(error)
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # Errors of the decorator already begin with the place.
-    return text if place is None or str(error).startswith(place) else f"{place}: {text}"
-
-
-def _place(error: BaseException) -> str | None:
-    """File and line of the innermost frame in the author's code, outside of the standard library and this package."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    author_frames = [
-        each for each in frames if not _is_standard(each.filename) and not each.filename.startswith(_PACKAGE_PREFIX)
-    ]
-    return f"{author_frames[-1].filename}:{author_frames[-1].lineno}" if author_frames else None
-
-
-def _is_standard(filename: str) -> bool:
-    return filename.startswith(_STDLIB_PREFIX) and not any(
-        f"{os.sep}{part}{os.sep}" in filename for part in _SITE_FOLDERS
-    )
 
 
 def _loaded_submodules(module: ModuleType) -> list[ModuleType]:
