@@ -12,11 +12,13 @@ import msgspec
 
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.providers.configured import ConfiguredProvider
+from weftwork.adapters.providers.openai_compatible.provider import openai_compatible_provider
 from weftwork.adapters.providers.scripted import scripted_provider
 from weftwork.adapters.python.declaration.module_loading import ModuleLoadError, explain_error, load_module
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ProviderContext, ProviderFactory
 from weftwork.protocol.models.provider_settings import (
+    OPENAI_COMPATIBLE_TYPE,
     PROVIDER_NAME,
     SCRIPTED_TYPE,
     InvalidProviderSettings,
@@ -31,7 +33,10 @@ ENTRY_POINT_GROUP: Final = "weftwork.providers"
 MAX_RESPONSE_BYTES: Final = 64 * 2**20
 """The size limit of one response of a provider; an answer with images or sound is tens of megabytes at most."""
 
-PROVIDER_TYPES: Final[Mapping[str, ProviderFactory]] = {SCRIPTED_TYPE: scripted_provider}
+PROVIDER_TYPES: Final[Mapping[str, ProviderFactory]] = {
+    OPENAI_COMPATIBLE_TYPE: openai_compatible_provider,
+    SCRIPTED_TYPE: scripted_provider,
+}
 """The types that come with the package."""
 
 
