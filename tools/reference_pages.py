@@ -59,6 +59,9 @@ SETTINGS_TEXT = {
     "[universal kinds](model-answers.md#universal-kinds-in-prompts).",
     "model_script": "JSON or TOML file with the responses of the "
     "[scripted provider](../how-to/run-without-a-model.md#script-the-answers), which the host then has.",
+    "local_model": "Run a [model on this machine](../how-to/use-your-own-model.md#a-local-model): the path of a GGUF "
+    "file, or `smollm2`, the weights that `weftwork models fetch smollm2` stored. `--local-model` alone means "
+    "`smollm2`.",
     "provider": "Classes or functions, as `MODULE:NAME`, that create "
     "[model providers](../how-to/write-a-provider.md). Found like `nodes`.",
     "model_substitution": "Allow the [fallback model](model-capabilities.md#fallback-models) of a node type to "

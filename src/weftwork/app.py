@@ -81,6 +81,7 @@ from weftwork.wiring.data_folder import (
 )
 from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
+from weftwork.wiring.local_model import build_model_server
 from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
@@ -117,7 +118,8 @@ class Host:
             **builtin_node_types(self.outbound, settings.conversation, settings.conformance, self._templates),
             **self._library.types,
         }
-        models = build_models(settings, self._clock, providers, agent)
+        self.model_server = build_model_server(settings, self._ids)
+        models = build_models(settings, self._clock, providers, agent, self.model_server)
         self.models, self.script_player, self._provider_clients = models.registry, models.script_player, models.clients
         self.model_catalogue = model_catalogue(self.models, settings.model_substitution)
         check_packages(settings.nodes, self.model_catalogue)
@@ -226,6 +228,8 @@ class Host:
             self.watchdog.stop()
             await self._executor.close()
             await self._expression_workers.close()
+            if self.model_server is not None:
+                await self.model_server.close()
             await self.blobs.close()
             await self._store.close()
             self._lock.release()
@@ -233,6 +237,8 @@ class Host:
                 raise folder_error(error) from None
             raise
         self._library.start()
+        if self.model_server is not None:
+            self.model_server.start()
         self._sweeper.start()
         if resume:
             self.resume_runs()
@@ -409,6 +415,8 @@ class Host:
             await self._admin.stop()
         effects = await self._executor.close(on_waiting)
         await self._expression_workers.close()
+        if self.model_server is not None:
+            await self.model_server.close()
         for client in (self.outbound, *self._provider_clients):
             await client.close()
         self._library.stop()

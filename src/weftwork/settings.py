@@ -42,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: tuple[str, ...] = ()
     universal_kinds_in_prompts: bool = True
     model_script: str = ""
+    local_model: str = ""
     provider: tuple[str, ...] = ()
     providers: tuple[ProviderSettings, ...] = ()
     model_substitution: bool = True
@@ -128,6 +129,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Limits(**named, expressions=ExpressionLimits(self.max_expression_work, self.max_condition_work))
 
 
+DEFAULT_LOCAL_MODEL: Final = "smollm2"
+"""The value of `local_model` for `--local-model` without a file."""
 FILE_ONLY: Final = ("providers", "file")
 """Members of Settings that neither an option nor the environment can set."""
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings) if field.name not in FILE_ONLY}

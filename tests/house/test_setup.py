@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 from tests.conftest import SLOW
 from tests.harness.cases import each_case, present
+from tests.local_model.weights import FETCH, WEIGHTS
 
 ROOT = Path(__file__).parents[2]
 PIN = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)")
@@ -146,12 +147,12 @@ def change_pins(tree: Path) -> None:
     os.utime(tree / "constraints.txt", (later, later))
 
 
-def run_host(tree: Path) -> list[str]:
+def run_host(tree: Path, *arguments: str) -> list[str]:
     """The calls that `make run` makes before it starts a host that ends at once."""
     for name in ("host", ".venv/bin/weftwork"):
         if (tree / name).exists():
-            (tree / name).write_text("#!/bin/sh\n")
-    status, made = calls(tree, "run")
+            (tree / name).write_text('#!/bin/sh\necho "$*" >> started\n')
+    status, made = calls(tree, "run", *arguments)
     assert status == 0
     return made
 
@@ -170,6 +171,25 @@ def test_a_host_needs_no_development_tools(tree: Path) -> None:
     assert calls(tree, "setup") == (0, ["install dev"])
     assert run_host(tree) == []
     assert calls(tree, "setup") == (0, [])
+
+
+def test_a_local_model_is_installed_and_fetched_when_it_is_wanted(tree: Path) -> None:
+    assert run_host(tree, "MODEL=local") == [*RUNTIME, "install local"]
+    assert run_host(tree, "MODEL=local") == []
+    fetch, serve = (tree / "started").read_text().splitlines()[-2:]
+    assert fetch == " ".join(FETCH)
+    assert serve == f"serve --workflows examples/workflows --local-model {WEIGHTS.relative_to(ROOT)}"
+    (tree / "started").unlink()
+    assert run_host(tree) == []
+    assert (tree / "started").read_text() == "serve --workflows examples/workflows\n"
+
+
+def test_another_model_is_refused_and_one_in_the_environment_ignored(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert calls(tree, "run", "MODEL=other") == (2, [])
+    monkeypatch.setenv("MODEL", "other")
+    assert run_host(tree) == RUNTIME
 
 
 def test_development_tools_follow_a_renewed_host(tree: Path) -> None:
@@ -309,6 +329,33 @@ def test_the_fast_lane_starts_no_commands() -> None:
 PYTEST = ["python", "-m", "pytest", "-n", "2"]
 
 
+@pytest.mark.parametrize(("there", "fetched", "ran"), [(True, 1, 1), (False, 0, 2)])
+def test_with_weights_or_a_network_everything_runs(there: bool, fetched: int, ran: int) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return fetched if command[3:] == FETCH else 3
+
+    assert load_tool("model_lane").main(PYTEST, lambda: there, True, run) == 3
+    assert len(commands) == ran
+    assert commands[-1] == PYTEST
+
+
+@pytest.mark.parametrize(("ci", "status"), [(True, 1), (False, 3)])
+def test_without_weights_the_lane_is_named(ci: bool, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate fails, and others leave the lane out."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return 1 if command[3:] == FETCH else 3
+
+    assert load_tool("model_lane").main(PYTEST, lambda: False, ci, run) == status
+    assert commands[1:] == ([] if ci else [[*PYTEST, "--ignore=tests/local_model"]])
+    assert "Did not run: the tests with a real model (tests/local_model)." in capsys.readouterr().err
+
+
 @pytest.fixture
 def lane() -> ModuleType:
     return load_tool("browser_lane")
@@ -382,6 +429,7 @@ def test_the_gate_and_the_targets_go_this_way() -> None:
     made = (ROOT / "Makefile").read_text("utf-8")
     gate = (ROOT / ".ci" / "run").read_text("utf-8")
     assert made.count("$(LANE) ") == 2
+    assert "LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python tools/model_lane.py " in made
     assert "export CI=true" in gate
     assert "make check test" in gate
     assert "make check test browser" not in gate

@@ -8,6 +8,8 @@ from weftwork.settings import SettingsError
 DATABASE_FILE = "weftwork.db"
 LOCK_FILE = "weftwork.lock"
 ADMIN_SOCKET = "admin.sock"
+MODELS_FOLDER = "models"
+"""Weights of models that run on this machine, and the log file of their server."""
 
 
 def make_folder(folder: Path) -> None:

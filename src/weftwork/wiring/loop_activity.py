@@ -29,6 +29,7 @@ STAGES: Final[dict[str, str]] = {
     "weftwork.adapters.http.response_writer": "stream",
     "weftwork.adapters.http.sse": "stream",
     "weftwork.adapters.memory": "store",
+    "weftwork.adapters.model_server": "model",
     "weftwork.adapters.nodes": "node",
     "weftwork.adapters.outbound": "outbound",
     "weftwork.adapters.providers": "model",

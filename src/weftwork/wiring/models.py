@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from weftwork.adapters.model_server.model_server import ModelServer
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.providers.registry import MOCK_MODEL, MOCK_PROVIDER, ProviderRegistry
 from weftwork.adapters.providers.script import ScriptError, read_script
@@ -15,6 +16,7 @@ from weftwork.ports.models import ModelProvider
 from weftwork.protocol.models.prompt_templates import PromptTemplate, PromptTemplates, check_template, parse_template
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
+from weftwork.wiring.local_model import local_provider
 from weftwork.wiring.providers import create_providers
 
 MAX_TEMPLATE_BYTES: Final = 524_288
@@ -27,15 +29,21 @@ class HostModels(msgspec.Struct, frozen=True):
     registry: ProviderRegistry
     script_player: ScriptPlayer
     clients: tuple[GuardedClient, ...] = ()
+    server: ModelServer | None = None
+    """The model server of `--local-model`, to start and to close."""
 
 
 def build_models(
-    settings: Settings, clock: Clock, more: Iterable[ModelProvider] = (), agent: str = "weftwork"
+    settings: Settings,
+    clock: Clock,
+    more: Iterable[ModelProvider] = (),
+    agent: str = "weftwork",
+    server: ModelServer | None = None,
 ) -> HostModels:
     """model-33 (host): only the providers that the operator configured, the first one as default: `more`, `--provider`,
-    `--model-script`, the settings file, and the mock of a host for conformance tests.
+    `--model-script`, `--local-model`, the settings file, and the mock of a host for conformance tests.
 
-    Raises SettingsError.
+    `server`: the model server of `--local-model`. Raises SettingsError.
     """
     try:
         script = read_script(Path(settings.model_script).expanduser()) if settings.model_script else None
@@ -52,6 +60,8 @@ def build_models(
     found += [(each.provider, each.place) for each in created[:own_classes]]
     if settings.model_script:
         found.append((ScriptedProvider(clock, player), "--model-script"))
+    if server is not None:
+        created.insert(own_classes, local_provider(server, clock, agent))
     found += [(each.provider, each.place) for each in created[own_classes:]]
     if settings.test_seams or settings.conformance:
         found.append((ScriptedProvider(clock, player, MOCK_PROVIDER, MOCK_MODEL), "--conformance or --test-seams"))
@@ -61,7 +71,7 @@ def build_models(
             raise SettingsError(f"two providers are named {provider.name}: {other} and {place}; rename one of them")
         places[provider.name] = place
     registry = ProviderRegistry(clock, [provider for provider, _ in found])
-    return HostModels(registry, player, tuple(each.client for each in created))
+    return HostModels(registry, player, tuple(each.client for each in created), server)
 
 
 def load_templates(settings: Settings) -> PromptTemplates:

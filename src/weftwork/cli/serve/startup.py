@@ -295,6 +295,8 @@ def _model_lines(host: Host) -> Iterator[str]:
         yield f"  {'models' if number == 0 else '':<9}  {names}{more}{media}{mock}"
     if len(providers) > MAX_LISTED_PROVIDERS:
         yield f"             and {len(providers) - MAX_LISTED_PROVIDERS} more providers; `weftwork models` lists them"
+    if (server := host.model_server) is not None:
+        yield f"  local      {server.weights.name}, served on this machine; log in {server.log_file}"
 
 
 async def _report_recovery(host: Host) -> None:

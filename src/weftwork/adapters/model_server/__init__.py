@@ -1,0 +1,1 @@
+"""A model on this machine: its weights, and a server process that answers for it."""

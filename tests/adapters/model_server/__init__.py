@@ -1,0 +1,1 @@
+"""Weights of known models, and the model server as a child process."""

@@ -1,0 +1,1 @@
+"""A host with a real model, on a model server of this machine."""
