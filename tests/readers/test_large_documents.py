@@ -13,15 +13,16 @@ from tests.readers.process_stats import forget_peak, memory, peak, wait_until_bl
 
 pytestmark = pytest.mark.slow
 
-CLIENTS = 12
+CLIENTS = 24
+"""Enough that a document for each client is far more than what the allocator may keep."""
 NODES = 64 if FULL else 16
 TEXT = 900_000
 STATE = NODES * TEXT
-GROWTH = 300 * 2**20 if FULL else 160 * 2**20
+GROWTH = 400 * 2**20 if FULL else 240 * 2**20
 """What the host may need besides its idle memory, whatever the clients ask for."""
 COPIES = 2
 """Of the state: one is read and becomes the document, or was freed and has not been returned to the system yet."""
-SPARE = 64 * 2**20
+SPARE = 128 * 2**20
 """Freed memory that the allocator has not returned to the system."""
 ROOM = 4096
 

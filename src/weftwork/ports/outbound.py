@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -48,7 +48,7 @@ class OutboundStream(Protocol):
     def status(self) -> int: ...
 
     def header(self, name: str) -> str | None:
-        """The first header with that name, in any case; None if there is none."""
+        """The first header with that name, in any case; None if the response has no such header."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -65,6 +65,12 @@ class FetchRefused(Exception):
         self.blocked = blocked
 
 
+FailureReason = Literal["connect", "first_byte", "idle", "total", "lost", "invalid", "too_large"]
+"""Why there is no complete response. `connect`: no connection could be established in time. `first_byte`, `idle` and
+`total`: this time limit has passed. `lost`: the connection ended early. `invalid`: the response is not valid HTTP, or
+its encoding is not supported. `too_large`: it exceeds the limit of bytes."""
+
+
 class FetchFailed(Exception):
     """There is no complete response: the connection was refused or reset, or the response was too slow, too large or
     not HTTP. The message is the host's own and quotes nothing of the response.
@@ -72,9 +78,10 @@ class FetchFailed(Exception):
     `sent` is true if any part of the request may have reached the server.
     """
 
-    def __init__(self, message: str, sent: bool) -> None:
+    def __init__(self, message: str, sent: bool, reason: FailureReason = "lost") -> None:
         super().__init__(message)
         self.sent = sent
+        self.reason: FailureReason = reason
 
 
 class Outbound(Protocol):
@@ -86,7 +93,8 @@ class Outbound(Protocol):
 
     def stream(self, request: OutboundRequest, timeouts: StreamTimeouts) -> AbstractAsyncContextManager[OutboundStream]:
         """Send a request and read the body of its response as it arrives, up to `max_bytes` of the request. Redirects
-        are not followed. Leaving the context closes the connection. Raises FetchRefused or FetchFailed."""
+        are not followed, and only `timeouts` limits the time. Leaving the context closes the connection. Raises
+        FetchRefused or FetchFailed."""
         ...
 
     async def close(self) -> None: ...

@@ -1,14 +1,15 @@
 """A fake outbound client for tests. It records requests and returns the responses of the test; nothing is sent."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final, cast
 
 import msgspec
 
 from weftwork.adapters.python.values import as_json
-from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse, StreamTimeouts
 from weftwork.protocol.net.address import is_allowed, parse_address
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
@@ -61,6 +62,11 @@ class FakeOutbound:
             raise FetchRefused(refused.blocked, str(refused)) from None
         raise FetchFailed(f"There were more than {MAX_REDIRECTS} redirects.", True)
 
+    @asynccontextmanager
+    async def stream(self, request: OutboundRequest, timeouts: StreamTimeouts) -> AsyncGenerator["_FakeStream"]:
+        """Implements ports.outbound.Outbound. The body arrives line by line."""
+        yield _FakeStream(await self.fetch(msgspec.structs.replace(request, redirects=False)))
+
     async def close(self) -> None: ...
 
     async def _answer(self, sent: CheckedRequest) -> OutboundResponse:
@@ -80,6 +86,19 @@ class FakeOutbound:
             if name in table:
                 return table[name]
         raise UnexpectedRequest(f"the test has no answer for {request.method} {request.url}; add it to fetch=")
+
+
+class _FakeStream:
+    def __init__(self, response: OutboundResponse) -> None:
+        self._response = response
+        self.status = response.status
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self._response.headers if key.lower() == name.lower()), None)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        for line in self._response.content.splitlines(keepends=True):
+            yield line
 
 
 def _check_address(sent: CheckedRequest) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -29,7 +30,7 @@ from weftwork.engine.runtime import Runtime
 from weftwork.engine.signer import Signer
 from weftwork.engine.streams.feeds import Feeds
 from weftwork.engine.tenant_logs import tenant_logs_of
-from weftwork.ports.outbound import OutboundRequest, OutboundResponse
+from weftwork.ports.outbound import OutboundRequest, OutboundResponse, OutboundStream, StreamTimeouts
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, KindDefinition
 from weftwork.protocol.errors import ClientFault
@@ -183,6 +184,10 @@ class _ProcessOutbound:
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         self._process.check_alive()
         return await self._outbound.fetch(request)
+
+    def stream(self, request: OutboundRequest, timeouts: StreamTimeouts) -> AbstractAsyncContextManager[OutboundStream]:
+        self._process.check_alive()
+        return self._outbound.stream(request, timeouts)
 
     async def close(self) -> None: ...
 

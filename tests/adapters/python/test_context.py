@@ -13,6 +13,7 @@ from tests.adapters.nodes.fake_context import final_failure
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.docs.pages import ROOT, blocks
 from tests.harness.cases import each_case
+from tests.harness.fetch_only import FetchOnly
 from weftwork.adapters.python.calls.fetch import FetchResponse
 from weftwork.adapters.python.calls.model_calls import AiAnswer, AiUsage, Envelope
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node, node_of
@@ -96,7 +97,7 @@ def test_a_version_is_pinned_by_the_first_who_asks() -> None:
     assert stage.versions == {"change": 2}
 
 
-class Out:
+class Out(FetchOnly):
     """A way out that answers from a list."""
 
     def __init__(self, *answers: OutboundResponse | Exception) -> None:
@@ -109,8 +110,6 @@ class Out:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-    async def close(self) -> None: ...
 
 
 def test_a_request_and_its_answer() -> None:

@@ -10,6 +10,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.harness.cases import each_case
+from tests.harness.fetch_only import FetchOnly
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
@@ -17,11 +18,9 @@ from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 BOUND = 120.0
 
 
-class Out:
+class Out(FetchOnly):
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         return OutboundResponse(200, (), b"1", request.url)
-
-    async def close(self) -> None: ...
 
 
 @weftwork.node("acme.all")

@@ -15,6 +15,7 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.harness.cases import fails_without
+from tests.harness.fetch_only import FetchOnly
 from tests.live import until
 from weftwork.adapters.python import loop_bridge
 from weftwork.adapters.python import threads as module
@@ -246,11 +247,9 @@ async def test_a_crowd_that_comes_and_goes_leaves_the_pool_as_it_was() -> None:
     assert threads._working <= 4
 
 
-class Out:
+class Out(FetchOnly):
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         return OutboundResponse(200, (), b"1", request.url)
-
-    async def close(self) -> None: ...
 
 
 class Left:

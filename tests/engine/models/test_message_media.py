@@ -11,6 +11,7 @@ import pytest
 import weftwork
 from tests.harness.cases import each_case, fails_without, present
 from tests.harness.definitions import edge, node, variable, workflow
+from tests.harness.fetch_only import FetchOnly
 from weftwork.engine.media.assets import BytesMissing
 from weftwork.engine.models import message_media
 from weftwork.engine.models.message_media import MessageMedia
@@ -282,7 +283,7 @@ async def looked(seen: MessageMedia, parts: list[Any]) -> ModelRequest:
 
 @pytest.mark.rule("media-44")
 async def test_fetched_bytes_are_counted_over_the_request() -> None:
-    class EndlessOutbound:
+    class EndlessOutbound(FetchOnly):
         """Gives as much as it is asked for."""
 
         def __init__(self) -> None:
@@ -291,8 +292,6 @@ async def test_fetched_bytes_are_counted_over_the_request() -> None:
         async def fetch(self, request: Any) -> Any:
             self.wanted.append(request.max_bytes)
             return respond(200, content=bytes(request.max_bytes))
-
-        async def close(self) -> None: ...
 
     outbound = EndlessOutbound()
     most = MAX_TOTAL_BYTES // 2 - 1

@@ -629,7 +629,6 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/http/routes/interrupts.py:_kinds": _ONCE,
     "adapters/http/routes/runs.py:_statuses": _ONCE,
     "adapters/outbound/exchange.py:_GzipDecoder.decompress_into": _BUFFER,
-    "adapters/outbound/exchange.py:read_body": _BUFFER,
     "adapters/providers/schema_sample.py:_Sampler._definition": _ONCE,
     "adapters/python/declaration/node_discovery.py:_import_module": _OWN,
     "adapters/python/declaration/node_discovery.py:_is_standard": _OWN,

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import Resolver, SystemResolver
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
-from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse
+from weftwork.adapters.outbound.stream import HttpStream, StreamDeadline
+from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, OutboundResponse, StreamTimeouts
 from weftwork.protocol.net.outbound import MAX_REDIRECTS, CheckedRequest, FetchLimits, check_request, follow_redirect
 from weftwork.protocol.net.target import OutboundPolicy, OutboundRefused
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
 MAX_CONCURRENT_REQUESTS: Final = 256
 """Requests in progress at the same time. Other requests wait, and the wait counts toward their timeout."""
+MAX_CONCURRENT_STREAMS: Final = 512
+"""Streams in progress at the same time. A stream may last for minutes, so streams do not take the places of other
+requests. Other streams wait, and the wait counts toward their total timeout."""
 
 
 class GuardedClient:
@@ -37,6 +43,7 @@ class GuardedClient:
         self._exchange: HttpExchange | None = None
         self._loading = asyncio.Lock()
         self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        self._streams = asyncio.Semaphore(MAX_CONCURRENT_STREAMS)
         self._closed = False
 
     def with_resolver(self, resolver: Resolver) -> "GuardedClient":
@@ -45,19 +52,39 @@ class GuardedClient:
 
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         """Send a request and follow its redirects, if it allows them. Raises FetchRefused or FetchFailed."""
-        if self._closed:
-            raise FetchFailed("The host is shutting down.", False)
-        try:
-            first = check_request(request.url, request.method, request.headers, request.content, self._policy)
-        except OutboundRefused as refused:
-            raise FetchRefused(refused.blocked, str(refused)) from None
+        first = self._check(request)
         progress = SendProgress()
         limit = _effective_limit(request.timeout_ms, self._limits.timeout_ms)
         try:
             async with asyncio.timeout(limit / 1000), self._semaphore:
                 return await self._follow(request, first, progress)
         except TimeoutError:
-            raise FetchFailed(f"There was no complete response within {limit} ms.", progress.sent) from None
+            raise FetchFailed(f"There was no complete response within {limit} ms.", progress.sent, "total") from None
+
+    @asynccontextmanager
+    async def stream(self, request: OutboundRequest, timeouts: StreamTimeouts) -> AsyncGenerator[HttpStream]:
+        """See ports.outbound.Outbound. Connections are checked and limited as for `fetch`."""
+        checked = self._check(request)
+        max_bytes = _effective_limit(request.max_bytes, self._limits.max_bytes)
+        deadline = StreamDeadline(timeouts)
+        async with AsyncExitStack() as stack:
+            try:
+                async with deadline.opening():
+                    await stack.enter_async_context(self._streams)
+                    exchange = await self._get_exchange()
+                    deadline.begin_connecting()
+                    head, pieces = await stack.enter_async_context(exchange.stream(checked, max_bytes, deadline))
+            except TimeoutError:
+                raise deadline.failure() from None
+            yield HttpStream(head, pieces, deadline)
+
+    def _check(self, request: OutboundRequest) -> CheckedRequest:
+        if self._closed:
+            raise FetchFailed("The host is shutting down.", False, "connect")
+        try:
+            return check_request(request.url, request.method, request.headers, request.content, self._policy)
+        except OutboundRefused as refused:
+            raise FetchRefused(refused.blocked, str(refused)) from None
 
     async def _follow(
         self, request: OutboundRequest, first: CheckedRequest, progress: SendProgress

@@ -8,8 +8,8 @@ The body of a response is decoded as it arrives, and reading stops at the size l
 
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, Final, cast
 
 import httpcore2
@@ -17,7 +17,7 @@ import msgspec
 
 from weftwork.adapters.outbound.guard import NOT_PUBLIC, AddressGuard, Unreachable
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
-from weftwork.ports.outbound import FetchFailed, FetchRefused
+from weftwork.ports.outbound import FailureReason, FetchFailed, FetchRefused
 from weftwork.protocol.net.outbound import CheckedRequest
 
 CONNECT_SECONDS: Final = 3.0
@@ -37,6 +37,10 @@ _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
 
 class InvalidBody(Exception):
     """A body is too large or cannot be decoded. The message contains nothing from the server."""
+
+    def __init__(self, message: str, reason: FailureReason = "invalid") -> None:
+        super().__init__(message)
+        self.reason: FailureReason = reason
 
 
 _FAILURES: Final = (
@@ -59,20 +63,34 @@ class HttpExchange:
 
     async def send(self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress) -> RawResponse:
         """Raises FetchRefused or FetchFailed. Sets `progress.sent` when the request may have reached the server."""
+        async with self._open(outgoing, progress) as response:
+            with _mapped_failures(progress):
+                return await _read_response(response, outgoing.method, max_bytes)
+
+    @asynccontextmanager
+    async def stream(
+        self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress
+    ) -> AsyncGenerator[tuple[RawResponse, AsyncIterator[bytes]]]:
+        """The response without its content, and the decoded pieces of its content. Raises FetchRefused or FetchFailed,
+        the iterator FetchFailed."""
+        async with self._open(outgoing, progress) as response:
+            raw = _read_head(response)
+            with _mapped_failures(progress):
+                decoder = BodyDecoder(raw.header("content-encoding") or "", max_bytes)
+            yield raw, _decoded_pieces(response, decoder, progress)
+
+    @asynccontextmanager
+    async def _open(self, outgoing: CheckedRequest, progress: SendProgress) -> AsyncGenerator[httpcore2.Response]:
+        """Connect, send the request and read the head of the response; the connection is closed at the end."""
         target = outgoing.target
         url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
         request = httpcore2.Request(outgoing.method, url, headers=self._headers(outgoing), content=outgoing.content)
         network = _PinnedBackend(self._guard, progress)
         connection = httpcore2.AsyncHTTPConnection(url.origin, self._tls, network_backend=network)
         try:
-            response = await connection.handle_async_request(request)
-            return await _read_response(response, outgoing.method, max_bytes)
-        except httpcore2.RemoteProtocolError as failure:
-            if _UPGRADE_ERROR in str(failure):
-                raise FetchRefused("upgrade", "The server tried to upgrade the connection.") from None
-            raise FetchFailed(_failure_message(failure), progress.sent) from None
-        except _FAILURES as failure:
-            raise FetchFailed(_failure_message(failure), progress.sent) from None
+            with _mapped_failures(progress):
+                response = await connection.handle_async_request(request)
+            yield response
         finally:
             await connection.aclose()
             # After a handshake that failed, httpcore2 does not own the stream yet and does not close it.
@@ -88,9 +106,36 @@ class HttpExchange:
         return headers
 
 
-async def _read_response(response: httpcore2.Response, method: str, max_bytes: int) -> RawResponse:
+@contextmanager
+def _mapped_failures(progress: SendProgress) -> Generator[None]:
+    """Raises FetchRefused or FetchFailed instead of the exceptions of httpcore2 and of sockets."""
+    try:
+        yield
+    except _FAILURES as failure:
+        raise _port_failure(failure, progress.sent) from None
+
+
+def _port_failure(failure: BaseException, sent: bool) -> FetchFailed | FetchRefused:
+    if isinstance(failure, httpcore2.RemoteProtocolError) and _UPGRADE_ERROR in str(failure):
+        return FetchRefused("upgrade", "The server tried to upgrade the connection.")
+    if isinstance(failure, InvalidBody):
+        return FetchFailed(str(failure), sent, failure.reason)
+    return FetchFailed(_failure_message(failure), sent, _failure_reason(failure))
+
+
+def _failure_reason(failure: BaseException) -> FailureReason:
+    if isinstance(failure, Unreachable | httpcore2.ConnectError | httpcore2.ConnectTimeout):
+        return "connect"
+    return "invalid" if isinstance(failure, httpcore2.ProtocolError) else "lost"
+
+
+def _read_head(response: httpcore2.Response) -> RawResponse:
     headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
-    raw = RawResponse(response.status, headers)
+    return RawResponse(response.status, headers)
+
+
+async def _read_response(response: httpcore2.Response, method: str, max_bytes: int) -> RawResponse:
+    raw = _read_head(response)
     if method == "HEAD":
         return raw
     encoding = raw.header("content-encoding") or ""
@@ -99,7 +144,7 @@ async def _read_response(response: httpcore2.Response, method: str, max_bytes: i
 
 
 def _failure_message(failure: BaseException) -> str:
-    if isinstance(failure, Unreachable | InvalidBody):
+    if isinstance(failure, Unreachable):
         return str(failure)
     if isinstance(failure.__cause__, ssl.SSLError):
         return "The TLS handshake failed: the server has no TLS, or its certificate is not valid for this name."
@@ -116,23 +161,68 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
     The limit counts decoded bytes, so a decompression bomb stops there. Received bytes have almost the same limit, so
     compressed data that decodes to nothing, such as empty members, stops as well.
     """
-    coding = encoding.strip().lower()
-    if coding not in ("", "identity", "gzip", "x-gzip"):
-        raise InvalidBody("The response has a Content-Encoding other than gzip, which is not supported.")
-    decoder = _GzipDecoder() if coding.endswith("gzip") else None
+    decoder = BodyDecoder(encoding, max_bytes)
     body = bytearray()
-    receivable = max_bytes + max_bytes // _GZIP_OVERHEAD_SHARE + _GZIP_OVERHEAD_BYTES
     async for chunk in chunks:
-        receivable -= len(chunk)
-        if decoder is None:
+        decoder.decode_into(body, chunk)
+    decoder.end()
+    return bytes(body)
+
+
+async def _decoded_pieces(
+    response: httpcore2.Response, decoder: "BodyDecoder", progress: SendProgress
+) -> AsyncIterator[bytes]:
+    """The same, piece by piece. Raises FetchFailed."""
+    try:
+        async with aclosing(response.aiter_stream()) as chunks:
+            async for chunk in chunks:
+                if piece := decoder.decode(chunk):
+                    yield piece
+        decoder.end()
+    except _FAILURES as failure:
+        raise _port_failure(failure, progress.sent) from None
+
+
+class BodyDecoder:
+    """Decodes a body as it arrives, within the limit of decoded and of received bytes. Raises InvalidBody."""
+
+    def __init__(self, encoding: str, max_bytes: int) -> None:
+        coding = encoding.strip().lower()
+        if coding not in ("", "identity", "gzip", "x-gzip"):
+            raise InvalidBody("The response has a Content-Encoding other than gzip, which is not supported.")
+        self._gzip = _GzipDecoder() if coding.endswith("gzip") else None
+        self._max_bytes = max_bytes
+        self._room = max_bytes
+        self._receivable = max_bytes + max_bytes // _GZIP_OVERHEAD_SHARE + _GZIP_OVERHEAD_BYTES
+
+    def decode(self, chunk: bytes) -> bytes:
+        """The decoded piece; empty if more data is needed to decode it."""
+        if self._gzip is None:
+            self._count(len(chunk), len(chunk))
+            return chunk
+        piece = bytearray()
+        self.decode_into(piece, chunk)
+        return bytes(piece)
+
+    def decode_into(self, body: bytearray, chunk: bytes) -> None:
+        """Append the decoded piece to `body`."""
+        start = len(body)
+        if self._gzip is None:
             body += chunk
         else:
-            decoder.decompress_into(body, chunk, max_bytes)
-        if len(body) > max_bytes or receivable < 0:
-            raise InvalidBody(f"The response is larger than {max_bytes} bytes.")
-    if decoder is not None and not decoder.is_complete:
-        raise InvalidBody("The gzip data of the response is incomplete.")
-    return bytes(body)
+            self._gzip.decompress_into(body, chunk, start + self._room)
+        self._count(len(chunk), len(body) - start)
+
+    def end(self) -> None:
+        """Check that the body is complete."""
+        if self._gzip is not None and not self._gzip.is_complete:
+            raise InvalidBody("The gzip data of the response is incomplete.")
+
+    def _count(self, received: int, decoded: int) -> None:
+        self._receivable -= received
+        self._room -= decoded
+        if self._room < 0 or self._receivable < 0:
+            raise InvalidBody(f"The response is larger than {self._max_bytes} bytes.", "too_large")
 
 
 class _GzipDecoder:
@@ -201,17 +291,18 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
 
 
 class _ProgressStream(httpcore2.AsyncNetworkStream):
-    """Sets `progress.sent` with the first write of the request. Bytes of a TLS handshake do not count."""
+    """Reports writes of the request and reads of the response. Those of a TLS handshake do not count."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream, progress: SendProgress) -> None:
         self._stream = stream
         self._progress = progress
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._progress.begin_reading()
         return await self._stream.read(max_bytes, timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._progress.sent = True
+        self._progress.begin_sending()
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:

@@ -5,10 +5,18 @@ import msgspec
 from weftwork.protocol.net.outbound import Headers
 
 
-class SendProgress(msgspec.Struct):
-    """Whether any byte of a request, or of the requests of its redirects, was sent."""
+class SendProgress:
+    """How far a request, or one of the requests of its redirects, has got."""
 
-    sent: bool = False
+    sent = False
+    """Whether any byte of it was sent."""
+
+    def begin_sending(self) -> None:
+        """Called before each write of the request."""
+        self.sent = True
+
+    def begin_reading(self) -> None:
+        """Called before each read of the response; at the first time, the whole request was written."""
 
 
 class RawResponse(msgspec.Struct, frozen=True):

@@ -9,16 +9,15 @@ import pytest
 import weftwork
 from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.harness.cases import each_case, fails_without
+from tests.harness.fetch_only import FetchOnly
 from weftwork.adapters.python.calls.call_state import CallState
 from weftwork.ports.node_outcome import Completed, Failed, Suspended
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse
 
 
-class Out:
+class Out(FetchOnly):
     async def fetch(self, request: OutboundRequest) -> OutboundResponse:
         return OutboundResponse(200, (), b"1", request.url)
-
-    async def close(self) -> None: ...
 
 
 paid: list[str] = []
