@@ -7,6 +7,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from functools import cache
+from time import time
 from typing import Final
 
 import msgspec
@@ -15,6 +18,10 @@ from weftwork.testing.model_server.replies import DONE, error_response
 from weftwork.testing.model_server.response import Fault, ServedRequest, WireResponse
 
 MIB: Final = 2**20
+_MARK: Final = "place-of-the-long-text"
+_FILLER: Final = b"0123456789abcdef" * 1024
+ERROR_CODES: Final = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+"""The error codes that OpenAI sends with a status."""
 
 
 def status(code: int, retry_after: str | None = None, error_code: str | None = None) -> Fault:
@@ -23,12 +30,19 @@ def status(code: int, retry_after: str | None = None, error_code: str | None = N
 
     def apply(response: WireResponse, request: ServedRequest) -> WireResponse:
         quoted = request.content.decode(errors="replace")[:500]
-        failed = error_response(code, f"Error {code} for the key {request.key}: {quoted}", error_code)
+        name = error_code or ERROR_CODES.get(code)
+        kind = "server_error" if code >= 500 else "invalid_request_error"
+        failed = error_response(code, f"Error {code} for the key {request.key}: {quoted}", name, kind)
         if retry_after is None:
             return failed
         return msgspec.structs.replace(failed, headers=(*failed.headers, ("Retry-After", retry_after)))
 
     return apply
+
+
+def retry_after_date(code: int, seconds: int) -> Fault:
+    """An error status whose Retry-After is the date in `seconds`."""
+    return lambda response, request: status(code, formatdate(time() + seconds, usegmt=True))(response, request)
 
 
 def content_filter_error() -> Fault:
@@ -203,17 +217,17 @@ def endless_headers(size: int = MIB) -> Fault:
 def gzip_bomb(size: int = 256 * MIB) -> Fault:
     """A small body that decompresses to `size` bytes of white space, although the request did not ask for gzip."""
 
-    def pieces() -> Iterator[bytes]:
-        squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
-        for _ in range(size // MIB):
-            yield squeeze.compress(b" " * MIB)
-        yield squeeze.flush()
-
     def apply(response: WireResponse, request: ServedRequest) -> WireResponse:
         headers = (*response.headers, ("Content-Encoding", "gzip"))
-        return msgspec.structs.replace(response, headers=headers, pieces=pieces(), framing="chunked")
+        return msgspec.structs.replace(response, headers=headers, pieces=_zipped_spaces(size), framing="chunked")
 
     return apply
+
+
+@cache
+def _zipped_spaces(size: int) -> tuple[bytes, ...]:
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return (*(squeeze.compress(b" " * MIB) for _ in range(size // MIB)), squeeze.flush())
 
 
 def gzip_body() -> Fault:
@@ -227,22 +241,22 @@ def gzip_body() -> Fault:
 
 
 def large_answer(size: int = 50 * MIB) -> Fault:
-    """An answer of `size` bytes: the text of the second event, or of the whole answer, is repeated."""
-    filler = b"0123456789abcdef" * 1024
+    """An answer of `size` bytes: its text is replaced by a long one, in many events if it is streamed."""
 
     def pieces(response: WireResponse) -> Iterator[bytes]:
         body = list(response.pieces)
-        head, separator, tail = (body[1] if len(body) > 1 else body[0]).partition(b'"content":')
-        if len(body) == 1:
-            yield head + separator + b'"'
-            for _ in range(size // len(filler)):
-                yield filler
-            yield tail.lstrip().replace(b'"', b"", 1)
+        place = 1 if len(body) > 1 else 0
+        prefix, separator, document = body[place].rpartition(b"data: ")
+        content = json.loads(document)
+        choice = content["choices"][0]
+        choice["delta" if "delta" in choice else "message"]["content"] = _MARK
+        head, tail = json.dumps(content).encode().split(_MARK.encode())
+        yield from body[:place]
+        if not separator:
+            yield from (head, *[_FILLER] * (size // len(_FILLER)), tail)
             return
-        yield body[0]
-        event = head + separator + b'"' + filler + tail[tail.index(b'"', 1) :]
-        for _ in range(size // len(filler)):
-            yield event
+        event = b"%b%b%b%b%b\n\n" % (prefix, separator, head, _FILLER, tail)
+        yield from [event] * (size // len(_FILLER))
         yield from body[2:]
 
     def apply(response: WireResponse, request: ServedRequest) -> WireResponse:
@@ -291,7 +305,7 @@ ALL: Final[dict[str, Fault]] = {
     "content filter before the answer": content_filter_error(),
     **{str(code): status(code) for code in (400, 401, 403, 404, 408, 409, 422, 429, 500, 502, 503, 504, 529)},
     "429, Retry-After in seconds": status(429, "1"),
-    "429, Retry-After as a date": status(429, "Wed, 21 Oct 2026 07:28:00 GMT"),
+    "429, Retry-After as a date": retry_after_date(429, 3600),
     "429, Retry-After in the past": status(429, "Wed, 21 Oct 2015 07:28:00 GMT"),
     "429, Retry-After without sense": status(429, "soon"),
     "429, Retry-After of 10^9 seconds": status(429, "1000000000"),
