@@ -184,16 +184,39 @@ class AwaitsChildren(msgspec.Struct, frozen=True):
     effects: tuple[NodeEffect, ...] = ()
 
 
-NodeOutcome = Completed | Failed | Suspended | AwaitsChildren
+class AwaitsProvider(msgspec.Struct, frozen=True):
+    """The node waits for a model provider that is down. It is called again from its start at `retry_at`, as the same
+    attempt; recorded answers and steps are reused. Made by the host, for a node that raises ProviderPending."""
+
+    provider: str
+    code: str
+    retry_at: int
 
 
-class InterruptPending(BaseException):
-    """Unwinds a node that has to wait for an answer, so that the run suspends it. It is a BaseException because it is
-    not an error, and `except Exception` in a node must not catch it."""
+NodeOutcome = Completed | Failed | Suspended | AwaitsChildren | AwaitsProvider
+
+
+class NodePending(BaseException):
+    """Unwinds a node that has to wait and is called again later. It is a BaseException because it is not an error, and
+    `except Exception` in a node must not catch it."""
+
+
+class InterruptPending(NodePending):
+    """The node has to wait for an answer, so the run suspends it."""
 
     def __init__(self, interrupt: Interrupt) -> None:
         super().__init__(interrupt.key)
         self.interrupt = interrupt
+
+
+class ProviderPending(NodePending):
+    """The node has to wait for a model provider that is down, `wait_ms` from now."""
+
+    def __init__(self, provider: str, code: str, wait_ms: int) -> None:
+        super().__init__(provider)
+        self.provider = provider
+        self.code = code
+        self.wait_ms = wait_ms
 
 
 class StepFailed(Exception):

@@ -257,7 +257,8 @@ class NodeContext(Protocol):
         usage and the events that `along` returns for it. Later entries of the node get the recorded answer without a
         call.
 
-        Calls are identified by their order in the entry. Raises StepFailed if there is no answer.
+        Calls are identified by their order in the entry. Raises StepFailed if there is no answer, and ProviderPending
+        if the node has to wait for the provider.
         """
         ...
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from weftwork.adapters.python.errors import NodeExited
-from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, NotDone, StepFailed
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, NodePending, NotDone, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -77,7 +77,7 @@ def record_calls(node: NodeType, process: ProcessGuard, first_attempt: int = 1) 
             # The dead process cannot record this outcome. Returning it avoids a traceback that looks like an error of
             # the node.
             return Failed("process_over", "The process of the node has ended.")
-        except InterruptPending:
+        except NodePending:
             raise
         except BaseException as error:
             performed.came_to, performed.raised = "failed", _author_error(error)
@@ -133,7 +133,7 @@ class _RecordingContext:
             except NotDone:
                 performed.came_to = "not done"
                 raise
-            except (asyncio.CancelledError, InterruptPending):
+            except (asyncio.CancelledError, NodePending):
                 raise
             except BaseException as error:
                 performed.came_to, performed.raised = "failed", _author_error(error)

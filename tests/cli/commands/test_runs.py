@@ -342,6 +342,15 @@ def test_children_that_need_somebody_come_first_and_the_rest_is_counted() -> Non
     assert brief[-1] == "  `weftwork runs ls --parent r --all` lists all child runs"
 
 
+def test_a_node_that_waits_for_a_provider_says_so() -> None:
+    wait = {"provider": "local", "code": "provider_unavailable", "retryAt": "2026-01-31T08:05:09.042Z"}
+    states = {"a": {"status": "running", "attempt": 1, "waitsFor": wait}}
+    shown = list(run_detail_lines({"runId": "r", "nodeStates": states}, {}, "http://x", {}))
+    when = "next attempt 2026-01-31 08:05:09 UTC"
+    told = f' a running attempt 1 waits for provider "local" (provider_unavailable), {when}'
+    assert told in [re.sub(" +", " ", line) for line in shown]
+
+
 def test_much_is_counted_and_not_shown() -> None:
     lines = list(run_detail_lines({"variables": {f"v{at}": "x" * 1000 for at in range(80)}}, {}, "http://x", {}))
     assert lines[-1] == "  and 30 more; --json shows all"

@@ -124,6 +124,17 @@ def test_a_retry_that_is_put_off_shows_until_when() -> None:
     assert drawn(tree_after(*events, *passed))[1].startswith("  ↻ n  retrying, attempt 2, 4")
 
 
+def test_a_node_says_which_provider_it_waits_for_and_until_when() -> None:
+    wait = {"provider": "local", "code": "provider_unavailable", "retryAt": "2026-01-31T08:05:09.042Z"}
+    events = [START, ("node.started", "n", {"attempt": 1}), ("weftwork.provider.waiting", "n", wait)]
+    first, second = drawn(tree_after(*events))[1:]
+    assert first.startswith("  ● n  1.")
+    told = 'waits for provider "local" (provider_unavailable), next attempt 2026-01-31 08:05:09 UTC'
+    assert second == f"      {told}"
+    for after in ("weftwork.provider.retried", "node.started", "node.retried", "node.completed", "node.failed"):
+        assert told not in "".join(drawn(tree_after(*events, (after, "n", {"attempt": 1}))))
+
+
 def test_what_a_loop_did_is_not_forgotten_when_it_ends() -> None:
     rounds = [("node.started", "n", {"attempt": 1}), ("node.completed", "n")] * 3
     tree = tree_after(START, *rounds, ("node.skipped", "n"))
@@ -230,6 +241,7 @@ DECIDED = 'iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 agent
     ("node.failed", "n", {"error": {"code": "c", "message": 'a "b"\nc'}}, 'code=c message="a \\"b\\"\\nc"'),
     ("log.appended", "n", {"level": "info", "message": "", "nodeId": "n"}, 'level=info message=""'),
     ("acme.thing", None, {"a": [1]}, 'payload={"a": [1]}'),
+    ("weftwork.model.answered", "n", {"requestKeys": {"v1": "ab"}, "text": "Hi"}, 'payload={"text": "Hi"}'),
     ("output.chunk", None, {"chunk": "Hi", "isLast": True}, "chunk=Hi isLast=true"),
     ("node.started", "a b", None, ""),
     (
@@ -251,6 +263,13 @@ DECIDED = 'iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 agent
         'principal=ada action=ask text="Who?"',
     ),
     ("weftwork.interrupt.reminder", None, {"number": 2}, "number=2"),
+    (
+        "weftwork.provider.waiting",
+        "n",
+        {"nodeId": "n", "provider": "local", "code": "c", "retryAt": "2026-01-31T08:05:09.042Z"},
+        "provider=local code=c retryAt=2026-01-31T08:05:09.042Z",
+    ),
+    ("weftwork.provider.retried", "n", {"nodeId": "n"}, ""),
     ("runOrchestrator.decided", "s", {"agentId": "host:s", "decision": NEXT_WORKER, "iteration": 2}, DECIDED),
     ("runOrchestrator.decided", None, {"decision": 5}, ""),
     (

@@ -1,6 +1,7 @@
 """Large expressions in a real host: in worker processes that end with the run, the time limit and the host."""
 
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +9,19 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.expressions.test_worker_pool import CHAINS
 from tests.harness.definitions import node
 from tests.live import Host, start_host, until
 from tests.live.workflows import chain, write_workflows
+from tests.readers.process_stats import memory
 from weftwork.app import Host as ProductHost
 from weftwork.protocol.limits import ExpressionLimits
 from weftwork.settings import SettingsError, load_settings
 
 LARGE = "inputs.l.map(x, x + 1.0).map(x, x).size()"
 ITEMS = list(range(900))
+MORE_BYTES = 300 * 2**20
+"""How much more memory than an idle host a host and its workers may have."""
 WORKFLOWS = (
     chain("large", [node("a", "core.transform", config={"expression": LARGE})]),
     chain(
@@ -50,6 +55,18 @@ def host(tmp_path: Path) -> Iterator[Host]:
     folder = write_workflows(tmp_path / "workflows", *WORKFLOWS)
     with start_host(tmp_path, "--workflows", folder) as started:
         yield started
+
+
+def resident_bytes(host: Host) -> int:
+    """Memory of the host and its workers now."""
+    return memory(host) + sum([_resident_bytes(pid) for pid in workers(host)])
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def ended(host: Host, run_id: str) -> dict[str, Any]:
@@ -134,6 +151,37 @@ def _is_zombie(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+LARGEST, LENGTH = list(CHAINS.items())[-1]
+"""Of the chains that fit into the budget, the one that needs most memory."""
+
+
+def _most_bytes(folder: Path, size: int) -> int:
+    """How much more memory than when idle the host and its workers have while they evaluate chains in four runs."""
+    document = chain("chained", [node("a", "core.transform", config={"expression": LARGEST})])
+    flows = write_workflows(folder / "workflows", document)
+    with start_host(folder, "--workflows", flows, env={"WEFTWORK_EXPRESSION_WORKERS": str(size)}) as host:
+        assert host.call("GET", "/health").status == 200
+        found = [resident_bytes(host)]
+        runs = [host.create("chained", inputs={"l": list(range(LENGTH))}) for _ in range(4)]
+
+        def look() -> bool:
+            found.append(resident_bytes(host))
+            return {host.snapshot(run)["status"] for run in runs} == {"completed"}
+
+        until(look, "the runs")
+        return max(found) - found[0]
+
+
+@pytest.mark.slow
+def test_the_host_and_its_workers_have_little_memory(tmp_path: Path) -> None:
+    assert _most_bytes(tmp_path, 2) < MORE_BYTES
+
+
+@pytest.mark.slow
+def test_without_a_limit_on_workers_they_would_have_much_memory(tmp_path: Path) -> None:
+    assert _most_bytes(tmp_path, 8) > MORE_BYTES
 
 
 def test_settings_can_only_lower_the_limits_of_new_runs(tmp_path: Path) -> None:

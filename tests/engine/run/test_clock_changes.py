@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tests.engine.run.test_loops import flaky
+from tests.engine.run.test_parked_waits import ASK, IS_DOWN, LENGTH
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, example_count, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.engine.host import parked_clocks
 from weftwork.engine.nodes import run_clock
@@ -78,12 +80,14 @@ WAITS: list[tuple[Document, int, str]] = [
     (approval(remindAfterMs=[LONG]), LONG, "weftwork.interrupt.reminder"),  # type: ignore[arg-type]
     (PARENT, LONG, "node.failed"),
     (MAP, LONG, "node.completed"),
+    (workflow([node("ask", "test.ask")]), LENGTH, "weftwork.provider.retried"),
+    (workflow([node("ask", "test.ask", settings={"timeoutMs": LENGTH // 2})]), LENGTH // 2, "node.failed"),
 ]
 """Each kind of wait, its length, and the event at its end."""
 
 
 async def begin(document: Document) -> tuple[EngineHarness, RunKey]:
-    bench = await EngineHarness(flaky(1)).open()
+    bench = await EngineHarness(flaky(1), ASK, models=ScriptedModel(IS_DOWN, "yes")).open()
     assert await bench.catalog.register(CHILD) == []
     return await bench.with_settled_run(document)
 

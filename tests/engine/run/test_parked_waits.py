@@ -12,9 +12,13 @@ from tests.engine.run.test_waiting_runs import DAY, pass_time
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks
+from tests.harness.scripted_model import ScriptedModel
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.decide.inputs import VariablesOverwritten
 from weftwork.engine.host import alarm
+from weftwork.ports.models import Message, ModelRequest, ProviderFault
+from weftwork.ports.node_outcome import Completed, NodeOutcome
+from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.fold import facts
@@ -22,6 +26,7 @@ from weftwork.protocol.limits import Limits
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire.v1.routes import SCOPES
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
 from weftwork.testing.deterministic import START
 
@@ -60,6 +65,8 @@ RETRIES = {
     **trying(maxRetries=3, retryDelayMs=LENGTH, retryMaxDelayMs=LENGTH),
     "variables": [variable("n", "number")],
 }
+DOWN = workflow([node("wait", "test.ask"), node("end")], [edge("wait", "end")], [variable("n", "number")])
+DOWN_AND_LIMITED = workflow([node("wait", "test.ask", settings={"timeoutMs": LENGTH // 2})])
 CHILD = {**delayed(), "id": "child"}
 PARENT = workflow([node("call", "core.subWorkflow", config={"workflowId": "child"})], id="parent")
 WAITS: list[tuple[Document, list[int]]] = [
@@ -74,13 +81,25 @@ WAITS: list[tuple[Document, list[int]]] = [
     (delayed(settings={"timeoutMs": LENGTH // 2}), [LENGTH // 2]),
     (workflow([node("wait", "core.delay", config={"ms": LENGTH})], settings={"timeout": 3_000}), [3_001]),
     (PARENT, [LENGTH]),
+    (DOWN, [LENGTH, 2 * LENGTH]),
+    (DOWN_AND_LIMITED, [LENGTH // 2]),
+    ({**DOWN, "settings": {"timeout": 3_000}}, [3_001]),
 ]
+
+
+async def ask(call: NodeCall, context: NodeContext) -> NodeOutcome:
+    request = ModelRequest("test", "", (Message("user", "Well?"),))
+    return Completed({"answer": (await context.generate(request, lambda answer: ())).text})
+
+
+ASK = WaitingNode(NodeDeclaration("test.ask", "Calls a model.", effect="idempotent", instant=False), ask)
+IS_DOWN = [ProviderFault("provider_unavailable", "It is down.", wait_ms=LENGTH)]
 
 
 @contextlib.asynccontextmanager
 async def started(document: Document, **options: Any) -> AsyncIterator[tuple[EngineHarness, RunKey]]:
     """A run that is as far as it gets without time. Nothing of its host is left in the end."""
-    bench = EngineHarness(flaky(9), **options)
+    bench = EngineHarness(flaky(9), ASK, models=ScriptedModel(IS_DOWN, IS_DOWN, "yes"), **options)
     try:
         await bench.open()
         assert await bench.catalog.register(CHILD) == []
@@ -236,7 +255,7 @@ async def test_a_variable_that_changes_during_a_wait_does_not_move_its_end(docum
 
 @pytest.mark.rule("park-01", "run-03", "run-12", "run-13")
 @each_case("act", cancel, set_variable, pause_and_resume, drain_and_resume)
-@each_case("document", delayed(), RETRIES, BRANCHES)
+@each_case("document", delayed(), RETRIES, BRANCHES, DOWN)
 async def test_what_is_asked_of_a_parked_wait_has_the_effect_that_it_has_in_memory(
     document: Document, act: Act
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +10,10 @@ import msgspec
 import pytest
 
 from tests.harness.cases import each_case, fails_without
-from tests.harness.child_workflows import start_run
+from tests.harness.child_workflows import child_keys, start_run
 from tests.harness.definitions import edge, node, variable, workflow
-from tests.harness.engine_harness import EngineHarness, WrappedLog, fault_of, run_ready_tasks, waiting_node_type
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, fault_of, run_ready_tasks, waiting_node_type
+from weftwork.engine import tenant_logs
 from weftwork.engine.decide import inputs
 from weftwork.engine.decide.size_limits import Breach
 from weftwork.engine.run import append, budget, pending_commit
@@ -342,8 +344,13 @@ async def test_the_count_is_the_same_in_memory_and_after_a_load() -> None:
 QUOTA = Limits(max_log_bytes_per_tenant=200_000)
 
 
+async def _repeat(execute: Callable[[dict[str, Any]], Awaitable[object]], document: dict[str, Any]) -> None:
+    for _ in range(20):
+        await execute(document)
+
+
 @pytest.mark.rule("size-03")
-@fails_without(TenantLogs, "is_full", lambda *_: False)
+@fails_without(TenantLogs, "reserve_run", lambda *_: True)
 @fails_without(TenantLogs, "reserve", lambda *_: True, errors=(ValueError,))
 async def test_a_tenant_at_its_quota_starts_no_run_until_runs_are_deleted() -> None:
     bench = await EngineHarness(limits=QUOTA).open()
@@ -353,15 +360,70 @@ async def test_a_tenant_at_its_quota_starts_no_run_until_runs_are_deleted() -> N
     used = sum([size_of(await bench.events(key)) for key in keys])
     assert used < 202_000
     fills = workflow([node("a", "core.template", config={"template": "x" * 4_000})], id="filler")
-    for _ in range(20):
-        if not bench.runtime.tenant_logs.is_full(keys[0].partition):  # type: ignore[union-attr]
-            await bench.execute(fills)
-    refused = await fault_of(bench.execute(copies(1)))
+    refused = await fault_of(_repeat(bench.execute, fills))
     assert (refused.code, refused.status) == ("tenant_quota_exceeded", 409)
     for key in keys:
         await bench.store.retention.delete(key, bench.clock.now())
     await bench.advance(RECOUNT_MS)
     key = await bench.execute(workflow([node("a")], id="small"))
+    assert (await bench.event_types(key))[-1] == "run.completed"
+
+
+ECHO = workflow([node("a")], [], [variable("v", required=True)], id="echo")
+
+
+@pytest.mark.rule("size-03")
+@fails_without(tenant_logs, "_stored_size", lambda *_: 0)
+async def test_the_inputs_of_a_run_count_although_it_has_no_events_yet() -> None:
+    """A run that only fails for lack of room would otherwise leave its inputs in the store, as often as it is sent."""
+    bench = await EngineHarness(limits=QUOTA).open()
+    for _ in range(3):
+        refused = await fault_of(bench.execute(ECHO, inputs={"v": BIG * 4}))
+        assert refused.code == "tenant_quota_exceeded"
+    await bench.execute(ECHO, inputs={"v": BIG})
+    found = await bench.store.log.partition_bytes(CALLER.partition)
+    # The header and the first event.
+    assert 60_000 < found < 64_000
+    assert bench.runtime.tenant_logs is not None
+    assert 0 <= bench.runtime.tenant_logs.used(CALLER.partition) - found < 100
+
+
+@pytest.mark.rule("size-03")
+@fails_without(TenantLogs, "reserve_run", lambda *_: True)
+async def test_child_runs_that_the_quota_has_no_room_for_are_not_created() -> None:
+    config = {"items": list(range(20)), "onError": "collect", "concurrency": 20}
+    body = {"workflowId": "echo", "inputs": {"v": {"type": "expression", "expression": "variables.v"}}}
+    parent = workflow([node("m", "core.flow.map", config={**config, "body": body})], [], [variable("v")], id="parent")
+    bench = await EngineHarness(limits=QUOTA).open()
+    assert await bench.catalog.register(ECHO) == []
+    key = await bench.execute(parent, inputs={"v": BIG})
+    assert any(b"tenant_quota_exceeded" in each.payload for each in await bench.events(key))
+    assert 1 <= len(await child_keys(bench, key)) < 6
+    assert await bench.store.log.partition_bytes(CALLER.partition) < QUOTA.max_log_bytes_per_tenant
+
+
+@pytest.mark.rule("size-03")
+async def test_room_is_found_again_for_a_large_run_after_smaller_ones_were_deleted() -> None:
+    """The count is no more than a bound, and a run can be too large although a smaller one is not."""
+    bench = await EngineHarness(limits=QUOTA).open()
+    key = await bench.execute(ECHO, inputs={"v": BIG * 2})
+    assert (await fault_of(bench.execute(ECHO, inputs={"v": BIG * 2}))).code == "tenant_quota_exceeded"
+    await bench.execute(ECHO, inputs={"v": "small"})
+    await bench.store.retention.delete(key, bench.clock.now())
+    await bench.advance(RECOUNT_MS)
+    key = await bench.execute(ECHO, inputs={"v": BIG * 2})
+    assert (await bench.event_types(key))[-1] == "run.completed"
+
+
+@pytest.mark.rule("size-03")
+@fails_without(tenant_logs, "RECOUNT_ABOVE", 1)
+async def test_no_run_fails_because_of_runs_that_were_deleted() -> None:
+    bench = await EngineHarness(limits=QUOTA).open()
+    for length in (60_000, 14_000, 12_000):
+        key = await bench.execute(ECHO, inputs={"v": "x" * length})
+        await bench.store.retention.delete(key, bench.clock.now())
+    await bench.advance(RECOUNT_MS)
+    key = await bench.execute(copies(1))
     assert (await bench.event_types(key))[-1] == "run.completed"
 
 

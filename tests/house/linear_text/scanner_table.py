@@ -23,7 +23,7 @@ from weftwork.protocol.envelopes import answer_documents, checks, completion
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
-from weftwork.protocol.json import decoder, pointers, source_locations
+from weftwork.protocol.json import decoder, pieces, pointers, source_locations
 from weftwork.protocol.media import asset_headers, asset_references, inline_media, media_types, media_urls
 from weftwork.protocol.models import prompt_composition, prompt_templates
 from weftwork.protocol.net import target
@@ -540,6 +540,14 @@ CASES: tuple[Case, ...] = (
         "protocol/review/bundle_media.py:may_hold_media protocol/review/bundle_media.py:_in_pieces",
         lambda given: (bundle_media.may_hold_media(given.encode()), bundle_media.reference_media({"a": given}, None)),
         *_BASE64_TEXTS,
+    ),
+    case(
+        "protocol/json/pieces.py:_parts",
+        lambda given: list(pieces.encode_pieces({"inputs": msgspec.json.decode(given.encode())})),
+        Input("1,", "[", "1]"),
+        Input('"a",', "[", "1]"),
+        Input("1,[],", "[", "1]"),
+        Input("[1],", "[", "1]"),
     ),
     # Pointers and locations.
     case("protocol/json/pointers.py:split_pointer", pointers.split_pointer, "/", "/a", "~1", "~"),

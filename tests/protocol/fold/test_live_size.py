@@ -180,8 +180,11 @@ def test_every_type_whose_payload_the_state_holds_is_listed() -> None:
             "phase": "x",
             "isLast": True,
             "conversationId": "c",
+            "provider": "p",
+            "code": "c",
+            "retryAt": "2026-01-31T08:05:09.042Z",
         }
-        if kind in ("node.suspended", "node.resumed", "weftwork.interrupt.reminder"):
+        if kind in ("node.suspended", "node.resumed", "weftwork.interrupt.reminder", "weftwork.provider.retried"):
             continue
         apply(state, Fact(state.last_sequence + 1, kind, payload, 5, "b", size=10**6))
         if state.live_bytes - before >= 10**6:

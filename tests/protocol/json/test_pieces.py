@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
+from tests.harness.cases import fails_without
 from tests.harness.definitions import for_all
 from weftwork.protocol.json import pieces as module
 from weftwork.protocol.json.pieces import PIECE_BYTES, SPLICED_BYTES, Placeholder, Spliced, encode_pieces
@@ -43,6 +44,42 @@ def test_small_members_are_joined_and_no_piece_is_empty(count: int) -> None:
     assert [isinstance(piece, bytes) and len(piece) > 0 for piece in found] == [True] * len(found)
     assert all(PIECE_BYTES <= len(piece) < PIECE_BYTES + SPLICED_BYTES for piece in found[:-1])  # type: ignore[arg-type]
     assert b"".join(found) == msgspec.json.encode(document)  # type: ignore[arg-type]
+
+
+LONG_ARRAYS: dict[str, list[Any]] = {
+    "numbers": [0.1234567] * 10_000,
+    "short texts": ["text"] * 10_000,
+    "both": [1, None, True, "text"] * 2_500,
+}
+
+
+@pytest.mark.parametrize("kind", LONG_ARRAYS)
+@fails_without(module, "ITEMS_TOGETHER", 1)
+def test_the_small_items_of_a_long_array_are_encoded_together(kind: str) -> None:
+    """The event loop would otherwise be busy for ten times as long."""
+    calls: list[int] = []
+    encode = msgspec.json.encode
+
+    def counted(value: Any) -> bytes:
+        calls.append(1)
+        return encode(value)
+
+    document = {"inputs": {"items": LONG_ARRAYS[kind]}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_encode", counted)
+        assert whole(document) == encode(document)
+    assert len(calls) < 100
+
+
+def test_long_texts_of_an_array_are_pieces_of_their_own() -> None:
+    found = list(encode_pieces([1, "x" * SPLICED_BYTES, "y" * SPLICED_BYTES, 2]))
+    assert [len(piece) for piece in found if isinstance(piece, bytes)] == [
+        3,
+        SPLICED_BYTES + 2,
+        1,
+        SPLICED_BYTES + 2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("limit", [SPLICED_BYTES, 2**40])

@@ -192,6 +192,8 @@ SAMPLES: tuple[Payload, ...] = (
         *("n", "/0.0", "p", "m", "text", "stop", 3, 5, "end", "harm"),
         *([{}], ["asset:1"], [{}], {"code": "c"}, {"v1": "k"}),
     ),
+    model_payloads.ProviderWaiting("n", "p", "c", "2026-01-31T08:05:09.042Z"),
+    model_payloads.ProviderRetried("n"),
     model_payloads.OutputChunk("n", "run-1", "text", False, {}),
     model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n", 2, 0.25),
     model_payloads.EnvelopeRecorded(

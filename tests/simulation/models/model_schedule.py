@@ -109,7 +109,9 @@ class RandomModel:
                 "content-filter", TokenUsage(1, 1), refusal=f"No, not {SECRET}."
             )
         if luck < 0.06:
-            end = dice.choice([ProviderFault("provider_unavailable", "It is away."), RuntimeError("bug"), None])
+            away = ProviderFault("provider_unavailable", "It is away.")
+            down = ProviderFault("provider_overloaded", "It is down.", wait_ms=dice.choice([1, 3_000, 10**9]))
+            end = dice.choice([away, down, RuntimeError("bug"), None])
         elif luck < 0.13:
             end = dice.choice(
                 [AnswerEnd("length", TokenUsage(1, 9), detail="max_tokens"), AnswerEnd("other", detail="stop_sequence")]

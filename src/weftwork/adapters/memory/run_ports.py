@@ -103,7 +103,8 @@ class MemoryEventLog(RunPort):
         return RunOutline(stored.header, replace(stored.projection, outputs=None), _log_bytes(entry), rows)
 
     async def partition_bytes(self, partition: str) -> int:
-        return sum(map(_log_bytes, self._table.by_partition.get(partition, [])))
+        runs = self._table.by_partition.get(partition, [])
+        return sum([_log_bytes(run) + len(run.header) for run in runs])
 
     async def hidden_values(self, run: RunKey) -> list[HiddenValue]:
         entry = self._table.runs.get(run)

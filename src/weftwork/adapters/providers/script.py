@@ -58,6 +58,8 @@ class ScriptedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     code: str
     message: str = "The script returns a fault for this call."
     retryable: bool = True
+    wait_ms: int | None = None
+    """The node waits that long for the provider, and calls it again."""
 
 
 class ScriptedMedia(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

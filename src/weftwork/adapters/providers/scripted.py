@@ -97,7 +97,7 @@ class ScriptedProvider:
         for media in entry.media:
             yield GeneratedMedia(media.kind, media.base64, media.media_type, media.alt, media.name)
         if entry.fault is not None:
-            raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable)
+            raise ProviderFault(entry.fault.code, entry.fault.message, entry.fault.retryable, entry.fault.wait_ms)
         request_tokens = estimate_tokens(request.system) + sum(
             estimate_tokens(message.text) for message in request.messages
         )

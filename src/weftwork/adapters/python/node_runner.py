@@ -24,7 +24,7 @@ from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.node_tasks import TaskPath, current_task_path, guard_tasks, in_node, wait_done
 from weftwork.adapters.python.threads import ThreadPool, ThreadsExhausted
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, convert
-from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, InterruptPending, NodeOutcome, NotDone
+from weftwork.ports.node_outcome import AppendLog, Completed, EmitEvent, Failed, NodeOutcome, NodePending, NotDone
 from weftwork.ports.nodes import NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.json import schema
@@ -71,9 +71,9 @@ class _NodeRunner:
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and entry.state.is_stopping:
                 raise
-            if entry.state.pending_interrupt is None:
+            if entry.state.pending is None:
                 _emit_pending_effects(entry)
-                if isinstance(error, Exception | InterruptPending):
+                if isinstance(error, Exception | NodePending):
                     raise
                 raise errors.exit_error(error) from error
             outcome = Completed({})
@@ -87,7 +87,7 @@ class _NodeRunner:
                 # The effect of the step did not happen, but the function may have other effects outside of steps.
                 return msgspec.structs.replace(outcome, retryable=False)
             return outcome
-        # Raised even if the function caught it: the node waits for the answer.
+        # Raised even if the function caught it: the node has to wait.
         try:
             raise pending.with_traceback(None)
         finally:

@@ -54,7 +54,10 @@ _FIND_OUTLINE = f"""
     {_LISTED_COLUMNS}
     FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no WHERE r.partition = ? AND r.run_id = ?
 """  # noqa: S608 - nothing but constants
-_PARTITION_BYTES = f"SELECT ifnull(sum({_LOG_BYTES}), 0) FROM runs r WHERE r.partition = ?"  # noqa: S608
+_PARTITION_BYTES = f"""
+    SELECT ifnull(sum(length(h.header) + {_LOG_BYTES}), 0)
+    FROM runs r CROSS JOIN run_headers h ON h.run_no = r.run_no WHERE r.partition = ?
+"""  # noqa: S608 - nothing but constants
 
 _FIND_NUMBER = "SELECT run_no FROM runs WHERE partition = ? AND run_id = ?"
 _FIND_DELETED_NUMBER = "SELECT max(run_no) FROM deleted_runs WHERE partition = ? AND run_id = ?"

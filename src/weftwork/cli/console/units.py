@@ -36,12 +36,14 @@ def format_time(text: object) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S") if time is not None else ""
 
 
-def format_recent_time(text: object) -> str:
-    """The time of day if it is today, otherwise the date, in UTC; empty if the text is not a time."""
+def format_recent_time(text: object, with_time: bool = False) -> str:
+    """The time of day if it is today, otherwise the date, in UTC; empty if the text is not a time. `with_time`: another
+    date is followed by the time of day."""
     time = parse_time(text)
     if time is None:
         return ""
-    return time.strftime("%H:%M:%S" if time.date() == datetime.now(UTC).date() else "%Y-%m-%d")
+    other_day = "%Y-%m-%d %H:%M:%S" if with_time else "%Y-%m-%d"
+    return time.strftime("%H:%M:%S" if time.date() == datetime.now(UTC).date() else other_day)
 
 
 def format_elapsed(start: object, end: object) -> str:

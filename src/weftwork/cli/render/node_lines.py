@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from weftwork.cli.console.table import colour
 from weftwork.cli.console.text import clean
-from weftwork.cli.console.units import count_of, format_duration
+from weftwork.cli.console.units import count_of, format_duration, format_recent_time
 from weftwork.cli.render.interrupt_text import answer_command, question_lines
 from weftwork.cli.render.run_progress import ACTIVE_STATES, NodeProgress
 
@@ -65,13 +65,16 @@ def state_text(row: NodeProgress, now: float | None) -> str:
 
 
 def detail_lines(row: NodeProgress, url: str, run_id: str) -> list[DetailLine]:
-    """The error, the open interrupt with the command that answers it, and the text that a model is writing."""
+    """The error, the open interrupt with the command that answers it, what the node waits for, and the text that a
+    model is writing."""
     lines: list[DetailLine] = []
     if row.error and row.state in ("failed", "retrying"):
         lines.append(DetailLine(error_text(row.error), "red"))
     if row.interrupt is not None and row.state == "suspended":
         lines += interrupt_lines("requests", row.interrupt)
         lines.append(DetailLine(answer_command(url, run_id, row.node_id), "", True))
+    if row.provider_wait:
+        lines.append(DetailLine(provider_wait_text(row.provider_wait), "yellow"))
     if row.model_text and row.state in ACTIVE_STATES:
         lines.append(DetailLine(clean(" ".join(row.model_text.split()), 200)[-80:], "italic"))
     return lines
@@ -80,6 +83,13 @@ def detail_lines(row: NodeProgress, url: str, run_id: str) -> list[DetailLine]:
 def interrupt_lines(actor: str, interrupt: dict[str, Any]) -> list[DetailLine]:
     """The question, votes and deadline of an interrupt, after `actor` on the first line."""
     return [DetailLine(each, "magenta") for each in question_lines(actor, interrupt)]
+
+
+def provider_wait_text(wait: dict[str, Any]) -> str:
+    """The model provider for which a node waits, why, and the time of the next call, in UTC."""
+    text = f'waits for provider "{clean(wait.get("provider", "?"), 60)}" ({clean(wait.get("code", "?"), 60)})'
+    when = format_recent_time(wait.get("retryAt"), with_time=True)
+    return f"{text}, next attempt {when} UTC" if when else text
 
 
 def duration_text(start: float | None, end: float | None) -> str:

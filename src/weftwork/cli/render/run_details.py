@@ -15,6 +15,7 @@ from weftwork.cli.console.table import align
 from weftwork.cli.console.text import MAX_LENGTH, clean
 from weftwork.cli.console.units import format_elapsed, format_time
 from weftwork.cli.render.interrupt_text import answer_command, curl_lines, describe_interrupt, quote_id, status_lines
+from weftwork.cli.render.node_lines import provider_wait_text
 from weftwork.protocol.json.values import is_object
 
 _MAX_PER_STATUS: Final = 3
@@ -194,6 +195,8 @@ def _node_row(name: str, state: Any, duration: str) -> list[str]:
     node = state if is_object(state) else {"status": state}
     attempt, error = node.get("attempt"), node.get("error")
     text = f"{clean(error.get('code', '?'))}: {clean(error.get('message', ''), _MAX_VALUE)}" if is_object(error) else ""
+    if is_object(wait := node.get("waitsFor")):
+        text = provider_wait_text(wait)
     attempts = f"attempt {attempt}" if isinstance(attempt, int) else ""
     return [clean(name, 60), clean(node.get("status", "?"), 40), attempts, duration, text]
 

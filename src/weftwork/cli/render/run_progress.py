@@ -32,6 +32,8 @@ class NodeProgress:
         """Both in milliseconds since 1970, by the host's clock."""
         self.retry_at: float | None = None
         """When the next attempt starts, by the same clock."""
+        self.provider_wait: dict[str, Any] = {}
+        """The payload of the event with which the node began to wait for a model provider; empty if it does not."""
         self.items = 0
         self.failed_items = 0
         """Ended items of a map, and how many of them failed."""
@@ -205,6 +207,10 @@ def _apply_node_event(tree: RunProgress, row: NodeProgress, kind: str, payload: 
         case "node.completed" | "node.cancelled" | "node.failed":
             _end_node(tree, row, kind.removeprefix("node."))
             row.error = _error(payload.get("error")) if kind == "node.failed" else row.error
+        case "weftwork.provider.waiting":
+            row.provider_wait = payload
+        case "weftwork.provider.retried":
+            row.provider_wait = {}
         case "node.skipped":
             # The body of a finished loop is skipped at the end; keep the result of its last round.
             if row.started is None:
@@ -243,15 +249,15 @@ def _start_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -
     row.type_id = as_text(payload.get("typeId")) or row.type_id
     if attempt_number <= 1 or row.started is None:
         row.started = tree.last_event_at
-    row.state, row.ended, row.error, row.model_text = "running", None, {}, ""
+    row.state, row.ended, row.error, row.model_text, row.provider_wait = "running", None, {}, "", {}
 
 
 def _end_node(tree: RunProgress, row: NodeProgress, state: str) -> None:
-    row.state, row.ended, row.interrupt = state, tree.last_event_at, None
+    row.state, row.ended, row.interrupt, row.provider_wait = state, tree.last_event_at, None, {}
 
 
 def _retry_node(tree: RunProgress, row: NodeProgress, payload: dict[str, Any]) -> None:
-    row.state = "retrying"
+    row.state, row.provider_wait = "retrying", {}
     row.error = _error(payload.get("lastError")) or row.error
     attempt = payload.get("attempt")
     row.attempt = attempt if isinstance(attempt, int) else row.attempt + 1

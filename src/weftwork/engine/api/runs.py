@@ -35,6 +35,7 @@ from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.credential_redaction import mask_options
 from weftwork.protocol.review.spans import SPAN_EVENT_TYPES, RunSpans, span_fact
+from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.child_runs import ancestry, tree_entry
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES, RunHeader, RunKey
@@ -121,6 +122,8 @@ class Runs:
             assets=tuple(sorted(referenced_assets(encoded, principal.partition))) if values else (),
             expression_limits=self._runtime.limits.expressions,
         )
+        if (logs := self._runtime.tenant_logs) is not None:
+            await _reserve_quota(logs, header, hidden)
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
         fault_point("create.checked")
@@ -227,8 +230,6 @@ class Runs:
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
         self._check_capacity(principal.partition)
-        if (logs := self._runtime.tenant_logs) is not None:
-            await _check_quota(logs, principal.partition)
         return plan
 
     def _check_capacity(self, partition: str) -> None:
@@ -245,17 +246,22 @@ class Runs:
             raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
 
 
-async def _check_quota(logs: TenantLogs, partition: str) -> None:
-    """size-03 (host): refuse a run of a tenant whose logs have reached the quota. Raises StoreUnavailable."""
+async def _reserve_quota(logs: TenantLogs, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> None:
+    """size-03 (host): refuse a run for which the quota of its tenant has no room. Raises StoreUnavailable."""
+    partition = header.partition
     await logs.load(partition)
-    if logs.is_full(partition):
+    if logs.reserve_run(header, hidden):
+        return
+    # Counts again, because runs may have been deleted.
+    await logs.load(partition)
+    if not logs.reserve_run(header, hidden):
         error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
         raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
 
 
 SLICE_BYTES: Final = 131_072
-"""Bytes that are encoded, or searched for their members, between two yields to the event loop. If they are numbers of a
-few bytes, each of which is encoded alone, they take about 15 ms."""
+"""Bytes that are encoded, or searched for their members, between two yields to the event loop. If they are small arrays
+and objects, each of which is encoded alone, they take about 15 ms."""
 
 
 class Slices(msgspec.Struct, eq=False):

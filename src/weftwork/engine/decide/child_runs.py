@@ -60,7 +60,8 @@ def receive_results(state: RunState, received: ChildResultsReceived) -> Decision
 
 
 def may_continue(state: RunState) -> bool:
-    """Whether nodes that wait for children may be called: not while the run is paused, pausing or stopping."""
+    """Whether nodes that wait for children, a retry or a model provider may be called: not while the run is paused,
+    pausing or stopping."""
     return state.status != "paused" and state.pausing is None and state.stop is None
 
 
@@ -72,10 +73,12 @@ def recheck_children(state: RunState, node_id: str, entered: int) -> Decision:
 
 
 def await_timeout(state: RunState, timeout: AwaitTimedOut) -> NodeFailed | None:
-    """node-13 (readings, Time limits): the time that a node waits for children counts towards its time limit."""
-    if timeout.node_id not in state.awaiting_children or not is_running(state, timeout.node_id, timeout.entry_sequence):
+    """node-13 (readings, Time limits): the time that a node waits for children, or for a model provider, counts towards
+    its time limit."""
+    node = state.awaiting_children.get(timeout.node_id) or state.retrying.get(timeout.node_id)
+    if node is None or node.entry_sequence != timeout.entry_sequence or not may_continue(state):
         return None
-    if not may_continue(state):
+    if timeout.node_id in state.retrying and node.provider_wait is None:
         return None
     limit = state.plan.nodes[timeout.node_id].node.timeout_ms
     text = f"The node did not end within {limit} ms."

@@ -59,6 +59,23 @@ class NodeSuspended(msgspec.Struct, frozen=True):
     effects: tuple[Draft, ...] = ()
 
 
+class NodeAwaitsProvider(msgspec.Struct, frozen=True):
+    """A running node waits for a model provider until `retry_at`."""
+
+    node_id: str
+    provider: str
+    code: str
+    retry_at: int
+    entry_sequence: int = -1
+
+
+class ProviderRetryDue(msgspec.Struct, frozen=True):
+    """The wait of a node for a model provider is over. `entry_sequence` is the entry that ended with the wait."""
+
+    node_id: str
+    entry_sequence: int
+
+
 class InterruptPassed(msgspec.Struct, frozen=True):
     """A running node requests an interrupt that is resolved at once, with `value`."""
 
@@ -207,7 +224,7 @@ class ChildResultsReceived(msgspec.Struct, frozen=True):
 
 
 class AwaitTimedOut(msgspec.Struct, frozen=True):
-    """The time limit of a node that waits for children has passed."""
+    """The time limit of a node that waits for children or for a model provider has passed."""
 
     node_id: str
     entry_sequence: int = -1
@@ -266,6 +283,8 @@ Input = (
     | NodeCompleted
     | NodeFailed
     | NodeSuspended
+    | NodeAwaitsProvider
+    | ProviderRetryDue
     | InterruptPassed
     | InterruptTimedOut
     | ReminderDue

@@ -14,7 +14,8 @@ from weftwork.protocol.timestamps import iso
 
 
 def cancel_waiting_nodes(state: RunState) -> tuple[Draft, ...]:
-    """The events that cancel nodes which wait for an answer, for children or for a retry, in the order of the graph."""
+    """The events that cancel nodes which wait for an answer, for children, for a model provider or for a retry, in the
+    order of the graph."""
     waiting = (*state.suspended, *state.retrying, *state.awaiting_children)
     ordered = sorted(waiting, key=lambda node_id: state.plan.nodes[node_id].index)
     return tuple(Draft.of(payloads.NodeCancelled(node_id), node_id) for node_id in ordered)

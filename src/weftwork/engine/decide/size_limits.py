@@ -31,7 +31,7 @@ _ALLOWED: Final = (
     inputs.HostFailed,
 )
 """Inputs whose events are always allowed: they end the run or wait of a node, or their number is limited."""
-_NODE_ENDS: Final = (inputs.NodeCompleted, inputs.NodeFailed, inputs.NodeSuspended)
+_NODE_ENDS: Final = (inputs.NodeCompleted, inputs.NodeFailed, inputs.NodeSuspended, inputs.NodeAwaitsProvider)
 
 
 class Breach(msgspec.Struct, frozen=True):

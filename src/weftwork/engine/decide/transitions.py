@@ -11,7 +11,13 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from weftwork.engine.decide import inputs
-from weftwork.engine.decide.child_runs import await_children, await_timeout, receive_results, recheck_children
+from weftwork.engine.decide.child_runs import (
+    await_children,
+    await_timeout,
+    may_continue,
+    receive_results,
+    recheck_children,
+)
 from weftwork.engine.decide.decision import (
     NOTHING,
     Decision,
@@ -20,6 +26,7 @@ from weftwork.engine.decide.decision import (
     error_object,
     is_running,
     iteration_breach,
+    running_node,
 )
 from weftwork.engine.decide.effect_claims import claim_effect, pin_version, record_effect
 from weftwork.engine.decide.envelopes import record_answer, record_envelope
@@ -43,10 +50,11 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.people.approvals import UNTRUSTED_BLOCKED, blocks_approval
 from weftwork.protocol.people.interrupt_events import request_refusal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
-from weftwork.protocol.run import payloads
+from weftwork.protocol.run import model_payloads, payloads
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.run.interrupts import interrupt_id
 from weftwork.protocol.run.map_items import ItemError
+from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import retry_delay
 from weftwork.protocol.workflow.node_types import missing_capabilities
 from weftwork.protocol.workflow.plan import HANDLES_FAILURE
@@ -73,6 +81,10 @@ def decide(state: RunState, bounds: RunBounds, input_: Input) -> Decision:
             return fail_node(state, input_)
         case inputs.NodeSuspended() | inputs.InterruptPassed():
             return _request_interrupt(state, input_)
+        case inputs.NodeAwaitsProvider():
+            return await_provider(state, input_)
+        case inputs.ProviderRetryDue():
+            return _retry_provider(state, bounds, input_)
         case inputs.ItemsRecorded(node_id, items, _, entered):
             return _record_items(state, node_id, items, entered)
         case inputs.NodeAwaitsChildren():
@@ -83,7 +95,7 @@ def decide(state: RunState, bounds: RunBounds, input_: Input) -> Decision:
             return receive_results(state, input_)
         case inputs.AwaitTimedOut():
             failed = await_timeout(state, input_)
-            return fail_node(state, failed) if failed is not None else NOTHING
+            return _failure(state, failed) if failed is not None else NOTHING
         case inputs.NodeReexecuted(node_id, entered):
             return _reexecute(state, bounds, node_id, entered)
         case inputs.NodeEmitted(node_id, events, entered):
@@ -156,9 +168,11 @@ def _record_items(state: RunState, node_id: str, items: tuple[tuple[int, Any], .
 def fail_node(state: RunState, failed: inputs.NodeFailed) -> Decision:
     """node-12 (readings, Retries): a retryable failure schedules a retry while attempts are left; else the node
     fails."""
+    return _failure(state, failed) if is_running(state, failed.node_id, failed.entry_sequence) else NOTHING
+
+
+def _failure(state: RunState, failed: inputs.NodeFailed) -> Decision:
     node_id = failed.node_id
-    if not is_running(state, node_id, failed.entry_sequence):
-        return NOTHING
     node = state.nodes[node_id]
     failure = error_object(failed.code, failed.message, failed.details)
     retry = state.plan.nodes[node_id].node.retry
@@ -280,9 +294,35 @@ def _node_skipped(state: RunState, node_id: str) -> Draft:
 
 
 def _retry_node(state: RunState, bounds: RunBounds, node_id: str, attempt: int) -> Decision:
-    idle = state.status == "paused" or state.pausing is not None or state.stop is not None or not bounds.parallel
     node = state.retrying.get(node_id)
-    return NOTHING if idle or node is None or node.attempt != attempt else _start_node(state, bounds, node_id)
+    if node is None or node.attempt != attempt or node.provider_wait is not None or not _may_retry(state, bounds):
+        return NOTHING
+    return _start_node(state, bounds, node_id)
+
+
+def _may_retry(state: RunState, bounds: RunBounds) -> bool:
+    """Also False while the host closes."""
+    return may_continue(state) and bounds.parallel > 0
+
+
+def await_provider(state: RunState, wait: inputs.NodeAwaitsProvider) -> Decision:
+    """park-05 (host): the entry of the node ends, and its attempt does not."""
+    node_id = wait.node_id
+    if running_node(state, node_id, wait.entry_sequence) is None or state.stop is not None:
+        return NOTHING
+    waiting = model_payloads.ProviderWaiting(node_id, wait.provider, wait.code, iso(wait.retry_at))
+    return Decision((Draft.of(waiting, node_id),))
+
+
+def _retry_provider(state: RunState, bounds: RunBounds, due: inputs.ProviderRetryDue) -> Decision:
+    """park-05 (host): the node is called again as the same attempt, and this is no execution of its own."""
+    node_id = due.node_id
+    node = state.retrying.get(node_id)
+    if node is None or node.provider_wait is None or node.entry_sequence != due.entry_sequence:
+        return NOTHING
+    if not _may_retry(state, bounds):
+        return NOTHING
+    return Decision((Draft.of(model_payloads.ProviderRetried(node_id), node_id),), start=node_id)
 
 
 def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:

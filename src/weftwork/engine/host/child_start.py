@@ -13,6 +13,7 @@ import msgspec
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.child_rate import ChildRate
 from weftwork.engine.run.append import hide_inputs, make_redactor
+from weftwork.engine.tenant_logs import TenantLogs
 from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.node_outcome import ChildRequest, Failed, NewChild
@@ -21,11 +22,12 @@ from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import RunState, UntrustedValues
 from weftwork.protocol.json.canonical import encode_stored
-from weftwork.protocol.limits import Limits
+from weftwork.protocol.limits import QUOTA_EXCEEDED, Limits
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.review.spans import format_traceparent, span_id, trace_of
 from weftwork.protocol.run.header import Parent, RunHeader, RunKey
+from weftwork.protocol.run.size_errors import limit_error
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
@@ -64,6 +66,7 @@ class ChildStarter(msgspec.Struct, eq=False):
     _limits: Limits
     _catalog: WorkflowCatalog
     _rate: ChildRate
+    _tenant_logs: TenantLogs | None = None
     _tree_sizes: OrderedDict[RunKey, TreeSize] = msgspec.field(default_factory=OrderedDict[RunKey, TreeSize])
     """By root run, least recently used first."""
 
@@ -121,6 +124,8 @@ class ChildStarter(msgspec.Struct, eq=False):
             assets=tuple(sorted(referenced_assets(encoded, header.partition))),
             expression_limits=self._limits.expressions,
         )
+        if self._tenant_logs is not None and not self._tenant_logs.reserve_run(child_header, hidden):
+            return _quota_exceeded(self._tenant_logs, header.partition)
         return NewChild(request.key, child_header, plan, inputs, hidden, len(encoded))
 
     def on_started(self, new: NewChild) -> None:
@@ -196,6 +201,11 @@ def _untrusted_inputs(state: RunState, node_id: str, request: ChildRequest, inpu
 
 def _unknown_workflow(workflow_id: str, text: str) -> Failed:
     return Failed("unknown_child_workflow", text, {"workflowId": workflow_id}, retryable=False)
+
+
+def _quota_exceeded(logs: TenantLogs, partition: str) -> Failed:
+    error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
+    return Failed(error.code, error.message, msgspec.to_builtins(error.details), retryable=False)
 
 
 def _redaction_of(state: RunState) -> Callable[[Any], Any]:

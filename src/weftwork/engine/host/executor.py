@@ -81,7 +81,7 @@ class Executor:
     def __init__(self, runtime: Runtime, catalog: WorkflowCatalog) -> None:
         rate = ChildRate(runtime.clock, runtime.limits.max_children_per_second)
         self._child_starter = ChildStarter(
-            runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog, rate
+            runtime.child_runs, runtime.clock, runtime.ids, runtime.limits, catalog, rate, runtime.tenant_logs
         )
         self._runtime = runtime = msgspec.structs.replace(runtime, child_starter=self._child_starter)
         self._catalog = catalog

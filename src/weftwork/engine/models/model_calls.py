@@ -32,7 +32,7 @@ from weftwork.engine.node_events import BufferedEvents, effect_events
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.media import EmittedMedia, MediaBytes, OutgoingMedia
 from weftwork.ports.models import GeneratedMedia, ModelRequest, ProviderFault, find_model, input_modalities
-from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, StepFailed
+from weftwork.ports.node_outcome import AppendLog, EmitEvent, Failed, ProviderPending, StepFailed
 from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall
 from weftwork.protocol.envelopes.completion import usage_event
 from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract, RecordedOutcome
@@ -51,6 +51,7 @@ from weftwork.protocol.models.answers import (
     fault_record,
 )
 from weftwork.protocol.models.model_catalogue import ModelPrice
+from weftwork.protocol.models.provider_waits import next_provider_wait
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.privacy.secret_matcher import redact_value
@@ -89,8 +90,11 @@ class EntryModelCalls:
         "_calls",
         "_gate",
         "_has_unfinished_stream",
+        "_idle",
+        "_in_progress",
         "_media",
         "_node_id",
+        "_pending",
         "_prefix",
         "_redactor",
         "_report",
@@ -119,19 +123,45 @@ class EntryModelCalls:
         self._redactor = redactor
         self._prefix = f"{item}/{state.nodes[node_id].failures}."
         self._calls: Counter[str] = Counter()
+        self._in_progress = 0
+        """Number of calls that have no recorded result yet."""
+        self._idle = asyncio.Event()
+        self._pending: ProviderPending | None = None
+        """Set once the entry has to wait for a provider. Then no call begins."""
         # The state does not say which item of a map an unfinished stream belongs to, so items do not close it.
         self._has_unfinished_stream = not item and state.nodes[node_id].streaming
         self._media = EntryMediaStore(runtime, state, redactor)
         self._gate = EnvelopeGate(runtime, state, call, *place, redactor, is_untrusted, self._media.is_foreign)
 
     async def generate(self, request: ModelRequest, along: AnswerEvents) -> ModelAnswer:
-        """See ports.nodes.NodeContext."""
+        """See ports.nodes.NodeContext.
+
+        park-05 (host): if the entry has to wait for a provider, its other calls in progress end first, so that their
+        answers are recorded and not paid for twice.
+        """
         turn = f"{request.turn_prefix}{self._calls[request.turn_prefix]}"
         self._calls[request.turn_prefix] += 1
         name = f"{self._prefix}{turn}"
         recorded = self._state.nodes[self._node_id].model_answers.get(name)
         if recorded is not None:
             return _recorded_answer(recorded, turn)
+        if self._pending is None:
+            self._in_progress += 1
+            try:
+                return await self._generate_new(request, along, name, turn)
+            except ProviderPending as pending:
+                self._pending = self._pending or pending
+            finally:
+                self._in_progress -= 1
+                if not self._in_progress:
+                    self._idle.set()
+        while self._in_progress:
+            self._idle.clear()
+            await self._idle.wait()
+        raise ProviderPending(self._pending.provider, self._pending.code, self._pending.wait_ms)
+
+    async def _generate_new(self, request: ModelRequest, along: AnswerEvents, name: str, turn: str) -> ModelAnswer:
+        """The answer of a call without a recorded result. Raises StepFailed, ProviderPending."""
         # Identifies the call for the provider, and is the same when the call is repeated.
         whole = f"{self._call.run_id}:{self._node_id}:{self._call.visit}:{name}"
         key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -162,15 +192,18 @@ class EntryModelCalls:
         return await durable
 
     async def _call_provider(self, request: ModelRequest) -> "_CallResult":
-        """Call the provider and return the complete answer; its deltas are streamed. Raises StepFailed."""
+        """Call the provider and return the complete answer; its deltas are streamed. Raises StepFailed,
+        ProviderPending."""
         if self._runtime.models is None:
             raise StepFailed(NO_MODELS)
         if self._has_unfinished_stream:
             # A process that died has left this stream open; a last chunk says to readers that it has ended.
             self._has_unfinished_stream = False
             self.emit_chunk("", True, {})
+        provider_name = request.provider
         try:
             provider = self._runtime.models.find(request)
+            provider_name = provider.name
             request = await self._message_media.resolve(request, input_modalities(provider, request.model))
             # Items of a map are not streamed, because readers could not distinguish their chunks.
             is_streamed = request.stream and self._prefix.startswith("/")
@@ -193,6 +226,8 @@ class EntryModelCalls:
                 raise
         except ProviderFault as fault:
             code, message = clean_text(fault.code)[:MAX_LABEL_CHARS], clean_text(fault.message)[:MAX_FAULT_CHARS]
+            if (wait := self._provider_wait(fault)) is not None:
+                raise ProviderPending(self.redact_name(provider_name), code, wait) from None
             raise StepFailed(Failed(code, message, retryable=fault.retryable)) from None
         except (StepFailed, asyncio.CancelledError):
             raise
@@ -203,6 +238,13 @@ class EntryModelCalls:
             where = f"{type(error).__name__} in {place}"
             log.error("provider raised", extra={**self._log_fields, "error": where})
             raise StepFailed(PROVIDER_FAILED) from None
+
+    def _provider_wait(self, fault: ProviderFault) -> int | None:
+        """How long the node waits after this fault; None if it fails. A node with child runs fails, because it has to
+        react to their results."""
+        if fault.wait_ms is None or self._call.children:
+            return None
+        return next_provider_wait(fault.wait_ms, self._state.nodes[self._node_id].provider_waited_ms)
 
     @property
     def _message_media(self) -> MessageMedia:

@@ -14,7 +14,17 @@ from weftwork.engine.decide.decision import error_object
 from weftwork.engine.decide.inputs import EffectClaimed, EffectEnded, Input
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.node_outcome import Completed, Failed, InterruptPending, NodeOutcome, NotDone, StepFailed, Suspended
+from weftwork.ports.node_outcome import (
+    AwaitsProvider,
+    Completed,
+    Failed,
+    InterruptPending,
+    NodeOutcome,
+    NotDone,
+    ProviderPending,
+    StepFailed,
+    Suspended,
+)
 from weftwork.ports.nodes import NodeCall
 from weftwork.protocol.fold.state import NodeState
 from weftwork.protocol.json.canonical import encode_stored
@@ -105,7 +115,9 @@ class EffectLedger(msgspec.Struct, eq=False):
         if isinstance(outcome, Failed):
             failure = error_object(outcome.code, outcome.message, outcome.details)
             await self.record(ref, {} if outcome.retryable else {"error": failure})
-        elif isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data):
+        elif isinstance(outcome, AwaitsProvider) or (
+            isinstance(outcome, Suspended) and not is_node_outcome_interrupt(outcome.interrupt.data)
+        ):
             await self.record(ref, {})
 
     async def step(self, name: str, effect: Effect, run: Callable[[], Awaitable[Any]]) -> Any:
@@ -147,11 +159,11 @@ class EffectLedger(msgspec.Struct, eq=False):
 
     async def _run(self, ref: EffectRef, run: Callable[[], Awaitable[Any]]) -> EffectState:
         """Run the step and record its result. An exception is recorded as a failure, which the caller raises from the
-        record; NotDone and StepFailed are raised after they were recorded."""
+        record; NotDone, ProviderPending and StepFailed are raised after they were recorded."""
         try:
             output = await run()
             failure = OUTPUT_TOO_LARGE if is_too_large(output) else None
-        except NotDone:
+        except (NotDone, ProviderPending):
             await self.record(ref, {})
             raise
         except StepFailed as failed:

@@ -3,11 +3,26 @@
 import logging
 from typing import Any, Final, cast
 
-from weftwork.engine.decide.inputs import Input, NodeAwaitsChildren, NodeCompleted, NodeFailed, NodeSuspended
+from weftwork.engine.decide.inputs import (
+    Input,
+    NodeAwaitsChildren,
+    NodeAwaitsProvider,
+    NodeCompleted,
+    NodeFailed,
+    NodeSuspended,
+)
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interrupt_failure
 from weftwork.engine.nodes.entry_expressions import EntryExpressions
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.node_outcome import AwaitsChildren, Completed, Failed, NodeEffect, NodeOutcome, Suspended
+from weftwork.ports.node_outcome import (
+    AwaitsChildren,
+    AwaitsProvider,
+    Completed,
+    Failed,
+    NodeEffect,
+    NodeOutcome,
+    Suspended,
+)
 from weftwork.ports.nodes import Arrival, NodeCall
 from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.state import RunState
@@ -122,6 +137,8 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
             return NodeAwaitsChildren(node_id, drafts, entered, call.last_child_event)
+        case AwaitsProvider(provider, code, retry_at):
+            return NodeAwaitsProvider(node_id, provider, code, retry_at, entered)
         case Suspended(interrupt, own_effects):
             drafts = interrupt_failure(interrupt, runtime.types) or _all_effect_events(state, node_id, own_effects)
             if isinstance(drafts, Failed):

@@ -30,6 +30,7 @@ from weftwork.ports.node_outcome import (
     GRANTED_FOR_OTHER_CONTENT,
     INTERRUPT_KEY_REUSED,
     AppendLog,
+    AwaitsProvider,
     ChildRequest,
     Completed,
     EmitEvent,
@@ -38,6 +39,7 @@ from weftwork.ports.node_outcome import (
     NewChild,
     NodeOutcome,
     NotDone,
+    ProviderPending,
     StepFailed,
     Suspended,
     raised_failure,
@@ -209,6 +211,8 @@ class EntryContext:
             return await node_type.run(self._call, self)
         except InterruptPending as pending:
             return Suspended(pending.interrupt)
+        except ProviderPending as pending:
+            return AwaitsProvider(pending.provider, pending.code, self._clock.now() + pending.wait_ms)
         except (StepFailed, ExpressionFault) as error:
             return raised_failure(error)
         except NotDone:

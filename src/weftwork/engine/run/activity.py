@@ -3,7 +3,8 @@
 `Activity` performs the actions of committed decisions. After a restart it launches the nodes that are running according
 to the log. Everything that happens is reported to the run as an input.
 
-Timers (`Timers`) exist for retries, for nodes that wait for children, and for deadlines and reminders of interrupts.
+Timers (`Timers`) exist for retries, for nodes that wait for children or a model provider, and for deadlines and
+reminders of interrupts.
 They are computed from the folded state, so they survive a restart. The time limit of a run (`RunDeadline`) counts from
 its start, and includes all waiting. All of them use the clock of the run, which setting the wall clock back does not
 stop.
@@ -22,7 +23,7 @@ from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.run.pending_commit import PendingCommit
 from weftwork.engine.runtime import Runtime
-from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.fold.state import NodeState, RunState
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, has_unrepeatable_effect
@@ -171,16 +172,23 @@ class Timers(msgspec.Struct, eq=False):
         timers: dict[TimerKey, tuple[int, MakeInput]] = {}
         if state.status != "paused":
             for node_id, node in state.retrying.items():
-                # The key has the entry, so that the timer of an earlier attempt is replaced.
-                retry = inputs.RetryDue(node_id, node.attempt)
-                timers["retry", node_id, node.entry_sequence] = node.retry_at, lambda retry=retry: retry
+                # The key has the entry, so that the timer of an earlier attempt or wait is replaced.
+                if node.provider_wait is None:
+                    retry = inputs.RetryDue(node_id, node.attempt)
+                    timers["retry", node_id, node.entry_sequence] = node.retry_at, lambda retry=retry: retry
+                elif not 0 < _time_limit_end(state, node_id, node) <= node.retry_at:
+                    # Otherwise the node times out first, also if both times have passed when the run is loaded.
+                    due = inputs.ProviderRetryDue(node_id, node.entry_sequence)
+                    timers["provider", node_id, node.entry_sequence] = node.retry_at, lambda due=due: due
         for interrupt in state.open_interrupts.values():
             timers |= self._interrupt_timers(interrupt)
-        pausing = state.status == "paused" or state.pausing is not None
-        for node_id, node in state.awaiting_children.items() if not pausing else ():
-            if (limit := state.plan.nodes[node_id].node.timeout_ms) > 0:
+        if state.status == "paused" or state.pausing is not None:
+            return timers
+        limited = dict(state.awaiting_children)
+        limited |= {node_id: node for node_id, node in state.retrying.items() if node.provider_wait is not None}
+        for node_id, node in limited.items():
+            if deadline := _time_limit_end(state, node_id, node):
                 timeout = inputs.AwaitTimedOut(node_id, node.entry_sequence)
-                deadline = node.time_limit_start + limit
                 timers["await", node_id, node.entry_sequence] = deadline, lambda timeout=timeout: timeout
         return timers
 
@@ -205,6 +213,12 @@ class Timers(msgspec.Struct, eq=False):
         await self._clock.sleep_until(when)
         self._tasks.pop(key, None)
         self._report(due())
+
+
+def _time_limit_end(state: RunState, node_id: str, node: NodeState) -> int:
+    """When the time limit of a node ends; 0 if it has none."""
+    limit = state.plan.nodes[node_id].node.timeout_ms
+    return node.time_limit_start + limit if limit > 0 else 0
 
 
 class RunDeadline(msgspec.Struct, eq=False):

@@ -386,6 +386,8 @@ class BatchBuilder:
         row: dict[str, Any] = {"status": node.status}
         if node.attempt:
             row["attempt"] = node.attempt
+        if (wait := node.provider_wait) is not None:
+            row |= wait.members
         if node.error is not None:
             row["error"] = node.error if self.redactor is None else self.redactor.visible_error(node_id, node.error)
         return row

@@ -145,6 +145,7 @@ _NODE_ENDS: Final = (
     inputs.NodeCompleted,
     inputs.NodeFailed,
     inputs.NodeSuspended,
+    inputs.NodeAwaitsProvider,
     inputs.NodeReexecuted,
     inputs.NodeAwaitsChildren,
 )

@@ -114,8 +114,8 @@ class EventLog(Protocol):
         ...
 
     async def partition_bytes(self, partition: str) -> int:
-        """The sum of `RunOutline.log_bytes` of all runs of a partition. The cost depends on the number of its
-        events."""
+        """The sum of `RunOutline.log_bytes` and of the encoded headers of all runs of a partition. The cost depends on
+        the number of its events."""
         ...
 
     async def hidden_values(self, run: RunKey) -> list[HiddenValue]:

@@ -12,16 +12,18 @@ from weftwork.protocol.expressions.budget import FoldEvaluator
 from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
 from weftwork.protocol.fold.interrupt_facts import INTERRUPT_CHANGES
 from weftwork.protocol.fold.live_size import ERROR, OUTPUTS, hold, hold_in_node, release, release_all
-from weftwork.protocol.fold.state import NodeState, RunState, SupervisorDecision
+from weftwork.protocol.fold.state import NodeState, ProviderWait, RunState, SupervisorDecision
 from weftwork.protocol.fold.traversal import settle_node
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.models.provider_waits import MIN_PROVIDER_WAIT_MS
 from weftwork.protocol.run import events, model_payloads
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
 from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
 from weftwork.protocol.run.map_items import ItemError
+from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
 
 
@@ -94,6 +96,7 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
     state.running[node_id] = node
     if state.retrying and state.retrying.pop(node_id, None) is not None:
         node.long_wait_end = 0
+        node.provider_wait = None
     state.executions += 1
     planned = state.plan.nodes[node_id]
     declared = planned.node
@@ -266,12 +269,38 @@ def _node_retried(state: RunState, fact: Fact, node_id: str) -> None:
     delay = fact.payload.get("delayMs", 0)
     node.retry_at = fact.timestamp + delay
     node.long_wait_end = node.retry_at if delay > LONG_WAIT_MS else 0
+    node.provider_wait = None
     node.error = fact.payload.get("lastError")
     hold_in_node(state, node, ERROR, fact.size)
     if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
         # A retryable failure of a node with an effect means that the effect did not happen.
         whole.status = "free"
     state.retrying[node_id] = node
+    state.changed_rows.add(("node", node_id))
+
+
+def _provider_waiting(state: RunState, fact: Fact, node_id: str) -> None:
+    """park-05 (host): the node waits as the same attempt, with the answers and steps that it has recorded. While it
+    waits, the run can be parked."""
+    node, payload = _node_state(state, node_id), fact.payload
+    state.running.pop(node_id, None)
+    retry_at = parse_iso(payload["retryAt"]) or fact.timestamp
+    node.provider_wait = ProviderWait(payload["provider"], payload["code"], retry_at)
+    node.provider_waited_ms += max(retry_at - fact.timestamp, MIN_PROVIDER_WAIT_MS)
+    node.retry_at = node.long_wait_end = retry_at
+    if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None:
+        # The node called the model and returned, so its effect is not in progress.
+        whole.status = "free"
+    state.retrying[node_id] = node
+    state.changed_rows.add(("node", node_id))
+
+
+def _provider_retried(state: RunState, fact: Fact, node_id: str) -> None:
+    node = state.retrying.pop(node_id)
+    node.provider_wait = None
+    node.long_wait_end = 0
+    node.entry_sequence = fact.sequence
+    state.running[node_id] = node
     state.changed_rows.add(("node", node_id))
 
 
@@ -380,6 +409,7 @@ def _end_node(state: RunState, node_id: str) -> NodeState:
         state.awaiting_children.pop(node_id, None)
     state.changed_rows.add(("node", node_id))
     node = _node_state(state, node_id)
+    node.provider_wait = None
     if node.children:
         _forget_children(state, node)
     if node.envelope_ids:
@@ -414,6 +444,8 @@ NODE_CHANGES: Final[dict[str, Callable[[RunState, Fact, str], None]]] = {
     "node.failed": _node_failed,
     "node.skipped": _node_skipped,
     "node.cancelled": _node_cancelled,
+    events.PROVIDER_WAITING: _provider_waiting,
+    events.PROVIDER_RETRIED: _provider_retried,
     events.MAP_ITEM: _map_item,
     events.EFFECT_CLAIMED: _effect_claimed,
     events.EFFECT_RECORDED: _effect_recorded,

@@ -17,6 +17,7 @@ from weftwork.protocol.run.effects import EffectRef, EffectState
 from weftwork.protocol.run.header import PARKABLE_STATUSES, RunHeader, Status
 from weftwork.protocol.run.interrupts import Conversation, InterruptState, Resolution
 from weftwork.protocol.run.projection import RowKind
+from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow.definition import Edge
 from weftwork.protocol.workflow.plan import EdgeTally, Plan
 
@@ -30,6 +31,19 @@ class SupervisorDecision(msgspec.Struct, frozen=True):
     decision: dict[str, Any]
     agent_id: str
     untrusted: bool = False
+
+
+class ProviderWait(msgspec.Struct, frozen=True):
+    """The wait of a node for a model provider that is down."""
+
+    provider: str
+    code: str
+    retry_at: int
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of the node in a snapshot that say what the node waits for."""
+        return {"waitsFor": {"provider": self.provider, "code": self.code, "retryAt": iso(self.retry_at)}}
 
 
 class NodeState(msgspec.Struct):
@@ -50,8 +64,12 @@ class NodeState(msgspec.Struct):
     """When the node was last resumed with an answer. Time spent waiting does not count towards its time limit."""
     retry_at: int = 0
     long_wait_end: int = 0
-    """When the long wait of the node ends: that of a running node which only waits, or that before a retry. 0 if it is
-    in no long wait."""
+    """When the long wait of the node ends: that of a running node which only waits, that before a retry, or that for a
+    model provider. 0 if it is in no long wait."""
+    provider_wait: ProviderWait | None = None
+    """Set while the node waits for a model provider."""
+    provider_waited_ms: int = 0
+    """The length of all its waits for model providers, in all attempts of this round."""
     outputs: dict[str, Any] = {}
     error: dict[str, Any] | None = None
     epoch: int = 0
@@ -194,6 +212,8 @@ class RunState(msgspec.Struct, eq=False):
     """The AgentRef of the run (`agent`) and of its orchestrator (`runOrchestrator`)."""
     children_started: int = 0
     retrying: dict[str, NodeState] = {}
+    """Nodes that wait for a time before they are called again: before a retry, or for a model provider. The latter
+    have the status running."""
     resolutions: dict[str, Resolution] = {}
     """Resolutions of interrupts by key, over the whole run."""
     conversations: dict[str, Conversation] = {}
@@ -284,7 +304,8 @@ class RunState(msgspec.Struct, eq=False):
 def is_parked(state: RunState) -> bool:
     """park-01 (host): whether the run has no work until an answer, the end of a child, a request or a timer.
 
-    A paused run has no work. Running nodes and retries count as idle during a long wait (park-03).
+    A paused run has no work. Running nodes, retries and waits for a model provider count as idle during a long wait
+    (park-03).
     """
     status = state.status
     if status not in PARKABLE_STATUSES or state.stop is not None:
@@ -318,7 +339,7 @@ def next_wake_at(state: RunState, limit: int | None) -> int | None:
     timeout or reminder of an open interrupt, and the end of the run's time limit `limit`.
 
     In a paused run only the last two count. While a run is about to pause, no node is retried, and nodes that wait for
-    children do not time out.
+    children or for a model provider do not time out.
     """
     times = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
     for interrupt in state.open_interrupts.values():
@@ -330,6 +351,7 @@ def next_wake_at(state: RunState, limit: int | None) -> int | None:
     if state.pausing is None:
         times += [node.long_wait_end for node in state.retrying.values()]
         limited |= state.awaiting_children
+        limited |= {name: node for name, node in state.retrying.items() if node.provider_wait is not None}
     for node_id, node in limited.items():
         if (timeout_ms := state.plan.nodes[node_id].node.timeout_ms) > 0:
             times.append(node.time_limit_start + timeout_ms)

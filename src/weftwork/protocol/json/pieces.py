@@ -5,7 +5,7 @@ The pieces joined are the bytes of `msgspec.json.encode`. Small members are join
 documents with this value share them. A Placeholder is a piece too: the text in its place differs between readers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,10 +14,13 @@ from weftwork.protocol.json.values import is_array, is_object
 
 PIECE_BYTES: Final = 32_768
 SPLICED_BYTES: Final = 8_192
+ITEMS_TOGETHER: Final = 256
+"""Numbers and short texts of an array that are encoded together: 90,000 of them take 5 ms, and 50 ms one by one."""
 SPLIT_DEPTH: Final = 4
 """How deep objects and arrays are split; what is below is encoded at once."""
 
 _encode = msgspec.json.encode
+_SCALARS: Final = frozenset({int, float, bool, type(None), str})
 
 
 class Placeholder(msgspec.Struct, frozen=True, eq=False):
@@ -74,10 +77,24 @@ def _parts(value: Any, depth: int) -> Iterator[Piece]:
         yield b"}"
     elif depth and value and is_array(value):
         before = b"["
-        for item in value:
-            yield before
-            yield from _parts(item, depth - 1)
-            before = b","
+        for at in range(0, len(value), ITEMS_TOGETHER):
+            items = value[at : at + ITEMS_TOGETHER]
+            if _are_small(items):
+                yield b"%b%b" % (before, memoryview(_encode(items))[1:-1])
+                before = b","
+                continue
+            for item in items:
+                yield before
+                yield from _parts(item, depth - 1)
+                before = b","
         yield b"]"
     else:
         yield _encode(value)
+
+
+def _are_small(items: Sequence[Any]) -> bool:
+    """Whether these items are only numbers, and texts that are short together."""
+    kinds = set(map(type, items))
+    if not kinds <= _SCALARS:
+        return False
+    return str not in kinds or sum([len(item) for item in items if type(item) is str]) < SPLICED_BYTES

@@ -35,6 +35,23 @@ class ModelAnswered(Payload, frozen=True):
     """The semantic keys of the request by recipe: {v1, v2}."""
 
 
+class ProviderWaiting(Payload, frozen=True):
+    """The node waits for a model provider, and calls it again at `retry_at`, a timestamp."""
+
+    event_type = events.PROVIDER_WAITING
+    node_id: str
+    provider: str
+    code: str
+    retry_at: str
+
+
+class ProviderRetried(Payload, frozen=True):
+    """The wait for a model provider is over, and the node is called again as the same attempt."""
+
+    event_type = events.PROVIDER_RETRIED
+    node_id: str
+
+
 class OutputChunk(Payload, frozen=True):
     """evt-07 (RFC 0094 D): a part of a model's answer. Streams derive `ai.message.chunk` from it."""
 

@@ -21,6 +21,7 @@ from weftwork.adapters.nodes.flow.map_children import MAX_OPEN_CHILDREN, map_chi
 from weftwork.adapters.nodes.schemas import Schema, waiting_node
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
+    AwaitsProvider,
     Completed,
     EmitEvent,
     Failed,
@@ -106,7 +107,7 @@ class MapItems:
         self._results: dict[int, Any] = dict(context.recorded_items)
         pending = [index for index in range(len(items)) if index not in self._results]
         self._pending: Iterator[int] = iter(pending)
-        self._stopped: dict[int, Failed | Suspended] = {}
+        self._stopped: dict[int, Failed | Suspended | AwaitsProvider] = {}
         self._is_ending = False
         self._collects = collects_errors(call)
         self._workers = min(call.config.get("concurrency", DEFAULT_CONCURRENCY), len(pending))
@@ -141,7 +142,7 @@ class MapItems:
             for index in self._pending:
                 has_more = True
                 output = await self._perform(index)
-                if isinstance(output, Failed | Suspended):
+                if isinstance(output, Failed | Suspended | AwaitsProvider):
                     output = self._settle(index, output)
                 if _is_cancelled():
                     return
@@ -155,9 +156,9 @@ class MapItems:
             # Unlike the first slices of the workers, this one is not in the same iteration of the loop as the others.
             seconds, batch = TURN_SECONDS, RECORD_BATCH
 
-    def _settle(self, index: int, outcome: Failed | Suspended) -> Any:
+    def _settle(self, index: int, outcome: Failed | Suspended | AwaitsProvider) -> Any:
         """The ItemError to record for an item that has failed; or UNSETTLED if the item runs again or ends the map."""
-        if isinstance(outcome, Suspended):
+        if isinstance(outcome, Suspended | AwaitsProvider):
             self._stopped[index] = outcome
             self._is_ending = True
             return UNSETTLED
@@ -171,7 +172,8 @@ class MapItems:
     @property
     def _is_stopping(self) -> bool:
         """Whether no further items are started. Running items finish: an effect outside the run must not be cut off
-        because another item failed, and an interrupt is requested only when no item runs any more."""
+        because another item failed, and the map waits for a person or a model provider only when no item runs any
+        more."""
         return self._is_ending
 
     async def _record(self, index: int, output: Any) -> None:
@@ -179,7 +181,7 @@ class MapItems:
         self._results[index] = output
 
     async def _perform(self, index: int) -> Any:
-        """The output of an item, or Failed or Suspended."""
+        """The output of an item, or Failed, Suspended or AwaitsProvider."""
         body = self._body
         try:
             inputs = await self._inputs.for_item(index)
@@ -198,6 +200,8 @@ class MapItems:
             case Suspended(interrupt, _):
                 # The outcome of the item's effect is unknown after a crash, so the interrupt asks a person.
                 return outcome if is_outcome_interrupt(interrupt.data) else _BODY_WAITS
+            case AwaitsProvider():
+                return outcome
             case AwaitsChildren():
                 return _BODY_STARTS_RUNS
             case _:  # pragma: no cover

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from weftwork.adapters.python.errors import CallAbandoned, NodeError, misuse_error, node_error
-from weftwork.ports.node_outcome import InterruptPending, NodeEffect, StepFailed
+from weftwork.ports.node_outcome import NodeEffect, NodePending, StepFailed
 
 T = TypeVar("T")
 
@@ -34,14 +34,14 @@ class CallState:
         "has_undone_step",
         "is_over",
         "is_stopping",
+        "pending",
         "pending_effects",
-        "pending_interrupt",
         "unawaited",
     )
 
     def __init__(self) -> None:
-        self.pending_interrupt: InterruptPending | None = None
-        """The interrupt that the node waits for."""
+        self.pending: NodePending | None = None
+        """The interrupt or the model provider that the node waits for."""
         self.failure: NodeError | None = None
         """The error that every further context call raises."""
         self.is_over = False
@@ -56,15 +56,15 @@ class CallState:
         self._host_tasks: set[asyncio.Task[Any]] = set()
 
     def check(self) -> None:
-        """Raises CallAbandoned if the call is over, InterruptPending if the node waits for an interrupt, or NodeError
-        if the call has failed.
+        """Raises CallAbandoned if the call is over, NodePending if the node waits for an interrupt or a model provider,
+        or NodeError if the call has failed.
 
-        Inside a step, a pending interrupt is not raised, so that a running step can finish.
+        Inside a step, NodePending is not raised, so that a running step can finish.
         """
         if self.is_over:
             raise CallAbandoned
-        if self.pending_interrupt is not None and not current_step.get():
-            raise self.pending_interrupt
+        if self.pending is not None and not current_step.get():
+            raise self.pending
         if self.failure is not None:
             raise self.failure
 
@@ -76,14 +76,14 @@ class CallState:
             raise asyncio.CancelledError
 
     async def await_host(self, work: Awaitable[T]) -> T:
-        """The result of a call of the host. Raises InterruptPending, or NodeError for a failure."""
+        """The result of a call of the host. Raises NodePending, or NodeError for a failure."""
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
         self._host_tasks.add(task)
         try:
             return await work
-        except InterruptPending as pending:
-            self.pending_interrupt = pending
+        except NodePending as pending:
+            self.pending = pending
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None

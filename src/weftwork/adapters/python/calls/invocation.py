@@ -36,7 +36,7 @@ from weftwork.adapters.python.errors import (
 )
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, is_storable, storable_text, to_loggable
-from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, AppendLog, EmitEvent, InterruptPending, StepFailed
+from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, AppendLog, EmitEvent, InterruptPending, NodePending, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
@@ -176,12 +176,13 @@ class Invocation:
         result = await self.steps.run(name, function, effect, call_plain)
         return result if finish is None else finish(result)
 
-    def close(self) -> InterruptPending | None:
-        """End the call and cancel its steps and host calls. Returns the interrupt that the node waits for, if any."""
+    def close(self) -> NodePending | None:
+        """End the call and cancel its steps and host calls. Returns the interrupt or model provider that the node waits
+        for, if any."""
         self.steps.cancel_all()
         self.state.cancel_host_tasks()
-        pending = self.state.pending_interrupt
-        self.state.pending_interrupt = None
+        pending = self.state.pending
+        self.state.pending = None
         self.state.failure = None
         self.state.is_over = True
         return pending
@@ -206,7 +207,7 @@ class Invocation:
         try:
             resolution = await self.host.ask(interrupt)
         except InterruptPending as pending:
-            self.state.pending_interrupt = pending
+            self.state.pending = pending
             raise
         except StepFailed as error:
             raise node_error(error.failure) from None

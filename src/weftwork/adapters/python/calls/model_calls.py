@@ -274,7 +274,7 @@ class ModelCalls:
         self._state.check_not_stopping()
 
     async def call_ai(self, turn_prefix: str, prompt: ModelPrompt, shape: OutputShape | None, stream: bool) -> AiAnswer:
-        """The answer, with a value of the shape if one is given. Raises NodeError or InterruptPending."""
+        """The answer, with a value of the shape if one is given. Raises NodeError or NodePending."""
         request = msgspec.structs.replace(self._request(prompt), stream=stream)
         if shape is None:
             text = await self._run(turn_prefix, lambda context: generate_text(context, self._call, request))
@@ -293,7 +293,7 @@ class ModelCalls:
             ) from None
 
     async def generate_envelope(self, turn_prefix: str, prompt: ModelPrompt, kind: str) -> Envelope:
-        """An envelope of the kind. Raises NodeError or InterruptPending."""
+        """An envelope of the kind. Raises NodeError or NodePending."""
         call, request = self._call, self._request(prompt)
         if not prompt.messages:
             request = msgspec.structs.replace(request, messages=(Message("user", model_request.START_MESSAGE),))

@@ -172,7 +172,7 @@ class Steps:
                 raise undone.__cause__ from None
             raise
         except InterruptPending as pending:
-            self._state.pending_interrupt = pending
+            self._state.pending = pending
             raise
 
     async def run_guarded(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
