@@ -1,7 +1,7 @@
 """A fake outbound client for tests. It records requests and returns the responses of the test; nothing is sent."""
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final, cast
@@ -96,7 +96,7 @@ class _FakeStream:
     def header(self, name: str) -> str | None:
         return next((value for key, value in self._response.headers if key.lower() == name.lower()), None)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         for line in self._response.content.splitlines(keepends=True):
             yield line
 
