@@ -171,11 +171,13 @@ def test_message_reducer(client: OpenwopClient) -> None:
     assert [entry["messageId"] for entry in present(snapshot.channels)["messages"]] == ["msg-1", "msg-2"]
 
 
-@pytest.mark.rule("media-68")
+@pytest.mark.rule("media-68", "sse-01")
 def test_media_emit(client: OpenwopClient, host: Host) -> None:
     events, snapshot = run(client, "conformance-media-emit")
     assert snapshot.status == "completed"
     shown = [event for event in events if event.type.startswith("media.")]
+    updates = client.runs_events(snapshot.runId, stream_mode="updates")
+    assert [event for event in updates if event.type.startswith("media.")] == shown
     assert types(shown) == ["media.image", "media.audio", "media.file", "media.image", "media.audio"]
     assert all(event.payload["alt"] for event in shown)
     for event in shown[:3]:

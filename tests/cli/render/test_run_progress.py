@@ -230,6 +230,7 @@ DECIDED = 'iteration=2 kind=next-worker nextWorkerIds=["a"] confidence=0.9 agent
     ("node.failed", "n", {"error": {"code": "c", "message": 'a "b"\nc'}}, 'code=c message="a \\"b\\"\\nc"'),
     ("log.appended", "n", {"level": "info", "message": "", "nodeId": "n"}, 'level=info message=""'),
     ("acme.thing", None, {"a": [1]}, 'payload={"a": [1]}'),
+    ("weftwork.model.answered", "n", {"requestKeys": {"v1": "ab"}, "text": "Hi"}, 'payload={"text": "Hi"}'),
     ("output.chunk", None, {"chunk": "Hi", "isLast": True}, "chunk=Hi isLast=true"),
     ("node.started", "a b", None, ""),
     (

@@ -14,6 +14,7 @@ from openwop_client.types import RunEventDoc
 
 from tests.harness.cases import each_case, present
 from tests.harness.definitions import for_all
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
@@ -253,11 +254,12 @@ TABLE = {
     "deployment.state.changed": "updates values debug",
     "proposal.created proposal.activated goal.evaluated goal.closed": "updates values debug",
     "output.chunk": "messages debug",
+    "media.image media.audio media.file ui.a2ui-surface": "updates debug",
 }
 """Event types -> the modes in which they show. Whatever is not named shows in debug alone."""
 
 SHOWN = {name: frozenset(modes.split()) for names, modes in TABLE.items() for name in names.split()}
-VENDOR = ("weftwork.run.cancel-requested", "acme.thing")
+VENDOR = ("weftwork.run.cancel-requested", "acme.thing", "media.other", *DISPLAY_KINDS)
 COMBINED: list[frozenset[streams.StreamMode]] = [
     frozenset(chosen) for count in (1, 2, 3) for chosen in combinations(("updates", "messages", "debug"), count)
 ]
@@ -289,7 +291,7 @@ def test_values_shows_a_snapshot_after_each_event_that_can_change_one(kind: str)
 
 
 def test_the_table_names_known_types_only() -> None:
-    assert set(SHOWN) <= CATALOGUE
+    assert set(SHOWN) <= CATALOGUE | set(DISPLAY_KINDS)
 
 
 def served(log: list[Event], modes: frozenset[streams.StreamMode], cursor: streams.Cursor) -> list[streams.StreamFrame]:

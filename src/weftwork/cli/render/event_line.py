@@ -11,6 +11,7 @@ from weftwork.cli.console.documents import as_object
 from weftwork.cli.console.text import clean
 from weftwork.cli.render.run_progress import RunProgress
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.run.events import MODEL_ANSWERED
 
 _MAX_VALUE: Final = 300
 _BARE_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+@,")
@@ -75,6 +76,9 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "ai.message.chunk": ("chunk", "isLast"),
 }
 """The members shown for each event type. For other types the payload is shown, truncated."""
+_LEFT_OUT: Final[dict[str, frozenset[str]]] = {MODEL_ANSWERED: frozenset({"requestKeys"})}
+"""Members of payloads that are never shown. The keys of a request are digests, and would push the text of the answer
+out of the line."""
 _MESSAGE_CHUNK: Final = "ai.message.chunk"
 _MAX_FIELDS: Final = 20
 
@@ -115,6 +119,8 @@ def event_line(frame: ReceivedFrame, extra: Mapping[str, Any] | None = None) -> 
             message = as_object(as_object(members.get("data")).get("payload")).get("message")
             members["message"] = message if isinstance(message, str) else None
         return " ".join([*head, *_members(members, _FIELDS[kind])])
+    if kind in _LEFT_OUT and is_object(payload):
+        payload = {name: value for name, value in payload.items() if name not in _LEFT_OUT[kind]}
     return " ".join([*head, *([f"payload={_text(payload)}"] if payload not in (None, {}, "") else [])])
 
 

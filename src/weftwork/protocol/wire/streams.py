@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.pieces import Piece, Placeholder
 from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
@@ -29,19 +30,21 @@ KEEPALIVE: Final = b": keepalive\n\n"
 ANNOTATED_TYPE: Final = "run.annotated"
 """An event type that exists only in streams and is never stored."""
 
-UPDATE_TYPES: Final[frozenset[str]] = frozenset(
+SNAPSHOT_TYPES: Final[frozenset[str]] = frozenset(
     """
     run.started run.completed run.failed run.cancelled run.paused run.resumed run.annotated workspace.updated
-    node.completed node.failed node.skipped node.suspended node.dispatched approval.requested approval.received
-    clarification.requested clarification.resolved interrupt.requested interrupt.resolved artifact.created
-    eval.started eval.scored eval.completed deployment.promoted deployment.rolled-back deployment.canary.adjusted
-    deployment.state.changed proposal.created proposal.activated goal.evaluated goal.closed import.applied
+    node.started node.completed node.failed node.skipped node.suspended node.dispatched approval.requested
+    approval.received clarification.requested clarification.resolved interrupt.requested interrupt.resolved
+    artifact.created eval.started eval.scored eval.completed deployment.promoted deployment.rolled-back
+    deployment.canary.adjusted deployment.state.changed proposal.created proposal.activated goal.evaluated
+    goal.closed import.applied
     """.split()
 )
-"""sse-01 (OpenWOP stream-modes): the event types of `updates`. `debug` includes all types, `messages` none of these."""
-
-SNAPSHOT_TYPES: Final[frozenset[str]] = UPDATE_TYPES | {"node.started"}
 """sse-02 (OpenWOP stream-modes): the event types after which `values` sends a new snapshot."""
+
+UPDATE_TYPES: Final[frozenset[str]] = (SNAPSHOT_TYPES - {"node.started"}) | frozenset(DISPLAY_KINDS)
+"""sse-01 (OpenWOP stream-modes, readings): the event types of `updates`. `debug` includes all types, `messages` none of
+these. Events of media and surfaces are in `updates` because clients display them, but they do not change a snapshot."""
 
 FLUSH_TYPES: Final[frozenset[str]] = frozenset({"run.completed", "run.failed", "run.cancelled", "node.suspended"})
 """sse-03 (OpenWOP stream-modes): the event types that are sent at once even if the stream is buffered."""
