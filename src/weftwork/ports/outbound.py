@@ -1,6 +1,6 @@
 """The outbound client. All requests of the host to other servers go through it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -51,7 +51,7 @@ class OutboundStream(Protocol):
         """The first header with that name, in any case; None if the response has no such header."""
         ...
 
-    def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """The decoded body, as it arrives. Ends only at the complete end of the body. Raises FetchFailed."""
         ...
 

@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.adapters.providers.openai_server import (
+    HELLO,
+    chunk,
+    event_stream,
+    fake_provider,
+    provider_context,
+    provider_settings,
+    sse,
+)
 from tests.adapters.providers.provider_calls import generate_text, model_request, run
 from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import example_count
 from weftwork.adapters.providers.mock_providers import MockProvider
+from weftwork.adapters.providers.openai_compatible.provider import openai_compatible_provider
 from weftwork.adapters.providers.registry import ProviderRegistry, default_providers
 from weftwork.adapters.providers.script import Script, ScriptedFault, ScriptEntry
 from weftwork.adapters.providers.scripted import ScriptedProvider, ScriptPlayer
@@ -24,7 +34,7 @@ from weftwork.protocol.models import selection
 from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.models.selection import ModelSelection, check_selection, select_model
 from weftwork.settings import Settings
-from weftwork.testing import ManualClock
+from weftwork.testing import FakeOutbound, ManualClock, respond
 from weftwork.testing import provider as suite
 from weftwork.wiring.models import build_providers
 
@@ -32,6 +42,12 @@ from weftwork.wiring.models import build_providers
 def scripted(entry: ScriptEntry | None = None) -> ModelProvider:
     return ScriptedProvider(SystemClock(), ScriptPlayer(Script(default=entry)))
 
+
+def steady_provider(answer: Any) -> ModelProvider:
+    return openai_compatible_provider(provider_context(FakeOutbound(lambda request: answer), provider_settings()))
+
+
+TOOL_CALL = chunk(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "{"}}])
 
 PROVIDERS: dict[str, Callable[[], ModelProvider]] = {
     "echo": scripted,
@@ -44,6 +60,17 @@ PROVIDERS: dict[str, Callable[[], ModelProvider]] = {
     "tool-calls": lambda: MockProvider(SystemClock(), "tool-calls", {"toolCalls": [{"name": "a", "arguments": {}}]}),
     "error": lambda: MockProvider(SystemClock(), "error", {"failAfterMs": 1}),
     "usage-only": lambda: MockProvider(SystemClock(), "usage-only", {}),
+    "openai-text": lambda: fake_provider(event_stream(HELLO)),
+    "openai-tools": lambda: fake_provider(
+        event_stream(
+            sse(chunk(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": "{"}}]), chunk(finish="stop"))
+        )
+    ),
+    "openai-refusal": lambda: fake_provider(event_stream(sse(chunk(refusal="No."), chunk(finish="stop")))),
+    "openai-cut": lambda: fake_provider(event_stream(sse(chunk("a"), done=False))),
+    "openai-fault": lambda: fake_provider(respond(400, json={"error": {"message": suite.CANARY}})),
+    "steady": lambda: steady_provider(event_stream(HELLO)),
+    "steady-down": lambda: steady_provider(respond(429, headers={"retry-after": "60"})),
 }
 
 

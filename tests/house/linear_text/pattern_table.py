@@ -84,6 +84,8 @@ PATTERNS: dict[str, Entry] = {
         Input("a", "application/"), Input("+", "application/"), Input("json+", "application/"), Input("a", "text/")
     ),
     "adapters/nodes/net/http_request.py:_decode_text": entry("charset=", "charset", "c", Input("a", "charset=")),
+    "adapters/providers/openai_compatible/options.py:_HEADER_NAME": entry("a", "-"),
+    "adapters/providers/openai_compatible/options.py:_HEADER_VALUE": entry("a", " "),
     "adapters/providers/script.py:_PLACEHOLDER": entry("{media", "{media[", "{media[1]", "{media[11].", "{"),
     "adapters/providers/scripted.py:_WORD_PATTERN": entry(
         " ",
@@ -301,6 +303,8 @@ PATTERNS: dict[str, Entry] = {
     "protocol/models/prompt_templates.py:_VERSION_PARTS": entry(
         "0", "1.", Input("a", "1.0.0-"), Input("a", "1.0.0+", "\n"), Input("+", "1.0.0", "\n"), Input("-", "1.0.0-")
     ),
+    "protocol/models/provider_faults.py:_NAME": entry("a", "a."),
+    "protocol/models/provider_faults.py:_SECONDS": entry("1", Input("1", "1.")),
     "protocol/net/outbound.py:_CROSS_ORIGIN_HEADERS": entry("a", "accept", "content-"),
     "protocol/net/outbound.py:_HEADER_NAME": entry("a", "-"),
     "protocol/net/outbound.py:_HEADER_VALUE": entry("a", " ", "a ", Input(" ", "a"), Input("a\t", after=" ")),

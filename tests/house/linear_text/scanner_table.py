@@ -16,6 +16,7 @@ from tests.house.linear_text.pattern_table import Input
 from weftwork.adapters.http.page import form_answer, markup, question_view
 from weftwork.adapters.http.routes import interrupts
 from weftwork.adapters.providers import scripted
+from weftwork.adapters.providers.openai_compatible.event_stream import EventReader
 from weftwork.cli.client import event_stream
 from weftwork.cli.console import table, text
 from weftwork.cli.render import interrupt_text, node_type_details
@@ -111,6 +112,15 @@ def _feed(given: str) -> None:
     for at in range(0, len(data), 8):
         parser.feed(data[at : at + 8])
     event_stream.FrameParser().feed(data)
+
+
+def _read_events(given: str) -> None:
+    data = given.encode()
+    for size in (8, len(data) or 1):
+        reader = EventReader()
+        for at in range(0, len(data), size):
+            list(reader.feed(data[at : at + size]))
+        list(reader.end())
 
 
 def _elide(given: str) -> None:
@@ -575,6 +585,18 @@ CASES: tuple[Case, ...] = (
         Input('"a":1,\n', "{", '"a":1}'),
     ),
     case("", lambda given: did_you_mean(given, [given[:-1], given[1:]] * 9), "a", "ab"),
+    # What a model provider sends.
+    case(
+        "adapters/providers/openai_compatible/event_stream.py:EventReader.feed",
+        _read_events,
+        "a",
+        "\n",
+        "\r",
+        "data: 1\n",
+        "data: 1\n\n",
+        "\r\n",
+        ":",
+    ),
     # What the command line reads from a host.
     case(
         "cli/client/event_stream.py:FrameParser.feed",
@@ -637,6 +659,8 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/http/routes/interrupts.py:_kinds": _ONCE,
     "adapters/http/routes/runs.py:_statuses": _ONCE,
     "adapters/outbound/exchange.py:_GzipDecoder.decompress_into": _BUFFER,
+    "adapters/providers/openai_compatible/answer.py:AnswerAssembler._add_tool_calls": _ITEMS,
+    "adapters/providers/openai_compatible/provider.py:OpenAICompatibleProvider._check_status": _BUFFER,
     "adapters/providers/schema_sample.py:_Sampler._definition": _ONCE,
     "adapters/python/declaration/node_discovery.py:_import_module": _OWN,
     "adapters/python/declaration/node_discovery.py:_is_standard": _OWN,

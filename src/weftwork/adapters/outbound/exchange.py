@@ -70,9 +70,9 @@ class HttpExchange:
     @asynccontextmanager
     async def stream(
         self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress
-    ) -> AsyncGenerator[tuple[RawResponse, AsyncIterator[bytes]]]:
+    ) -> AsyncGenerator[tuple[RawResponse, AsyncGenerator[bytes, None]]]:
         """The response without its content, and the decoded pieces of its content. Raises FetchRefused or FetchFailed,
-        the iterator FetchFailed."""
+        and the generator FetchFailed."""
         async with self._open(outgoing, progress) as response:
             raw = _read_head(response)
             with _mapped_failures(progress):
@@ -171,7 +171,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
 
 async def _decoded_pieces(
     response: httpcore2.Response, decoder: "BodyDecoder", progress: SendProgress
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """The same, piece by piece. Raises FetchFailed."""
     try:
         async with aclosing(response.aiter_stream()) as chunks:

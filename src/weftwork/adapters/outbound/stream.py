@@ -5,9 +5,9 @@ the wait for the first byte, and every pause between two pieces have their own l
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Final, cast
+from typing import Final
 
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
 from weftwork.ports.outbound import FailureReason, FetchFailed, StreamTimeouts
@@ -83,7 +83,7 @@ class StreamDeadline(SendProgress):
 class HttpStream:
     """Implements ports.outbound.OutboundStream."""
 
-    def __init__(self, head: RawResponse, pieces: AsyncIterator[bytes], deadline: StreamDeadline) -> None:
+    def __init__(self, head: RawResponse, pieces: AsyncGenerator[bytes, None], deadline: StreamDeadline) -> None:
         self._head = head
         self._pieces = pieces
         self._deadline = deadline
@@ -95,12 +95,12 @@ class HttpStream:
     def header(self, name: str) -> str | None:
         return self._head.header(name.lower())
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        async with aclosing(cast("Any", self._pieces)) as pieces:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._pieces) as pieces:
             while True:
                 try:
                     async with self._deadline.reading():
-                        piece: bytes | None = await anext(pieces, None)
+                        piece = await anext(pieces, None)
                 except TimeoutError:
                     raise self._deadline.failure() from None
                 if piece is None:

@@ -12,6 +12,19 @@ from weftwork.protocol.models.model_catalogue import ModelInfo
 SCRIPTED_TYPE: Final = "scripted"
 OPENAI_COMPATIBLE_TYPE: Final = "openai-compatible"
 
+SettingPath = tuple[str | int, ...]
+"""The members and positions that lead to a value in a table."""
+
+
+class InvalidProviderSettings(Exception):
+    """A setting of a provider is invalid. `path` leads to it from the table of the provider. The message says what to
+    write, and does not quote the value, which can be a key."""
+
+    def __init__(self, path: SettingPath, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+
 
 class ProviderTimeouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds. `first_byte` is from the end of the request to the first byte of the response's body, `idle` between two

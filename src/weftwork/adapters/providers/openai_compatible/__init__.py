@@ -1,0 +1,1 @@
+"""The provider for servers with OpenAI's chat completions API."""
