@@ -5,6 +5,7 @@ no HTTP library can break the protocol on purpose.
 """
 
 import asyncio
+import itertools
 import json
 import threading
 from collections import deque
@@ -173,9 +174,13 @@ async def _write(response: WireResponse, reader: asyncio.StreamReader, writer: a
     sent, started = 0, monotonic()
     if response.first_byte_delay:
         await _wait_for_close(reader, response.first_byte_delay)
-    for count, piece in enumerate(pieces):
+    remaining = iter(pieces)
+    for count in itertools.count():
         if response.interval and count:
             await _wait_for_close(reader, started + count * response.interval - monotonic())
+        # Not before it is due, because a reply may make its pieces as they are sent.
+        if (piece := next(remaining, None)) is None:
+            break
         for limit, hangs in ((response.hang_at, True), (response.cut_at, False)):
             if limit is not None and sent + len(piece) >= limit:
                 _write_piece(writer, piece[: limit - sent], response)
