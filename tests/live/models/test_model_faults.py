@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.harness.cases import check_cases, fails_without
-from tests.live.model_faults import (
+from tests.live.models.fault_host import (
     LONG,
     PROMPT,
     PROVIDER_KEY,
@@ -43,6 +43,7 @@ FAULTS: Final[dict[str, Fault]] = {
     **SLOW_FAULTS,
     **LONG_FAULTS,
     "redirect to itself": faults.redirect("/api"),
+    "401 as server_error": faults.status(401, error_code="server_error"),
 }
 REPLIES: Final = {
     "no fault": ModelReply(TEXT),
@@ -75,7 +76,7 @@ EXPECTED: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("cut before the body", "cut in the middle", "malformed JSON", "null", "a list"), BROKEN),
     **dict.fromkeys(("error in the stream", "invalid UTF-8", "missing finish reason", "HTML page"), BROKEN),
     **dict.fromkeys(("redirect", "redirect to itself", "not HTTP", "broken chunk", "endless headers"), BROKEN),
-    **dict.fromkeys(("gzip bomb", "401", "403"), BROKEN),
+    **dict.fromkeys(("gzip bomb", "401", "401 as server_error", "403"), BROKEN),
     **dict.fromkeys(("400", "422"), ("failed", "invalid_request")),
     "404": ("failed", "model_not_supported"),
     "429, quota used up": ("failed", "provider_quota_exhausted"),
