@@ -61,6 +61,11 @@ def _properties(declaration: NodeDeclaration) -> Iterator[list[str]]:
     yield ["execution", f"`{name}`: {meaning}"]
     if declaration.requires:
         yield ["required capabilities", _codes(declaration.requires)]
+    if declaration.required_model_capabilities:
+        yield ["required model capabilities", _codes(declaration.required_model_capabilities)]
+    if declaration.fallback_model is not None:
+        fallback = declaration.fallback_model
+        yield ["fallback model", f"`{fallback.provider}/{fallback.model}`"]
     if declaration.branching:
         yield ["branching", "an edge from an output that the node did not return is skipped, except from `output`"]
     if declaration.gathers_edges:

@@ -58,6 +58,8 @@ SETTINGS_TEXT = {
     "[universal kinds](model-answers.md#universal-kinds-in-prompts).",
     "model_script": "JSON or TOML file with the responses of the "
     "[scripted provider](../how-to/run-without-a-model.md#script-the-answers).",
+    "model_substitution": "Allow the [fallback model](model-capabilities.md#fallback-models) of a node type to "
+    "replace a model that lacks capabilities. Advertised.",
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "conformance": "Register the conformance workflows of the package.",
     "conversation": "Enable [conversations](nodes/core.conversationGate.md). Advertised. If disabled, workflows with a "

@@ -53,7 +53,7 @@ from weftwork.engine.tenant_logs import tenant_logs_of
 from weftwork.ports.clock import Clock
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.ids import Ids
-from weftwork.ports.models import ModelProvider
+from weftwork.ports.models import ModelProvider, model_catalogue
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
@@ -83,7 +83,7 @@ from weftwork.wiring.dependencies import require_evaluator
 from weftwork.wiring.envelope_kinds import load_kinds
 from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_providers, load_templates
-from weftwork.wiring.node_types import builtin_node_types, declarations_by_type, load_python_nodes
+from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
 
 log = logging.getLogger("weftwork")
 
@@ -118,6 +118,8 @@ class Host:
             **self._library.types,
         }
         self.models, self.script_player = build_providers(settings, self._clock, providers)
+        self.model_catalogue = model_catalogue(self.models, settings.model_substitution)
+        check_packages(settings.nodes, self.model_catalogue)
         self._feeds = Feeds(self._store.log, settings.limits())
         self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
@@ -149,6 +151,7 @@ class Host:
             expression_workers=self._expression_workers,
             loop_share=self._loop_share,
             models=self.models,
+            model_catalogue=self.model_catalogue,
             assets=self.assets,
             outbound=self.outbound,
             kinds=self.kinds,
@@ -279,6 +282,7 @@ class Host:
             subset_compliance=self._check_kind_schemas(),
             providers=self.models.names,
             modalities=self.models.input_modalities,
+            models=self.model_catalogue,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
         )
@@ -381,6 +385,8 @@ class Host:
                 bundles=self._bundles,
                 outbound=self.outbound,
                 templates=self._templates,
+                models=self.model_catalogue,
+                declarations=declarations,
             )
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 

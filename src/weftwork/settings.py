@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: tuple[str, ...] = ()
     universal_kinds_in_prompts: bool = True
     model_script: str = ""
+    model_substitution: bool = True
     api_key: tuple[str, ...] = ()
     conformance: bool = False
     conversation: bool = True

@@ -38,6 +38,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.fold import fold
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.models.capability_gate import NO_MODELS, ModelCatalogue
 from weftwork.protocol.people.approvals import Answerer
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.run.events import Event, Fact
@@ -193,6 +194,7 @@ class EngineHarness:
         clock: ManualClock | None = None,
         ids: SequentialIds | None = None,
         models: ModelProviders | None = None,
+        catalogue: ModelCatalogue = NO_MODELS,
         blobs: Blobs | None = None,
         expression_workers: ExpressionWorkers | None = None,
     ) -> None:
@@ -206,7 +208,7 @@ class EngineHarness:
         more = (self.gate_node.type, *types)
         self.types = {**NODE_TYPES, **{node.declaration.type_id: node for node in more}}
         self._options = {"limits": limits, "provided": provided, "types": types, "models": models, "blobs": blobs}
-        self._options["expression_workers"] = expression_workers
+        self._options |= {"expression_workers": expression_workers, "catalogue": catalogue}
         limits = limits or Limits()
         self.signer = Signer(self.store.signing, self.clock, self.ids)
         self.blobs = blobs
@@ -219,7 +221,13 @@ class EngineHarness:
             )
             kinds = KINDS.with_displayed(MEDIA_KINDS)
         share = LoopShare(lambda: self.clock.now() / 1000)
-        more = {"models": models, "assets": self.assets, "kinds": kinds, "loop_share": share}
+        more = {
+            "models": models,
+            "model_catalogue": catalogue,
+            "assets": self.assets,
+            "kinds": kinds,
+            "loop_share": share,
+        }
         more["expression_workers"] = expression_workers
         log = self.process_log
         ports = {"log": log, "queries": log, "child_runs": log, "records": log, "feeds": self.feeds}

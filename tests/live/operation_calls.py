@@ -62,6 +62,8 @@ CALLS: dict[str, OperationCall] = {
     "acceptEnvelope": OperationCall(document={"envelope": {}}),
     "toggleCapability": OperationCall(document={"name": "matrix", "value": None}),
     "wrapPrompt": OperationCall(document={"payload": 1}),
+    "evaluateModelGate": OperationCall(document={"activeProvider": "p", "activeModel": "m"}),
+    "listNodeCatalog": OperationCall(),
     "getModelCacheKey": OperationCall(document={"provider": "p", "model": "m", "messages": []}),
     **dict.fromkeys(("resolvePrompts", "composePrompts"), OperationCall(document={})),
     "emitEnvelopeReliability": OperationCall(

@@ -1,11 +1,12 @@
 """The handlers of the test endpoints, which `--test-seams` adds to a host."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from weftwork.adapters.http.app import Handler
 from weftwork.adapters.outbound.client import GuardedClient
 from weftwork.adapters.providers.scripted import ScriptPlayer
-from weftwork.conformance.endpoints import envelopes, host_services
+from weftwork.conformance.endpoints import envelopes, host_services, model_capabilities
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.conformance.endpoints.run_observation import ObservationEndpoints, RunObservation
 from weftwork.conformance.endpoints.test_log import TestLog
@@ -19,7 +20,9 @@ from weftwork.ports.clock import Clock
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.envelopes.kinds import KindSet
+from weftwork.protocol.models.capability_gate import ModelCatalogue
 from weftwork.protocol.models.prompt_templates import PromptTemplates
+from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
 def endpoint_handlers(
@@ -37,6 +40,8 @@ def endpoint_handlers(
     bundles: Bundles,
     outbound: GuardedClient,
     templates: PromptTemplates,
+    models: ModelCatalogue,
+    declarations: Mapping[str, NodeDeclaration],
 ) -> dict[str, Handler]:
     """The handlers of all `test_only` routes, by operation. The arguments are components of the host; registration
     treats the capabilities that toggleCapability switches off as missing from now on.
@@ -55,9 +60,11 @@ def endpoint_handlers(
         "callAi": partial(host_services.call_ai, model_input),
         "composePrompts": partial(host_services.compose_prompts, templates),
         "emitEnvelopeReliability": partial(envelopes.emit_reliability_event, test_log),
+        "evaluateModelGate": partial(model_capabilities.evaluate, models),
         "exportDebugBundle": observation.export,
         "getMockAiBudget": partial(host_services.mock_ai_budget, player),
         "getModelCacheKey": host_services.model_cache_key,
+        "listNodeCatalog": partial(model_capabilities.list_node_catalog, declarations),
         "listTestEvents": observation.events,
         "programMockAi": partial(host_services.program_mock_ai, player),
         "putMedia": partial(host_services.put_media, assets),

@@ -30,6 +30,7 @@ from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, KindSet
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.models.capability_gate import NO_MODELS, ModelCatalogue
 from weftwork.protocol.run.header import RunHeader
 
 
@@ -64,6 +65,8 @@ class Runtime(msgspec.Struct, frozen=True):
     tenant_logs: TenantLogs | None = None
     """Counts the logs of tenants, if these are limited."""
     models: ModelProviders | None = None
+    model_catalogue: ModelCatalogue = NO_MODELS
+    """The capabilities of these models, for nodes that require some; discovery advertises the same."""
     assets: Assets | None = None
     outbound: Outbound | None = None
     """The client for all requests to other hosts; here it fetches media for models."""

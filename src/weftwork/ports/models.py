@@ -11,6 +11,7 @@ from weftwork.ports.media import MediaKind
 from weftwork.ports.outbound import Outbound
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.answers import StopReason, TokenUsage
+from weftwork.protocol.models.capability_gate import ModelCatalogue, OfferedProvider
 from weftwork.protocol.models.model_catalogue import ModelInfo
 from weftwork.protocol.models.provider_settings import ProviderSettings
 
@@ -197,6 +198,18 @@ def find_model(provider: ModelProvider, model: str) -> ModelInfo | None:
     """The description of a model; of the default model for an empty name. None if the provider does not list it."""
     name = model or provider.default_model
     return next((each for each in listed_models(provider) if each.name == name), None)
+
+
+def model_catalogue(models: "ModelProviders", allows_substitution: bool) -> ModelCatalogue:
+    """The models that the providers of a host list, with their capabilities."""
+    found = {name: models.find(ModelRequest(name, "", ())) for name in models.names}
+    return ModelCatalogue(
+        {
+            name: OfferedProvider(each.default_model, {model.name: model.capabilities for model in listed_models(each)})
+            for name, each in found.items()
+        },
+        allows_substitution,
+    )
 
 
 def input_modalities(provider: ModelProvider, model: str) -> frozenset[Modality]:

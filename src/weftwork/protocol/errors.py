@@ -85,7 +85,7 @@ ERRORS: dict[str, ErrorRow] = {
 
 RUN_ERRORS: dict[str, str] = {
     "capability_required": "A node requested an interrupt of a kind that this host does not offer.",
-    "capability_not_provided": "A node needs a runtime capability that this host does not provide.",
+    "capability_not_provided": "A node needs a capability that this host, or the model selected for it, does not have.",
     "recursion_limit_exceeded": "The run reached its limit of node executions.",
     "run_state_too_large": "The values that a run holds would exceed `max_run_state_bytes`.",
     "run_log_too_large": "The event log of a run would exceed `max_run_log_bytes`.",

@@ -6,13 +6,33 @@ from typing import Any, Final, cast
 import msgspec
 
 from weftwork.adapters.providers.script import ScriptEntry, echo_entry, parse_entry
-from weftwork.adapters.providers.scripted import SCRIPTED, ScriptedProvider
+from weftwork.adapters.providers.scripted import SCRIPTED, SCRIPTED_MODEL, ScriptedProvider
 from weftwork.ports.clock import Clock
 from weftwork.ports.models import ModelProvider, ModelRequest
 from weftwork.protocol.media.message_parts import MODALITIES, Modality
+from weftwork.protocol.models.capability_gate import ModelCatalogue, ModelRef, OfferedProvider
 from weftwork.testing.errors import Refused, UnexpectedRequest, Unmet
 
 ModelAnswers = Mapping[str, Iterable[Any]] | Iterable[Any] | Callable[[ModelRequest], Any]
+
+
+class EveryCapability(frozenset[str]):
+    """Contains every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+EVERY_CAPABILITY: Final = EveryCapability()
+
+
+class FakeCatalogue(ModelCatalogue, frozen=True):
+    """Every model has the capabilities of the fake model."""
+
+    fake_capabilities: frozenset[str] = EVERY_CAPABILITY
+
+    def capabilities_of(self, ref: ModelRef) -> frozenset[str]:
+        return self.fake_capabilities
 
 
 class FakeModel:
@@ -20,12 +40,18 @@ class FakeModel:
 
     An answer is a string, or an object with the members of a script entry, such as `stopReason` or `fault`. Without
     `answers`, the model echoes the prompt and fills in requested schemas. `modalities` lists the media that it accepts
-    in addition to text. `requests` holds all requests; `message.media` lists the media of a message, and
-    `await part.read()` returns the bytes.
+    in addition to text, and `capabilities` its model capabilities; None means all. `requests` holds all requests;
+    `message.media` lists the media of a message, and `await part.read()` returns the bytes.
     """
 
-    def __init__(self, answers: ModelAnswers | None = None, modalities: Iterable[Modality] = MODALITIES) -> None:
+    def __init__(
+        self,
+        answers: ModelAnswers | None = None,
+        modalities: Iterable[Modality] = MODALITIES,
+        capabilities: Iterable[str] | None = None,
+    ) -> None:
         self._modalities = frozenset(modalities)
+        self.capabilities = EVERY_CAPABILITY if capabilities is None else frozenset(capabilities)
         self._function = answers if callable(answers) else None
         self._shared_answers: Iterator[Any] | None = None
         self._by_node: dict[str, Iterator[Any]] | None = None
@@ -75,6 +101,12 @@ class FakeModels:
     @property
     def input_modalities(self) -> frozenset[Modality]:
         return self._model.modalities("")
+
+    @property
+    def catalogue(self) -> ModelCatalogue:
+        """The models for the gate. A node gets the fake model, also if it selects another one."""
+        offered = OfferedProvider(SCRIPTED_MODEL, {SCRIPTED_MODEL: self._model.capabilities})
+        return FakeCatalogue({SCRIPTED: offered}, fake_capabilities=self._model.capabilities)
 
     def find(self, request: ModelRequest) -> ModelProvider:
         return ScriptedProvider(self._clock, self._model, request.provider or SCRIPTED)

@@ -119,6 +119,7 @@ class HostProcess:
             tenant_logs=tenant_logs_of(host.limits, log, host.clock),
             loop_share=LoopShare(lambda: host.clock.now() / 1000),
             models=host.models,
+            model_catalogue=host.models.catalogue,
             kinds=host.kinds,
             assets=self.assets,
             outbound=outbound,

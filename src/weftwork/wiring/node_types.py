@@ -8,11 +8,13 @@ from weftwork.adapters.python.declaration.decorator import NodeFunction
 from weftwork.adapters.python.declaration.node_discovery import (
     NodeLoadError,
     check_distinct,
+    find_model_capabilities,
     find_nodes,
     nodes_from_functions,
 )
 from weftwork.ports.nodes import NodeType
 from weftwork.ports.outbound import Outbound
+from weftwork.protocol.models.capability_gate import ModelCatalogue
 from weftwork.protocol.models.prompt_templates import PromptTemplates
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 from weftwork.settings import SettingsError
@@ -49,6 +51,26 @@ def load_python_nodes(modules: Iterable[str], functions: Iterable[Callable[..., 
                 f"{node.place}: {node.declaration.type_id!r} is a built-in node type; choose another type id"
             )
     return nodes
+
+
+def check_packages(modules: Iterable[str], models: ModelCatalogue) -> None:
+    """cap-09 (RFC 0055 A): refuse a package that needs a model capability which no model of this host has.
+
+    Raises SettingsError with the code host_capability_missing.
+    """
+    offered = models.advertised
+    try:
+        for package in find_model_capabilities(modules):
+            missing = [name for name in package.capabilities if name not in offered]
+            if missing:
+                raise SettingsError(
+                    f"host_capability_missing: {package.label}: the package {package.module} needs the model "
+                    f"capability {missing[0]} (host.aiProviders.modelCapabilities), and no model of this host has it; "
+                    f"configure a model with it in [[providers.NAME.models]], "
+                    f'capabilities = ["{missing[0]}"], or do not load the package'
+                )
+    except NodeLoadError as error:
+        raise SettingsError(str(error)) from None
 
 
 def declarations_by_type(types: Mapping[str, NodeType]) -> dict[str, NodeDeclaration]:

@@ -229,6 +229,10 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
             retryable=False,
         ),
     ),
+    "conformance.modelCapability.insufficient": (
+        {},
+        Failed("host_invariant_broken", "The node ran although no model has a capability that the node requires."),
+    ),
     "conformance.requiresMissing": (
         {},
         Failed(

@@ -28,6 +28,7 @@ COVERED = frozenset(
     envelope-variant-discriminator-static envelope-rendering-hint envelope-retry-attempted envelope-retry-exhausted
     envelope-refusal-shape envelope-truncated envelope-truncation-cap-exhaustion
     envelope-completion-distinguishes-truncation envelope-nl-to-format-engaged envelope-recovery-applied
+    model-capability-substituted model-capability-insufficient node-module-required-capabilities-shape
     aiproviders-input-shape callai-multimodal media-url-inline-cap
     a2ui-surface-shape a2ui-surface-degrades a2ui-surface-version-refusal a2ui-surface-replay
     a2ui-untrusted-blocks-approval
@@ -43,9 +44,6 @@ NOT_ADVERTISED = {
     "replay-observable-sequence-determinism": "replay",
     "version-fold": "testing.forceEngineVersionRange",
     "webhook-signed-delivery": "webhooks",
-    "model-capability-substituted": "modelCapabilities",
-    "model-capability-insufficient": "modelCapabilities",
-    "node-module-required-capabilities-shape": "modelCapabilities",
     "a2ui-surface-delta-transport": "a2uiSurface",
     "prompt-prefix-cache": "aiProviders.promptPrefixCache",
     "safefetch-live-audit": "toolHooks.prePostEvents",
@@ -65,7 +63,6 @@ NOT_ADVERTISED_FIXTURES = (
     "conformance-agent-memory-",
     "conformance-agent-pack-",
     "conformance-agent-channel-dispatch",
-    "conformance-model-capability-",
     "conformance-phase4-",
     "conformance-version-fold",
     "conformance-mcp-",

@@ -296,6 +296,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/media/media_urls.py:_AUTHORITY_END": entry("a", "/", "a/"),
     "protocol/media/media_urls.py:_PAIR_END": entry("a", "&", "a="),
     "protocol/media/message_parts.py:_BASE64": entry("A", "=", "A="),
+    "protocol/models/capability_gate.py:_NAME": entry("a", "-", "a-", Input("a", "A")),
     "protocol/models/prompt_composition.py:_PATH_STEP": entry("a", ".", "[", "[1", Input("1", "[")),
     "protocol/models/prompt_composition.py:_PLACEHOLDER": entry(
         "{", "{{", "{{a", "{{ ", "{{{a}", Input(" ", "{{"), Input(" ", "{{{"), Input(" ", "{{a"), Input("a", "{{")

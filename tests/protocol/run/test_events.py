@@ -151,7 +151,7 @@ SAMPLES: tuple[Payload, ...] = (
     payloads.CapBreached("schema", 3, 4, "n"),
     payloads.LoopbackLimit("n", 11, 10),
     payloads.VersionPinned("change", 2, "n"),
-    payloads.NodeStarted("n", "core.noop", 1),
+    payloads.NodeStarted("n", "core.noop", 1, {"provider": "p", "model": "m"}),
     payloads.NodeCompleted("n", {"y": None}),
     payloads.NodeFailed("n", {"code": "c", "message": "m"}, 2),
     payloads.NodeRetried("n", 2, 1000, {"code": "c", "message": "m"}),
@@ -195,6 +195,8 @@ SAMPLES: tuple[Payload, ...] = (
     model_payloads.ProviderWaiting("n", "p", "c", "2026-01-31T08:05:09.042Z"),
     model_payloads.ProviderRetried("n"),
     model_payloads.OutputChunk("n", "run-1", "text", False, {}),
+    model_payloads.ModelSubstituted("n", "p", "m", "q", "k", ["vision-input"]),
+    model_payloads.ModelInsufficient("n", "p", "m", ["vision-input"], True),
     model_payloads.ProviderUsage("p", "m", 3, 5, 8, "n", 2, 0.25),
     model_payloads.EnvelopeRecorded(
         "n",

@@ -16,6 +16,7 @@ from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.limits import Limits
+from weftwork.protocol.models.capability_gate import ModelCatalogue, OfferedProvider
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.wire import capabilities, idempotency
@@ -62,6 +63,7 @@ def offers() -> st.SearchStrategy[HostOffer]:
         fetch=fetch,
         node_types=st.frozensets(st.sampled_from(["core.noop", TALK, SUPERVISOR, DISPATCH, SUB_WORKFLOW, MOCK_AGENT])),
         tokens=st.booleans(),
+        models=st.none() | st.builds(ModelCatalogue, st.just({}), st.booleans()),
     )
 
 
@@ -85,6 +87,7 @@ def test_the_document_says_what_is_offered_and_nothing_else(offer: HostOffer) ->
         "httpClient": offer.fetch,
         "conversationPrimitive": TALK in offer.node_types,
         "extensions": offer.tokens,
+        "modelCapabilities": offer.models is not None,
     }
     assert set(families) == FAMILIES | {name for name, there in optional.items() if there}
     assert set(document) == ROOT | set(families)
@@ -159,6 +162,15 @@ def test_supervised_runs_are_shown_as_their_nodes_are_made() -> None:
     assert talks["conformance"] == {"mockAgent": True}
 
 
+@pytest.mark.rule("disc-11")
+def test_model_capabilities_are_those_of_the_models() -> None:
+    models = ModelCatalogue({"local": OfferedProvider("eyes", {"eyes": frozenset({"vision-input"})})})
+    document = discovery_document(HostOffer("0.1.0", Limits(), models=models))
+    expected = {"supported": True, "advertised": ["vision-input"], "substitutionSupported": True}
+    assert document["modelCapabilities"] == document["capabilities"]["modelCapabilities"] == expected
+    assert "modelCapabilities" not in discovery_document(HostOffer("0.1.0", Limits()))
+
+
 @pytest.mark.rule("disc-05")
 def test_the_client_is_shown_with_the_caps_that_it_keeps() -> None:
     assert "httpClient" not in discovery_document(HostOffer("0.1.0", Limits()))
@@ -220,6 +232,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "resetSeams": "runs:create",
         "callAi": "runs:create",
         "programMockAi": "runs:create",
+        "evaluateModelGate": "runs:create",
         "getModelCacheKey": "runs:create",
         "acceptEnvelope": "runs:create",
         "toggleCapability": "runs:create",
@@ -317,7 +330,7 @@ CLOSED = """
     agents/memoryConsolidation agents/orgChart agents/proposals agents/reasoning agents/roster grpc httpClient
     httpClient/egressPolicy httpClient/safeFetch limits multiAgent multiAgent/executionModel
     multiAgent/executionModel/crossHostCausation multiAgent/executionModel/replayDeterminism
-    multiAgent/executionModel/verifier prompts subWorkflow envelopes/reliability envelopes/reasoning
+    multiAgent/executionModel/verifier prompts subWorkflow envelopes/reliability envelopes/reasoning modelCapabilities
 """.split()
 OPEN = "agents extensions extensions/interrupts runs runs/bulkCancel runs/pauseResume secrets dispatch".split()
 BLOCKS: dict[str, Any] = {
@@ -350,6 +363,11 @@ BLOCKS: dict[str, Any] = {
             "statefulResume": True,
             "transcriptWindow": 1,
         }
+    },
+    "modelCapabilities": {
+        "supported": True,
+        "advertised": ["vision-input", "x-host-acme-ocr", "a-later-one"],
+        "substitutionSupported": False,
     },
     "prompts": {"supported": True},
     "subWorkflow": {"inputMapping": True},
@@ -395,6 +413,15 @@ def test_the_schema_is_open_and_closed_where_the_published_one_is() -> None:
     ("/agents/roster/supported", ABSENT),
     ("/agents/subRunAttestation", "yes"),
     ("/extensions", []),
+    ("/modelCapabilities", True),
+    ("/modelCapabilities/supported", ABSENT),
+    ("/modelCapabilities/supported", "yes"),
+    ("/modelCapabilities/advertised", "vision-input"),
+    ("/modelCapabilities/advertised", ["vision-input", "vision-input"]),
+    ("/modelCapabilities/advertised/0", "Vision"),
+    ("/modelCapabilities/advertised/0", ""),
+    ("/modelCapabilities/advertised/0", 1),
+    ("/modelCapabilities/substitutionSupported", None),
 )
 def test_the_schema_refuses_what_the_published_one_does(pointer: str, value: Any) -> None:
     assert schema.check("capabilities", with_value(MINIMAL, pointer, value))

@@ -1,4 +1,4 @@
-"""Node types of published workflows: one for example programs, and one that no host can run."""
+"""Node types of published workflows: one for example programs, and two that no host can run."""
 
 from typing import Final
 
@@ -6,6 +6,9 @@ from weftwork.adapters.nodes.schemas import fixed_ports, instant_node, typed
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.protocol.workflow.node_types import NEVER_PROVIDED
+
+NO_SUCH_CAPABILITY: Final = "nonexistent-capability-9b3f"
+"""A capability that the specification does not define, so that no model can have it."""
 
 
 @instant_node(
@@ -22,6 +25,20 @@ def _never_runs(call: NodeCall) -> NodeOutcome:
     return Failed(
         "host_invariant_broken", "The node ran although the host does not provide a capability that the node requires."
     )
+
+
+@instant_node(
+    "conformance.modelCapability.insufficient",
+    "Requires a model capability that no model has.",
+    required_model_capabilities=(NO_SUCH_CAPABILITY,),
+    notes="""
+For conformance tests: the node always fails with `capability_not_provided`, after the event
+`model.capability.insufficient`. See [Model capabilities](../model-capabilities.md).
+""",
+    example_config={},
+)
+def _lacks_its_model(call: NodeCall) -> NodeOutcome:
+    return Failed("host_invariant_broken", "The node ran although no model has a capability that the node requires.")
 
 
 @instant_node(
@@ -43,4 +60,4 @@ def _uppercase(call: NodeCall) -> NodeOutcome:
     return Completed({**texts, "output": "" if first is None else texts[first]})
 
 
-SAMPLE_NODES: Final[tuple[NodeType, ...]] = (_uppercase, _never_runs)
+SAMPLE_NODES: Final[tuple[NodeType, ...]] = (_uppercase, _never_runs, _lacks_its_model)

@@ -79,7 +79,17 @@ def _head(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     requires = node.get("requires")
     if is_array(requires) and requires:
         yield "requires", clean(", ".join(map(str, requires)))
+    yield from _model_needs(node)
     yield "source", clean(node.get("source") or "built-in")
+
+
+def _model_needs(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    required = node.get("requiredModelCapabilities")
+    if is_array(required) and required:
+        yield "model needs", clean(", ".join(map(str, required)))
+    fallback = as_object(node.get("fallbackModel"))
+    if fallback:
+        yield "fallback model", clean(f"{fallback.get('provider', '?')}/{fallback.get('model', '?')}")
 
 
 def _members(schema: SchemaText, anything: str) -> Iterator[str]:

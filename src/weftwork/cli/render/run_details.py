@@ -86,7 +86,7 @@ _ADVICE: Final = {
     "node_timeout": "Raise the timeout or the number of attempts in the settings of the node.",
     "node_input_missing": "Pass the missing input to the run, or give the node's input a static value.",
     "variable_type_mismatch": "Change the variable's type, or the values that nodes write to it.",
-    "capability_not_provided": "Run the workflow on a host that provides the capability.",
+    "capability_not_provided": "Select a model that has the capability, or use a host that provides it.",
     "host_invariant_broken": "Report this to the operator of the host; the host's log has details.",
 }
 

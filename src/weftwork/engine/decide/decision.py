@@ -6,6 +6,7 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.fold.state import NodeState, RunState
+from weftwork.protocol.models.capability_gate import NO_MODELS, ModelCatalogue
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.workflow.definition import Node
 
@@ -27,6 +28,8 @@ class RunBounds(msgspec.Struct, frozen=True):
     """Effect claims of a process that has died. Their effects are not in progress."""
     iterations: int = 100
     """Decisions of the run's supervisors."""
+    models: ModelCatalogue = NO_MODELS
+    """The models of the host."""
 
 
 class Decision(msgspec.Struct, frozen=True):

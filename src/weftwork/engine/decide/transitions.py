@@ -38,6 +38,7 @@ from weftwork.engine.decide.interrupts import (
     suspend_node,
     time_out_interrupt,
 )
+from weftwork.engine.decide.model_gate import pass_model_gate
 from weftwork.engine.decide.run_control import (
     cancel,
     cancel_waiting_nodes,
@@ -338,8 +339,15 @@ def _start_node(state: RunState, bounds: RunBounds, node_id: str) -> Decision:
         message = f"The node needs the runtime capability {missing[0]}, and this host does not provide it."
         failure = error_object("capability_not_provided", message, {"capability": missing[0]})
         return Decision((Draft.of(payloads.NodeFailed(node_id, failure), node_id),))
-    started = payloads.NodeStarted(node_id, declaration.type_id, state.nodes[node_id].attempt + 1)
-    return Decision((Draft.of(started, node_id),), start=node_id)
+    attempt = state.nodes[node_id].attempt + 1
+    if node.model_needs is None:
+        started = payloads.NodeStarted(node_id, declaration.type_id, attempt)
+        return Decision((Draft.of(started, node_id),), start=node_id)
+    passed = pass_model_gate(state, bounds.models, node_id, node.model_needs)
+    if passed.model is None:
+        return Decision(passed.events)
+    started = payloads.NodeStarted(node_id, declaration.type_id, attempt, passed.model.document())
+    return Decision((*passed.events, Draft.of(started, node_id)), start=node_id)
 
 
 def _reexecute(state: RunState, bounds: RunBounds, node_id: str, entered: int) -> Decision:

@@ -167,6 +167,9 @@ class EntryModelCalls:
         key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         ids = {"node_id": self._node_id, "run_id": self._call.run_id, "partition": self._state.header.partition}
         ids["key"] = key
+        if (chosen := self._state.nodes[self._node_id].model) is not None:
+            # cap-08: the model that the gate chose, in place of the one that the request names.
+            ids |= chosen.document()
         try:
             result = await self._call_provider(msgspec.structs.replace(request, **ids))
         except StepFailed as error:

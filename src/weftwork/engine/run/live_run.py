@@ -418,7 +418,14 @@ def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
     executions = execution_limit(limits, options)
     duration = time_limit(limits, state.plan.workflow.timeout_ms, options)
     iterations = iteration_limit(limits, options)
-    return RunBounds(limits.max_parallel_nodes, executions, runtime.provided, duration, iterations=iterations)
+    return RunBounds(
+        limits.max_parallel_nodes,
+        executions,
+        runtime.provided,
+        duration,
+        iterations=iterations,
+        models=runtime.model_catalogue,
+    )
 
 
 async def poll_until(condition: Callable[[], bool], seconds: float) -> None:

@@ -16,6 +16,7 @@ from weftwork.protocol.fold.state import NodeState, ProviderWait, RunState, Supe
 from weftwork.protocol.fold.traversal import settle_node
 from weftwork.protocol.json.schema import check_inline
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.models.capability_gate import ModelRef
 from weftwork.protocol.models.provider_waits import MIN_PROVIDER_WAIT_MS
 from weftwork.protocol.run import events, model_payloads
 from weftwork.protocol.run.child_runs import ChildState
@@ -107,6 +108,8 @@ def _node_started(state: RunState, fact: Fact, node_id: str) -> None:
         _record_agent(state, "agent", declared.agent)
     if (declared.external_content or state.untrusted is not None) and is_given_untrusted(state, node_id):
         node.untrusted = True
+    if declared.model_needs is not None and (model := fact.payload.get("model")) is not None:
+        node.model = ModelRef(model["provider"], model["model"])
     if declared.declaration.wait_end is not None:
         node.long_wait_end = _long_wait_end(state, node_id)
     _remove(state.ready, planned.index, node_id)

@@ -12,6 +12,7 @@ from weftwork.protocol.envelopes.gate_rules import RecordedOutcome
 from weftwork.protocol.fold.channel_state import ChannelState, Stamp
 from weftwork.protocol.fold.variable_views import EMPTY_VIEW, INITIAL_STAMP, VariableView
 from weftwork.protocol.limits import MAX_ENTRY_WORK
+from weftwork.protocol.models.capability_gate import ModelRef
 from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import EffectRef, EffectState
 from weftwork.protocol.run.header import PARKABLE_STATUSES, RunHeader, Status
@@ -106,6 +107,9 @@ class NodeState(msgspec.Struct):
     """Keys of the children that wait for people, with their status."""
     untrusted: bool = False
     """Whether untrusted content has reached the node in this round, so that everything it produces is untrusted."""
+    model: ModelRef | None = None
+    """The model that the gate for model capabilities chose in this round, for all attempts; None if the node requires
+    no capabilities."""
     previous_untrusted: bool = False
     """Whether the outputs of the previous round are untrusted."""
     held: dict[Place, int] = {}

@@ -51,6 +51,12 @@ def select_model(configurable: Mapping[str, Any], config: Mapping[str, Any]) -> 
     )
 
 
+def requested_mock(configurable: Mapping[str, Any]) -> str | None:
+    """The mock provider that answers the model calls of a run with a test key; None for a run without one."""
+    mock = configurable.get("mockProvider")
+    return str(mock.get("id", "")) if is_object(mock) else None
+
+
 def check_selection(configurable: Mapping[str, Any], supported: Container[str], byok: Container[str] = ()) -> None:
     """model-18 (OpenWOP run-options): check the options `ai.*`, which may be flat or nested.
 

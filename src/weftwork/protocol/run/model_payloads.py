@@ -1,6 +1,6 @@
 """Payloads of the events of model calls, their prompts and their envelopes. See `payloads`.
 
-Sources: OpenWOP run-event-payloads, RFC 0021, RFC 0026, RFC 0027, RFC 0032, RFC 0094 D.
+Sources: OpenWOP run-event-payloads, RFC 0021, RFC 0026, RFC 0027, RFC 0031 D, RFC 0032, RFC 0094 D.
 """
 
 from typing import Any
@@ -73,6 +73,29 @@ class ProviderUsage(Payload, frozen=True):
     node_id: str
     cache_read_tokens: int | UnsetType = UNSET
     cost_estimate_usd: float | UnsetType = UNSET
+
+
+class ModelSubstituted(Payload, frozen=True):
+    """The node uses its fallback model, because the original one lacks required capabilities."""
+
+    event_type = "model.capability.substituted"
+    node_id: str
+    original_provider: str
+    original_model: str
+    fallback_provider: str
+    fallback_model: str
+    missing_capabilities: list[str]
+
+
+class ModelInsufficient(Payload, frozen=True):
+    """The node is refused, because the model lacks required capabilities and there is no usable fallback model."""
+
+    event_type = "model.capability.insufficient"
+    node_id: str
+    provider: str
+    model: str
+    missing_capabilities: list[str]
+    fallback_attempted: bool
 
 
 class EnvelopeRecorded(Payload, frozen=True):

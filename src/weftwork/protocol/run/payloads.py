@@ -109,9 +109,14 @@ class NodeStarted(Payload, frozen=True):
     node_id: str
     type_id: str
     attempt: int
+    model: JsonObject | UnsetType = UNSET
+    """The model of a node whose type requires model capabilities."""
 
     def members(self) -> JsonObject:
-        return {"nodeId": self.node_id, "typeId": self.type_id, "attempt": self.attempt}
+        members: JsonObject = {"nodeId": self.node_id, "typeId": self.type_id, "attempt": self.attempt}
+        if self.model is not UNSET:
+            members["model"] = self.model
+        return members
 
 
 class NodeCompleted(Payload, frozen=True):

@@ -4,7 +4,7 @@ Every family, the envelope kinds and the limits are at the root of the document 
 older clients (readings, Discovery layout). A block is present only if its feature is enabled. The blocks about
 supervisors and agents depend on the registered node types, those about models and envelopes on the envelope gate.
 
-Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0032, 0033, 0037, 0039, 0040 D, 0094 F.
+Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0031, 0032, 0033, 0037, 0039, 0040 D, 0094 F.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from weftwork.protocol.envelopes.schema_subset import Compliance
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.message_parts import Modality, input_family
+from weftwork.protocol.models.capability_gate import ModelCatalogue, capability_family
 from weftwork.protocol.net.outbound import METHODS, FetchLimits
 from weftwork.protocol.people.approvals import AUTH_REQUIRED
 from weftwork.protocol.review.annotations import SIGNAL_KINDS, TARGET_KINDS
@@ -146,6 +147,8 @@ class HostOffer(msgspec.Struct, frozen=True):
     providers: tuple[str, ...] = ()
     modalities: frozenset[Modality] = frozenset()
     """Modalities that models accept in addition to text."""
+    models: ModelCatalogue | None = None
+    """The models of nodes that require model capabilities. None if the host does not check these."""
     prompts: dict[str, Any] | None = None
     bundles: bool = False
 
@@ -189,6 +192,8 @@ def _families(offer: HostOffer) -> dict[str, Any]:
         media = any(kind in offer.envelopes for kind in MEDIA_KINDS)
         families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
         families["envelopes"]["tierOneSubsetCompliance"] = offer.subset_compliance
+    if offer.models is not None:
+        families["modelCapabilities"] = capability_family(offer.models)
     if offer.prompts is not None:
         families["prompts"] = offer.prompts
     if offer.bundles:

@@ -8,6 +8,7 @@ from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContra
 from weftwork.protocol.envelopes.kinds import KindDefinition
 from weftwork.protocol.expressions.expression import Expression
 from weftwork.protocol.expressions.template import Template
+from weftwork.protocol.models.capability_gate import ModelNeeds
 from weftwork.protocol.workflow.channels import Channel
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
@@ -123,6 +124,8 @@ class Node(msgspec.Struct, frozen=True):
     """The workflow's references to prompt templates by kind; empty if the node's type uses no prompt templates."""
     uses_prompt_templates: bool = False
     """Whether the node composes prompts from templates, which may read any variable."""
+    model_needs: ModelNeeds | None = None
+    """The model capabilities that its type requires, or the type of a node in its config; None if there are none."""
 
     @property
     def writes_channel(self) -> str | None:

@@ -15,6 +15,7 @@ from weftwork.protocol.expressions.syntax_tree import References
 from weftwork.protocol.expressions.template import Template, parse_template
 from weftwork.protocol.json.pointers import match_pointer_pattern, printable_token
 from weftwork.protocol.json.schema import Violation, check_inline
+from weftwork.protocol.models.capability_gate import ModelNeeds
 from weftwork.protocol.models.prompt_templates import uses_templates
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.workflow.definition import Condition, ExpressionKey, Node, Port
@@ -57,6 +58,26 @@ def has_external_content(
         return True
     bodies = (body for pattern in declaration.bodies for _, body in match_pointer_pattern(config, pattern))
     return any((found := types.get(body.get("typeId", ""))) is not None and found.external_content for body in bodies)
+
+
+def model_needs(
+    declaration: NodeDeclaration, types: Mapping[str, NodeDeclaration], config: dict[str, Any]
+) -> ModelNeeds | None:
+    """cap-06 (host): the model capabilities that a node requires: those of its type, or of the type of a body, which
+    then also selects the model."""
+    if declaration.required_model_capabilities:
+        return _needs_of(declaration, config)
+    for pattern in declaration.bodies:
+        for _, body in match_pointer_pattern(config, pattern):
+            found = types.get(body.get("typeId", ""))
+            if found is not None and found.required_model_capabilities:
+                return _needs_of(found, body.get("config", {}))
+    return None
+
+
+def _needs_of(declaration: NodeDeclaration, config: dict[str, Any]) -> ModelNeeds:
+    names = {name: text for name in ("provider", "model") if isinstance(text := config.get(name), str)}
+    return ModelNeeds(declaration.required_model_capabilities, declaration.fallback_model, names)
 
 
 def config_references(node: Node) -> Iterator[References]:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from weftwork.protocol.models.capability_gate import ModelRef, requirement_problem
+
 if TYPE_CHECKING:
     from weftwork.protocol.json.schema import Violation
 
@@ -42,6 +44,8 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     holds_thread: the node occupies a thread while it runs.
     source: where the type comes from; empty for the types of this package.
     requires: runtime capabilities that the host must provide, checked when the node is dispatched.
+    required_model_capabilities: capabilities that the model of the node must have, checked when the node is dispatched.
+    fallback_model: the model for a node whose selected model lacks one of them; None: the node is refused.
     branching: an edge from an output port that the node did not set counts as skipped, except from `output`.
     gathers_edges: the node also receives the values of all its edges, not only one per port.
     expressions: where the config contains expressions: pointer patterns (`*` matches any one member), each with the
@@ -77,6 +81,8 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     source: str = ""
     version: str = "1.0.0"
     requires: tuple[str, ...] = ()
+    required_model_capabilities: tuple[str, ...] = ()
+    fallback_model: ModelRef | None = None
     inputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     outputs: dict[str, Any] = msgspec.field(default_factory=_any_object)
     config: dict[str, Any] = msgspec.field(
@@ -105,6 +111,13 @@ class NodeDeclaration(msgspec.Struct, frozen=True):
     example_config: dict[str, Any] | None = None
     example_inputs: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for invalid model requirements."""
+        if self.required_model_capabilities or self.fallback_model is not None:
+            problem = requirement_problem(self.required_model_capabilities, self.fallback_model)
+            if problem is not None:
+                raise ValueError(f"{self.type_id}: {problem}")
+
 
 def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) -> list[str]:
     """node-01 (OpenWOP capabilities): the required capabilities that the host lacks, in declared order."""
@@ -112,7 +125,9 @@ def missing_capabilities(requires: tuple[str, ...], provided: frozenset[str]) ->
 
 
 def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
-    """The public document of a node type. `inputs`, `outputs` and `config` are JSON Schemas."""
+    """The public document of a node type. `inputs`, `outputs` and `config` are JSON Schemas. `fallbackModel` is absent
+    if the type has none."""
+    fallback = declaration.fallback_model
     return {
         "typeId": declaration.type_id,
         "version": declaration.version,
@@ -123,6 +138,8 @@ def describe_node_type(declaration: NodeDeclaration) -> dict[str, Any]:
         "concurrency": declaration.concurrency,
         "source": declaration.source,
         "requires": list(declaration.requires),
+        "requiredModelCapabilities": list(declaration.required_model_capabilities),
+        **({} if fallback is None else {"fallbackModel": fallback.document()}),
         "inputs": declaration.inputs,
         "outputs": declaration.outputs,
         "config": declaration.config,

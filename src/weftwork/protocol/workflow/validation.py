@@ -166,6 +166,7 @@ def _parse_nodes(
                 output_reads=tuple(node_config.output_reads(ports, formulas)),
                 external_content=external,
                 contract=contract,
+                model_needs=node_config.model_needs(declaration, types, item["config"]) if not found else None,
             )
         )
     return nodes

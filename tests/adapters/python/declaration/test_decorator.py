@@ -15,6 +15,7 @@ from tests.adapters.python.fake_node_host import FakeNodeHost
 from tests.harness.cases import each_case, present
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of
 from weftwork.ports.node_outcome import Completed
+from weftwork.protocol.models.capability_gate import ModelRef
 from weftwork.protocol.workflow.node_types import NodeDeclaration
 
 
@@ -92,6 +93,14 @@ def test_what_is_declared() -> None:
         "required": ["score"],
         "additionalProperties": False,
     }
+
+
+def test_the_model_that_a_node_type_needs() -> None:
+    def see(ctx: Any) -> None: ...
+
+    found = declared(see, required_model_capabilities=["vision-input"], fallback_model="router/acme/eyes")
+    assert found.required_model_capabilities == ("vision-input",)
+    assert found.fallback_model == ModelRef("router", "acme/eyes")
 
 
 def test_a_function_is_one_node_with_its_name_or_a_title() -> None:
@@ -314,6 +323,17 @@ def test_a_refusal_names_file_line_and_function() -> None:
     ("acme.score", {"concurrency": -1}, "concurrency must be an integer of 0 or more"),
     ("acme.score", {"concurrency": "2"}, "concurrency must be an integer of 0 or more"),
     ("acme.score", {"requires": "acme.gpu"}, "requires must be a list of capability names"),
+    ("acme.score", {"required_model_capabilities": "vision-input"}, "must be a list of capability names"),
+    ("acme.score", {"required_model_capabilities": ["Vision"]}, "'Vision' is not a model capability: use lowercase"),
+    ("acme.score", {"required_model_capabilities": [1]}, "1 is not a model capability"),
+    ("acme.score", {"required_model_capabilities": ["reasoning"] * 2}, "a model capability is listed twice"),
+    ("acme.score", {"fallback_model": "local/tiny"}, "has no effect without required model capabilities"),
+    ("acme.score", {"required_model_capabilities": ["reasoning"], "fallback_model": "tiny"}, "must be a provider"),
+    (
+        "acme.score",
+        {"required_model_capabilities": ["reasoning"], "fallback_model": ("a", "b")},
+        'such as "local/tiny"',
+    ),
     ("acme.score", {"heartbeat_timeout": "1"}, "heartbeat_timeout must be a number of seconds"),
     ("acme.score", {"heartbeat_timeout": 0}, "heartbeat_timeout must be a number of seconds"),
 )

@@ -9,6 +9,7 @@ import pytest
 
 import weftwork
 from tests.harness.cases import each_case, fails_without
+from weftwork import app
 from weftwork.adapters.python.declaration import node_discovery as module
 from weftwork.adapters.python.declaration.node_discovery import (
     NodeLoadError,
@@ -16,8 +17,9 @@ from weftwork.adapters.python.declaration.node_discovery import (
     nodes_from_functions,
 )
 from weftwork.app import Host
+from weftwork.protocol.models.capability_gate import ModelCatalogue, OfferedProvider
 from weftwork.settings import Settings, SettingsError
-from weftwork.wiring.node_types import load_python_nodes
+from weftwork.wiring.node_types import check_packages, load_python_nodes
 
 NODE = """
 import weftwork
@@ -177,3 +179,47 @@ def test_a_type_of_the_host_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(SettingsError, match=r"'core\.noop' is a built-in node type"):
         load_python_nodes((), [mine])
+
+
+SEEING = ModelCatalogue({"local": OfferedProvider("eyes", {"eyes": frozenset({"vision-input"})})})
+
+
+def check_needs(declared: str, models: ModelCatalogue, folder: Path) -> None:
+    write(folder, "needy_pack.py", f"{NODE.format('acme.one', 'one')}\nmodel_capabilities = {declared}\n")
+    sys.modules.pop("needy_pack", None)
+    check_packages(["needy_pack"], models)
+
+
+@pytest.mark.rule("cap-09")
+def test_a_package_whose_model_capability_the_host_lacks_is_refused(module_folder: Path) -> None:
+    for declared in ("()", '("vision-input",)', '["vision-input"]'):
+        check_needs(declared, SEEING, module_folder)
+    with pytest.raises(SettingsError) as refused:
+        check_needs('("vision-input", "reasoning")', SEEING, module_folder)
+    assert str(refused.value) == (
+        "host_capability_missing: --nodes needy_pack: the package needy_pack needs the model capability reasoning "
+        "(host.aiProviders.modelCapabilities), and no model of this host has it; configure a model with it in "
+        '[[providers.NAME.models]], capabilities = ["reasoning"], or do not load the package'
+    )
+    for declared in ("'vision-input'", "{'vision-input': 1}", "True", '("Vision",)', "(1,)"):
+        with pytest.raises(SettingsError, match=r"--nodes needy_pack: needy_pack\.model_capabilities: "):
+            check_needs(declared, SEEING, module_folder)
+
+
+@pytest.mark.rule("cap-09")
+@fails_without(app, "check_packages", lambda *_: None, match="DID NOT RAISE")
+def test_a_host_does_not_load_a_package_that_its_models_cannot_serve(
+    module_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(module_folder)
+    write(module_folder, "needy_entry.py", NODE.format("acme.one", "one") + '\nmodel_capabilities = ("x-host-a-b",)\n')
+    sys.modules.pop("needy_entry", None)
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        return [EntryPoint("needy", "needy_entry", group)] if group == module.ENTRY_POINT_GROUP else []
+
+    monkeypatch.setattr(module, "entry_points", entry_points)
+    with pytest.raises(
+        SettingsError, match=r"^host_capability_missing: entry point needy: the package needy_entry needs"
+    ):
+        Host(Settings(store="memory"))

@@ -4,11 +4,12 @@ import inspect
 import re
 from collections.abc import Callable
 from types import FrameType, FunctionType
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
 from weftwork.adapters.python.declaration.signature import Function, Signature, SignatureError, read_signature
+from weftwork.protocol.models.capability_gate import ModelRef, requirement_problem
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,12 +47,16 @@ def node(
     title: str | None = None,
     concurrency: int = 0,
     requires: tuple[str, ...] | list[str] = (),
+    required_model_capabilities: tuple[str, ...] | list[str] = (),
+    fallback_model: str | None = None,
     heartbeat_timeout: float | None = None,
 ) -> Callable[[F], F]:
     """Declare an async or plain function `(ctx, ports..., *, config)` as a node type.
 
-    The function itself is not changed and can still be called directly. Raises TypeError or ValueError, with the file
-    and line of the function, if the declaration is invalid.
+    `required_model_capabilities` are the capabilities that the model of a node must have, and `fallback_model`, as
+    PROVIDER/MODEL, the model for a node whose selected model lacks one. The function itself is not changed and can
+    still be called directly. Raises TypeError or ValueError, with the file and line of the function, if the declaration
+    is invalid.
     """
     if not isinstance(type_id, str):
         raise TypeError('the decorator needs the type id of the node: @weftwork.node("acme.score")')
@@ -64,6 +69,7 @@ def node(
         try:
             _check_declaration(function, type_id, version, effect)
             _check_numbers(concurrency, heartbeat_timeout, requires)
+            fallback = _check_model_needs(required_model_capabilities, fallback_model)
             signature = read_signature(function, names)
         except SignatureError as error:
             raise TypeError(f"{place}: {_function_name(function)} cannot be the node {type_id!r}: {error}") from None
@@ -82,6 +88,8 @@ def node(
             source=f"{function.__module__}:{_function_name(function)}",
             version=version,
             requires=tuple(requires),
+            required_model_capabilities=tuple(required_model_capabilities),
+            fallback_model=fallback,
             inputs=signature.inputs_schema,
             outputs=signature.outputs_schema,
             config=signature.config_schema,
@@ -138,6 +146,23 @@ def _check_numbers(concurrency: Any, heartbeat_timeout: Any, requires: Any) -> N
         raise ValueError("heartbeat_timeout must be a number of seconds greater than 0")
     if isinstance(requires, str) or not all(isinstance(name, str) for name in requires):
         raise ValueError("requires must be a list of capability names")
+
+
+def _check_model_needs(required: Any, fallback: Any) -> ModelRef | None:
+    """The fallback model. Raises ValueError for invalid requirements."""
+    if not isinstance(required, tuple | list):
+        raise ValueError("required_model_capabilities must be a list of capability names")
+    if fallback is None:
+        ref = None
+    elif isinstance(fallback, str):
+        provider, _, model = fallback.partition("/")
+        ref = ModelRef(provider, model)
+    else:
+        raise ValueError('fallback_model must be a text such as "local/tiny": a provider, a slash and a model')
+    problem = requirement_problem(tuple(cast("list[str]", required)), ref)
+    if problem is not None:
+        raise ValueError(problem)
+    return ref
 
 
 def _caller_locals(frame: FrameType | None) -> dict[str, Any]:

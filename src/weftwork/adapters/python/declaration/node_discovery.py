@@ -9,16 +9,27 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 from weftwork.adapters.python.declaration.decorator import NodeFunction, node_of, place_of
 from weftwork.adapters.python.declaration.envelope_kind import EnvelopeKind
+from weftwork.protocol.models.capability_gate import requirement_problem
 
 ENTRY_POINT_GROUP: Final = "weftwork.nodes"
+CAPABILITIES_ATTRIBUTE: Final = "model_capabilities"
+"""The attribute of a package's module with the model capabilities that a host must have to load the package."""
 
 _PACKAGE_PREFIX: Final = str(Path(__file__).parents[3]) + os.sep
 _STDLIB_PREFIX: Final = sysconfig.get_path("stdlib") + os.sep
 _SITE_FOLDERS: Final = ("site-packages", "dist-packages")
+
+
+class PackageNeeds(NamedTuple):
+    """The model capabilities that a package needs. `label` is its option or entry point, for messages."""
+
+    label: str
+    module: str
+    capabilities: tuple[str, ...]
 
 
 class NodeLoadError(Exception):
@@ -46,6 +57,26 @@ def find_envelope_kinds(modules: Iterable[str], installed: bool = True) -> list[
     """The envelope kinds of the same modules. Raises NodeLoadError."""
     kinds = [kind for _, module in _modules(modules, installed) for kind in _envelope_kinds_in(module)]
     return list(dict.fromkeys(kinds))
+
+
+def find_model_capabilities(modules: Iterable[str], installed: bool = True) -> list[PackageNeeds]:
+    """The model capabilities that the same modules declare as `model_capabilities`, for the whole package.
+
+    Raises NodeLoadError for an invalid declaration.
+    """
+    needs: list[PackageNeeds] = []
+    for label, module in _modules(modules, installed):
+        declared: object = getattr(module, CAPABILITIES_ATTRIBUTE, None)
+        if declared is None:
+            continue
+        problem = "it must be a list of model capabilities"
+        if isinstance(declared, tuple | list):
+            names = tuple(cast("Iterable[str]", declared))
+            problem = requirement_problem(names, None)
+            needs.append(PackageNeeds(label, module.__name__, names))
+        if problem is not None:
+            raise NodeLoadError(f"{label}: {module.__name__}.{CAPABILITIES_ATTRIBUTE}: {problem}")
+    return needs
 
 
 def envelope_kinds_near(nodes: Iterable[NodeFunction]) -> list[EnvelopeKind]:

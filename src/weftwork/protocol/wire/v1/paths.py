@@ -58,6 +58,8 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "callAi": ("POST", "/v1/host/sample/ai/call"),
     "programMockAi": ("POST", "/v1/host/sample/test/mock-ai/program"),
     "getMockAiBudget": ("GET", "/v1/host/sample/test/mock-ai/last-dispatch-budget"),
+    "evaluateModelGate": ("POST", "/v1/host/sample/test/evaluate-model-capability-gate"),
+    "listNodeCatalog": ("GET", "/v1/host/sample/node-catalog"),
     "getModelCacheKey": ("POST", "/v1/host/sample/test/llm-cache-key"),
     "resolvePrompts": ("POST", "/v1/host/sample/prompt/resolve"),
     "composePrompts": ("POST", "/v1/host/sample/prompt/compose"),

@@ -53,6 +53,19 @@ MODEL_TEST_ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     _seam(
+        *operation("evaluateModelGate"),
+        "Evaluate the gate for model capabilities, with the model and the requirements in the body.",
+        request="model-gate",
+        response="model-gate-result",
+    ),
+    Route(
+        *operation("listNodeCatalog"),
+        "List the node types with the model capabilities that they require.",
+        scope="runs:read",
+        response="node-catalog",
+        test_only=True,
+    ),
+    _seam(
         *operation("getModelCacheKey"),
         "Compute the semantic key of a model request, without calling a model.",
         request="llm-cache-key",
