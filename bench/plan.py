@@ -75,6 +75,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of one streamed answer."""
     answers_streamed: int = 5
     """How often it is streamed, at each pace."""
+    provider_rounds: int = 5
+    provider_chunks: int = 250
+    """Of one answer of a model server, read through the host and directly."""
+    provider_streams: int = 200
+    """Answers at the same time."""
+    provider_stream_chunks: int = 100
+    """Of each of them."""
     turns: int = 2_000
     """Turns of a model with an envelope each."""
     turns_of_run: int = 50
@@ -136,6 +143,10 @@ QUICK: Final = Plan(
     judgements=20,
     chunks=100,
     answers_streamed=1,
+    provider_rounds=1,
+    provider_chunks=25,
+    provider_streams=10,
+    provider_stream_chunks=10,
     turns=20,
     turns_of_run=10,
     transfers=1,

@@ -14,6 +14,7 @@ from bench.costs.graph_cost import map_costs, node_costs, registration_costs
 from bench.costs.hostile_cost import hostile_costs
 from bench.costs.long_run_cost import event_cost
 from bench.costs.model_call_cost import gate_turn_costs, stream_costs
+from bench.costs.provider_cost import provider_costs
 from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
 from bench.costs.restart_cost import restart_costs
@@ -108,6 +109,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "parents": waiting_parent_costs,
     "accept": gate_costs,
     "speech": stream_costs,
+    "provider": provider_costs,
     "gate": gate_turn_costs,
     "assets": asset_costs,
     "media": image_run_costs,

@@ -146,6 +146,22 @@ TARGETS: Final = (
     Target("CPU time to validate an incorrect envelope", "µs", _host_figure("accept_invalid_us"), None, 80.0),
     Target("Two jsonschema checks compared with one validation", "×", _host_figure("accept_ratio"), 20.0, None),
     Target("CPU time per 20 chunks of a streamed answer to one reader", "ms", _host_figure("chunks_ms"), None, 1.0),
+    Target(
+        "Time that the host adds to a chunk of a model server, one each 20 ms, median",
+        "ms",
+        _host_figure("provider_added_ms"),
+        None,
+        1.0,
+    ),
+    Target("CPU time per such chunk", "ms", _host_figure("provider_chunk_cpu_ms"), None, 0.5),
+    Target("CPU time per chunk of a model server in a burst", "ms", _host_figure("provider_burst_cpu_ms"), None, 0.1),
+    Target(
+        "Event loop delay with 200 streams of a model server at 20 chunks/s each, p99",
+        "ms",
+        _host_figure("provider_lag_p99_ms"),
+        None,
+        50.0,
+    ),
     Target("Time that the gate and its commit add to a model turn, median", "ms", _host_figure("gate_ms"), None, 1.0),
     Target(
         "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",

@@ -107,6 +107,10 @@ def test_targets_that_are_met() -> None:
     ({"accept_us": 40.1}, "CPU time to validate a correct envelope of 1.2 KB"),
     ({"accept_invalid_us": 80.1}, "CPU time to validate an incorrect envelope"),
     ({"accept_ratio": 19.9}, "Two jsonschema checks compared with one validation"),
+    ({"provider_added_ms": 1.1}, "Time that the host adds to a chunk of a model server, one each 20 ms, median"),
+    ({"provider_chunk_cpu_ms": 0.6}, "CPU time per such chunk"),
+    ({"provider_burst_cpu_ms": 0.2}, "CPU time per chunk of a model server in a burst"),
+    ({"provider_lag_p99_ms": 51.0}, "Event loop delay with 200 streams of a model server at 20 chunks/s each, p99"),
     ({"chunks_ms": 1.1}, "CPU time per 20 chunks of a streamed answer to one reader"),
     ({"gate_ms": 1.1}, "Time that the gate and its commit add to a model turn, median"),
     (

@@ -107,6 +107,22 @@ def test_the_codes_of_an_error_body_come_before_the_status(document: Any, code: 
     assert fault_of_status(400, error_names(document)).code == code
 
 
+@pytest.mark.rule("model-50")
+@each_case(
+    "status, remedy",
+    (401, "none"),
+    (403, "none"),
+    (404, "none"),
+    (400, "none"),
+    (429, "wait"),
+    (408, "wait"),
+    (500, "wait"),
+    (503, "wait"),
+)
+def test_a_status_of_a_wrong_request_is_no_outage(status: int, remedy: str) -> None:
+    assert fault_of_status(status, ["server_error"]).remedy == remedy
+
+
 NOW = 1_767_225_600_000
 
 

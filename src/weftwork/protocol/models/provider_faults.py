@@ -156,7 +156,8 @@ _SECONDS: Final = re.compile(r"([0-9]{1,12})(?:\.[0-9]{0,12})?")
 def fault_of_status(status: int, names: Iterable[str] = ()) -> FaultRow:
     """model-50 (RFC 0091): the row for an error response. `names` are those that `error_names` found in its body."""
     row = fault_of_names(names)
-    if row is not None:
+    # Some servers send the type `server_error` with every status, and a wrong credential must not count as an outage.
+    if row is not None and not (row is _DOWN and 400 <= status < 500):
         return row
     if status in STATUS_FAULTS:
         return STATUS_FAULTS[status]

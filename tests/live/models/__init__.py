@@ -1,0 +1,1 @@
+"""A host that calls a model server over real connections."""
