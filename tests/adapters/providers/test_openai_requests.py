@@ -161,7 +161,7 @@ def test_modalities_and_models_come_from_the_settings() -> None:
 @each_case(
     "options, path, text",
     ({"header": {}}, ("header",), "headers"),
-    ({"zzz": 1}, ("zzz",), "the options of this type are"),
+    ({"zzz": 1}, ("zzz",), "the members are"),
     ({"headers": {"X": 1}}, ("headers",), "write headers ="),
     ({"headers": {"a b": "x"}}, ("headers", "a b"), "letters, digits and hyphens"),
     ({"headers": {"X-A": "a\nb"}}, ("headers", "X-A"), "one line of ASCII"),
