@@ -1,4 +1,4 @@
-"""`weftwork serve` with a provider for the model server whose URL is in the file model.json, and a clock on its loop.
+"""`weftwork serve` with a clock on its loop.
 
 A line on standard input starts a task that sleeps for LAG_SECONDS again and again, and notes how late it wakes up. The
 next line ends it, and is answered with all delays in milliseconds.
@@ -9,19 +9,10 @@ import json
 import os
 import sys
 import threading
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TextIO
 
 from weftwork.adapters.http.server import http_server
-from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.adapters.providers.openai_compatible.provider import openai_compatible_provider
-from weftwork.adapters.system.clock_and_ids import SystemClock
-from weftwork.app import Host
-from weftwork.ports.models import ModelProvider, ProviderContext
-from weftwork.protocol.models.model_catalogue import ModelInfo
-from weftwork.protocol.models.provider_settings import OPENAI_COMPATIBLE_TYPE, ProviderSettings
-from weftwork.protocol.net.target import OutboundPolicy
 
 LAG_SECONDS: Final = 0.005
 
@@ -62,14 +53,6 @@ def _answer(watch: LagWatch, out: TextIO) -> None:
             out.flush()
 
 
-def _provider() -> ModelProvider:
-    url = json.loads(Path("model.json").read_text("utf-8"))
-    port = int(url.split(":")[2].partition("/")[0])
-    client = GuardedClient(OutboundPolicy(frozenset({port}), http=True, private=True))
-    settings = ProviderSettings("bench", OPENAI_COMPATIBLE_TYPE, base_url=url, models=(ModelInfo("tiny"),))
-    return openai_compatible_provider(ProviderContext(settings, client, SystemClock(), lambda: 0.5, lambda: None))
-
-
 def main() -> None:
     """Standard output is for the answers alone; what the host prints goes to standard error."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -80,17 +63,12 @@ def main() -> None:
     from weftwork.cli.main import main as weftwork
 
     honest = http_server._UvicornServer.startup  # pyright: ignore[reportPrivateUsage]
-    create = Host.__init__
 
     async def startup(server: Any, *arguments: Any, **named: Any) -> None:
         await honest(server, *arguments, **named)
         watch.attach(asyncio.get_running_loop())
 
-    def host(self: Host, *arguments: Any, **named: Any) -> None:
-        create(self, *arguments, **{**named, "providers": [_provider()]})
-
     http_server._UvicornServer.startup = startup  # type: ignore[method-assign] # pyright: ignore[reportPrivateUsage]
-    Host.__init__ = host  # type: ignore[method-assign]
     weftwork()
 
 

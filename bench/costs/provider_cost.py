@@ -26,6 +26,15 @@ PACE_MS: Final = 20
 CONCURRENT_PACE_MS: Final = 50
 SECONDS: Final = 300.0
 
+SETTINGS: Final = """
+[providers.bench]
+type = "openai-compatible"
+base_url = "{url}"
+allow_private_network = true
+[[providers.bench.models]]
+name = "tiny"
+"""
+
 Progress = Callable[[str], None]
 
 
@@ -37,7 +46,8 @@ def provider_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     folder.mkdir(parents=True, exist_ok=True)
     with ChildProcess("models", PEER, (), folder) as peer:
         url = peer.receive(SECONDS)
-        (folder / "model.json").write_text(json.dumps(url), "utf-8")
+        (folder / "data").mkdir()
+        (folder / "data" / "weftwork.toml").write_text(SETTINGS.format(url=url), "utf-8")
         with weftwork(folder, module=HOST) as host:
             host.wait()
             shapes = {

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.docs.pages import ROOT, blocks
-from tests.live import Host, start_host
+from tests.live import Host, start_host, until
 from weftwork.protocol.envelopes.kinds import UNIVERSAL_KINDS
+from weftwork.testing.model_server import ModelReply, ModelServer
 
 TABLES = """
 [providers.play]
@@ -90,3 +91,38 @@ def test_a_host_for_conformance_tests_says_that_it_has_a_mock(tmp_path: Path) ->
     with start_host(tmp_path, "--conformance") as host:
         text = "mock/mock-mini (accepts text, image, audio, document), a mock for conformance tests"
         assert f"  models     {text}\n" in host.output
+
+
+KEY = "sk-canary-of-the-acme-provider"
+SERVER = """
+[providers.acme]
+type = "openai-compatible"
+base_url = "{url}"
+credential = "env:ACME_KEY"
+allow_private_network = true
+[[providers.acme.models]]
+name = "tiny"
+price = {{ input = 1.0, output = 2.0 }}
+"""
+
+
+def test_a_model_server_of_the_settings_answers_and_a_node_waits_while_it_is_down(tmp_path: Path) -> None:
+    reply = ModelReply("Hello.", input_tokens=100, output_tokens=50)
+    server, flows = ModelServer(default=reply, key=KEY), folder_with(tmp_path)
+    with server:
+        # Now the server has a port, which it keeps.
+        (tmp_path / "w.toml").write_text(SERVER.format(url=server.base_url))
+    arguments = ("--config", tmp_path / "w.toml", "--workflows", flows)
+    with start_host(tmp_path, *arguments, env={"ACME_KEY": KEY}, cwd=tmp_path) as host:
+        with server:
+            events = host.log(host.create("ask"))
+        assert events[-1]["payload"]["outputs"]["ask"]["content"] == "Hello."
+        (usage,) = [event["payload"] for event in events if event["type"] == "provider.usage"]
+        assert usage["costEstimateUsd"] == 0.0002
+        run_id = host.create("ask")
+        waits = until(lambda: host.snapshot(run_id)["nodeStates"]["ask"].get("waitsFor"), "the node to wait")
+        assert (waits["provider"], waits["code"]) == ("acme", "provider_unavailable")
+        with server:
+            assert host.log(run_id)[-1]["payload"]["outputs"]["ask"]["content"] == "Hello."
+        assert len(server.calls) == 2
+        assert KEY not in host.errors + host.output + json.dumps([events, host.log(run_id)])
