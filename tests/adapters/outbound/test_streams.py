@@ -254,13 +254,13 @@ async def test_data_that_decodes_to_nothing_ends_the_stream() -> None:
 
 @each_case(
     "raw, reason",
-    (HEAD + chunk(b"one"), "invalid"),
+    (HEAD + chunk(b"one"), "lost"),
     (HEAD + b"zz\r\n", "invalid"),
     (b"220 mail.example.com ESMTP\r\n", "invalid"),
     (packed(gzip.compress(NOISE, mtime=0)[:-3], GZIP), "invalid"),
     (packed(b"hello", GZIP), "invalid"),
     (packed(b"hello", b"Content-Encoding: br"), "invalid"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "invalid"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "lost"),
 )
 async def test_an_incomplete_body_has_no_end(raw: bytes, reason: str) -> None:
     async with listening_peer() as peer, open_client() as client:

@@ -33,6 +33,8 @@ cannot be compressed grows by 5 bytes per block of 16 KiB (RFC 1951, section 3.2
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
 """Part of the parser's error message for a response with status 101, which the host never requests."""
+_CUT_ERROR: Final = "peer closed connection"
+"""Part of the parser's error message for a connection that ends in the middle of a body."""
 
 
 class InvalidBody(Exception):
@@ -126,7 +128,8 @@ def _port_failure(failure: BaseException, sent: bool) -> FetchFailed | FetchRefu
 def _failure_reason(failure: BaseException) -> FailureReason:
     if isinstance(failure, Unreachable | httpcore2.ConnectError | httpcore2.ConnectTimeout):
         return "connect"
-    return "invalid" if isinstance(failure, httpcore2.ProtocolError) else "lost"
+    is_invalid = isinstance(failure, httpcore2.ProtocolError) and _CUT_ERROR not in str(failure)
+    return "invalid" if is_invalid else "lost"
 
 
 def _read_head(response: httpcore2.Response) -> RawResponse:
