@@ -47,6 +47,7 @@ TEMPLATES: dict[str, bytes] = {
     "callAi": b'{"messages":[{"role":"user","content":%b}]}',
     "programMockAi": b'{"nodeId":"n","program":[{"mode":"envelope","envelope":%b}]}',
     "getModelCacheKey": b'{"provider":"p","model":"m","messages":[{"role":"user","content":%b}]}',
+    "evaluateModelGate": b'{"activeProvider":"p","activeModel":%b}',
     "acceptEnvelope": b'{"envelope":%b}',
     "toggleCapability": b'{"name":%b,"value":null}',
     "wrapPrompt": b'{"payload":%b}',
@@ -170,6 +171,8 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
         assert answer.document == {"ok": True, "count": 1}
     elif operation == "getModelCacheKey":
         assert re.fullmatch("[0-9a-f]{64}", answer.document["cacheKey"])
+    elif operation == "evaluateModelGate":
+        assert answer.document == {"outcome": {"route": "dispatch"}, "event": None}
     elif operation == "putMedia":
         assert answer.document["bytes"] == len(value) // 4 * 3
     elif operation in GATE:
@@ -197,6 +200,8 @@ def is_wanted(operation: str, value: Any) -> bool:
             return False
         case "callAi":
             return text or value == []
+        case "evaluateModelGate":
+            return text and 1 <= len(value) <= LONGEST_NAME
         case "putMedia":
             return text and re.fullmatch("([A-Za-z0-9+/]{4})+", value) is not None
         case "createAnnotation":

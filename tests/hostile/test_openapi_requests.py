@@ -35,6 +35,7 @@ BEYOND_SCHEMA: dict[str, str] = {
     "resolveInterruptByToken": "As resolveInterruptByRun.",
     "acceptEnvelope": "Any value is judged, within the bounds of what JSON may be here (json-01).",
     "wrapPrompt": "As acceptEnvelope.",
+    "evaluateModelGate": "Other members may have any value, within the bounds of what JSON may be here (json-01).",
     "resolvePrompts": "The template of a reference must be there.",
     "composePrompts": "As resolvePrompts, and its variables must have values of their types.",
     "emitEnvelopeReliability": "The payload must be one of its type.",

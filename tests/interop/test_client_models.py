@@ -271,3 +271,13 @@ def test_a_program_that_is_used_up_is_an_empty_answer(client: OpenwopClient, hos
     program(host, {"content": "nothing"})
     events = run(client, "retry-exhausted", "failed")
     assert failure(client, events)["code"] == "envelope_invalid"
+
+
+def test_model_capability_insufficient(client: OpenwopClient) -> None:
+    run_id = client.runs_create(CreateRunRequest("conformance-model-capability-insufficient")).runId
+    events = ended(client, run_id, "failed")
+    assert [each.type for each in events[1:3]] == ["model.capability.insufficient", "node.failed"]
+    (refusal,) = payloads(events, "model.capability.insufficient")
+    assert refusal["missingCapabilities"] == ["nonexistent-capability-9b3f"]
+    (failed,) = payloads(events, "node.failed")
+    assert failed["error"]["code"] == "capability_not_provided"

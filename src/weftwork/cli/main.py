@@ -17,7 +17,10 @@ COMMANDS = {
     "inbox": ("inbox", "List open interrupts, oldest first."),
     "answer": ("answer", "Answer an open interrupt of a run."),
     "workflows": ("workflows", "Validate, draw, list and register workflow definitions."),
-    "models": ("models", "List the models of this machine's settings, and try one."),
+    "models": (
+        "models",
+        "List the models of the settings, try one, and fetch one for this machine.",
+    ),
     "nodes": ("nodes", "List and describe node types."),
     "envelope": ("envelope", "Check an envelope, and list the known envelope kinds, without a host."),
     "kinds": ("kinds", "List and describe the envelope kinds of a host."),

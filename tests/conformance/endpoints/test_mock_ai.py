@@ -13,6 +13,7 @@ from tests.live.envelopes import TEST, events_in_test_log, run_id
 from weftwork.engine.api import runs
 from weftwork.protocol.ids import Mode
 from weftwork.protocol.json import schema
+from weftwork.protocol.models.provider_settings import SCRIPTED_TYPE, ProviderSettings
 
 PROGRAM = "/v1/host/sample/test/mock-ai/program"
 BUDGET = "/v1/host/sample/test/mock-ai/last-dispatch-budget"
@@ -127,7 +128,8 @@ async def test_the_seam_needs_a_key_and_the_flag(seams: bool) -> None:
 async def test_what_a_run_asks_of_models_is_checked_when_it_is_created(
     configurable: dict[str, Any], status: int, code: str | None, pointer: str | None
 ) -> None:
-    async with open_in_process(delays("short", 0)) as inside:
+    scripted = ProviderSettings("scripted", SCRIPTED_TYPE)
+    async with open_in_process(delays("short", 0), providers=(scripted,)) as inside:
         answer = await inside.call("POST", "/v1/runs", {"workflowId": "short", "configurable": configurable})
         assert (answer.status, answer.document.get("error")) == (status, code)
         assert answer.document.get("details", {}).get("pointer") == pointer

@@ -69,7 +69,7 @@ class _ModelsGroup(CommandGroup):
 
 @click.group(cls=_ModelsGroup)
 def models() -> None:
-    """List the models that the settings of this machine configure, try one, and fetch one for this machine.
+    """List the models of the settings, try one, and fetch one for this machine.
 
     No host is needed: the commands read the same settings as `weftwork serve`. Without a subcommand, the models are
     listed.

@@ -87,7 +87,10 @@ WORKFLOWS = (
 def serve(folder: Path, **more: Any) -> Any:
     (folder / "acme_boundary.py").write_text(PYTHON, "utf-8")
     workflows = write_workflows(folder / "workflows", *WORKFLOWS)
-    return start_host(folder, "--nodes", "acme_boundary", "--workflows", workflows, cwd=folder, **more)
+    settings = folder / "weftwork.toml"
+    settings.write_text('[providers.echo]\ntype = "scripted"\n', "utf-8")
+    arguments = ("--config", settings, "--nodes", "acme_boundary", "--workflows", workflows)
+    return start_host(folder, *arguments, cwd=folder, **more)
 
 
 @pytest.fixture(scope="module")
