@@ -25,7 +25,7 @@ def pages() -> list[Path]:
     """Every page of the repository."""
     return [
         *(ROOT / f"{name}.md" for name in TOP),
-        ROOT / "examples" / "README.md",
+        *sorted((ROOT / "examples").rglob("README.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
 

@@ -9,8 +9,6 @@ import sys
 import tomllib
 import wave
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,17 +17,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.docs.shell import need_curl
+from tests.examples.pages import EXAMPLES, PAGE, ROOT, client, served, without
 from tests.harness.cases import each_case
-from tests.live import Host, start_host, until, weftwork
+from tests.live import start_host, until, weftwork
 from weftwork.testing import Asset, Crash, FakeModel, RunResult, crash_everywhere, run_workflow
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
 MOST_LINES = 60
-PAIRS = re.findall(r"```sh\n(.*)\n(.*)\n```", (EXAMPLES / "README.md").read_text("utf-8"))
-TALKS = re.findall(
-    r"```sh\n(weftwork serve .*)\n```\n\n```sh\n((?:.+\n){3,})```", (EXAMPLES / "README.md").read_text("utf-8")
-)
+PAIRS = re.findall(r"```sh\n(.*)\n(.*)\n```", PAGE)
+TALKS = re.findall(r"```sh\n(weftwork serve .*)\n```\n\n```sh\n((?:.+\n){3,})```", PAGE)
 """The command that starts a host, and those that a person gives in another terminal."""
 FILES = [path for path in sorted(EXAMPLES.rglob("*")) if path.suffix in (".json", ".py", ".toml")]
 
@@ -65,25 +60,6 @@ ANSWERED = {
 """The outputs of runs that people answer, or give something to, as the page shows it."""
 
 
-@contextmanager
-def served(line: str, tmp_path: Path) -> Iterator[Host]:
-    """A host by a command of the page, on a port of its own, and with its data out of the way."""
-    words = shlex.split(line)
-    paths = dict(word.split("=", 1) for word in words if word.startswith("PYTHONPATH="))
-    options = words[words.index("serve") + 1 :]
-    with start_host(tmp_path / "host", *without(options, "--data", "--store"), env=paths, cwd=ROOT) as host:
-        yield host
-
-
-def without(words: list[str], *options: str) -> list[str]:
-    """The words without these options and what they are given."""
-    return [word for index, word in enumerate(words) if not {word, words[index - 1] if index else ""} & {*options}]
-
-
-def client(line: str) -> list[str]:
-    return shlex.split(line)[1:]
-
-
 def node(name: str, folder: str, module: str) -> Any:
     sys.path.insert(0, str(EXAMPLES / folder))
     try:
@@ -100,9 +76,8 @@ def test_an_example_is_short(path: Path) -> None:
 def test_every_example_is_on_the_page() -> None:
     assert {client(line)[1] for _, line in PAIRS} == {*SAID, "step"}
     assert {workflow_of(lines) for _, lines in TALKS} == {*ANSWERED}
-    page = (EXAMPLES / "README.md").read_text("utf-8")
     for folder in (path for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__"):
-        assert f"]({folder.name}" in page, folder
+        assert f"]({folder.name}" in PAGE, folder
 
 
 @pytest.mark.slow

@@ -327,6 +327,7 @@ def test_the_fast_lane_starts_no_commands() -> None:
 
 
 PYTEST = ["python", "-m", "pytest", "-n", "2"]
+OCR_INSTALL = ["tools/install.py", "ocr"]
 
 
 @pytest.mark.parametrize(("there", "fetched", "ran"), [(True, 1, 1), (False, 0, 2)])
@@ -354,6 +355,32 @@ def test_without_weights_the_lane_is_named(ci: bool, status: int, capsys: pytest
     assert load_tool("model_lane").main(PYTEST, lambda: False, ci, run) == status
     assert commands[1:] == ([] if ci else [[*PYTEST, "--ignore=tests/local_model"]])
     assert "Did not run: the tests with a real model (tests/local_model)." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("there", "installed", "ran"), [(True, 1, 1), (False, 0, 2)])
+def test_with_the_ocr_extra_everything_runs(there: bool, installed: int, ran: int) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return installed if command[1:] == OCR_INSTALL else 3
+
+    assert load_tool("ocr_lane").main(PYTEST, lambda: there, True, run) == 3
+    assert len(commands) == ran
+    assert commands[-1] == PYTEST
+
+
+@pytest.mark.parametrize(("ci", "status"), [(True, 1), (False, 3)])
+def test_without_the_ocr_extra_its_tests_are_named(ci: bool, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return 1 if command[1:] == OCR_INSTALL else 3
+
+    assert load_tool("ocr_lane").main(PYTEST, lambda: False, ci, run) == status
+    assert commands[1:] == ([] if ci else [PYTEST])
+    assert "Did not run: the tests of examples/invoice_approval." in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -429,7 +456,9 @@ def test_the_gate_and_the_targets_go_this_way() -> None:
     made = (ROOT / "Makefile").read_text("utf-8")
     gate = (ROOT / ".ci" / "run").read_text("utf-8")
     assert made.count("$(LANE) ") == 2
-    assert "LANE := $(BIN)/python tools/browser_lane.py $(BIN)/python tools/model_lane.py " in made
+    (lane,) = re.findall(r"^LANE := (.*)$", made, re.MULTILINE)
+    tools = "".join(f"$(BIN)/python tools/{tool}_lane.py " for tool in ("browser", "model", "ocr"))
+    assert lane.startswith(f"{tools}$(BIN)/python -m pytest ")
     assert "export CI=true" in gate
     assert "make check test" in gate
     assert "make check test browser" not in gate
