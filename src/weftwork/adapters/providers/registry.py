@@ -17,7 +17,7 @@ MOCK_MODEL: Final = "mock-mini"
 
 NO_PROVIDER: Final = (
     "This host has no model provider. Add a table [providers.NAME] to its settings file, or start it with "
-    "--provider MODULE:CLASS or, to answer from a file, with --model-script FILE."
+    "--local-model, --provider MODULE:CLASS or, to answer from a file, --model-script FILE."
 )
 
 

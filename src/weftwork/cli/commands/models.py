@@ -137,7 +137,10 @@ def ls(as_json: bool, no_check: bool, config: str | None, **options: Any) -> Non
         listed = asyncio.run(_list_providers(built, check=not no_check))
     rows = [row for each in listed for row in model_rows(each)]
     document = {"providers": [provider_document(each) for each in listed]}
-    empty = "no providers are configured; docs/how-to/use-your-own-model.md explains how to add one."
+    empty = (
+        "no providers are configured; docs/how-to/use-your-own-model.md explains how to add one. "
+        "--local-model lists the model on this machine."
+    )
     print_listing(document, as_json, MODEL_COLUMNS, rows, ("capabilities",), empty)
     for each in listed:
         if each.fault is not None and not as_json:
