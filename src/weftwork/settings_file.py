@@ -48,6 +48,8 @@ def read_settings_file(file: Path) -> SettingsFile:
         raise UnreadableSettings(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UnreadableSettings(f"{file} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise UnreadableSettings(f"{file} has arrays or tables that are nested too deeply") from None
 
 
 _TOKEN: Final = re.compile(

@@ -108,11 +108,12 @@ def test_an_answer_is_streamed_and_its_tokens_are_counted(host: Host) -> None:
 
 
 def test_a_schema_is_filled_through_the_gate(host: Host) -> None:
-    log = host.log(host.create("extract"))
-    output = outputs(log, "read")
-    assert output["data"] == {"vendor": "Acme", "amount": 80}
-    assert not payloads(log, "envelope.retry.attempted")
-    assert not payloads(log, "output.chunk")
+    # Twice, because a prompt that the server had cached would have another answer.
+    for log in [host.log(host.create("extract")) for _ in range(2)]:
+        output = outputs(log, "read")
+        assert output["data"] == {"vendor": "Acme", "amount": 80}
+        assert not payloads(log, "envelope.retry.attempted")
+        assert not payloads(log, "output.chunk")
 
 
 def test_an_answer_ends_at_its_token_limit(host: Host) -> None:

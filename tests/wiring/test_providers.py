@@ -69,6 +69,17 @@ def no_model() -> Any:
     return type("NoModel", (), {"name": "a"})()
 
 
+def returns_an_answer() -> Any:
+    class Returns:
+        name = "returns"
+        default_model = "m"
+
+        async def generate(self, request: ModelRequest) -> Delta:
+            return Delta("x")
+
+    return Returns()
+
+
 def no_generate() -> Any:
     return type("NoGenerate", (), {"name": "a", "default_model": "m"})()
 
@@ -226,6 +237,7 @@ def test_a_factory_gets_the_context_or_no_arguments(tmp_path: Path) -> None:
     (f"{__name__}:Parot", "has no class or function Parot; did you mean Parrot?"),
     (f"{__name__}:KEY", "has no class or function KEY"),
     (f"{__name__}:no_model", "the provider needs a `default_model`"),
+    (f"{__name__}:returns_an_answer", "async def with yield, without return"),
     (f"{__name__}:no_generate", "the provider needs an async generator `generate(self, request)`"),
     (f"{__name__}:bad_name", "the provider needs a `name` of lowercase letters"),
 )

@@ -136,6 +136,7 @@ def test_the_tables_of_providers_are_settings(tmp_path: Path) -> None:
     ('\n\nport = "x"\n', "w.toml:3: port must be a whole number"),
     ("log-level = 'x'\n", "w.toml:1: log_level must be one of"),
     ("port = \n", "w.toml is not valid TOML"),
+    (f"port = {'[' * 5000}{']' * 5000}\n", "w.toml has arrays or tables that are nested too deeply"),
     ("\nproviders = 1\n", "w.toml:2: providers must be tables; write [providers.NAME]"),
     ("[provider]\nx = 1\n", "w.toml:1: provider must be a list of strings"),
     ("[provders.a]\n", "w.toml:1: unknown setting provders; did you mean providers?"),

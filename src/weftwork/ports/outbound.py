@@ -66,9 +66,10 @@ class FetchRefused(Exception):
 
 
 FailureReason = Literal["connect", "first_byte", "idle", "total", "lost", "invalid", "too_large"]
-"""Why there is no complete response. `connect`: no connection could be established in time. `first_byte`, `idle` and
-`total`: this time limit has passed. `lost`: the connection ended early. `invalid`: the response is not valid HTTP, or
-its encoding is not supported. `too_large`: it exceeds the limit of bytes."""
+"""Why there is no complete response. `connect`: no connection could be established in time. `first_byte`: the body of
+a stream did not begin in time. `idle` and `total`: it paused or lasted for too long. `lost`: the connection ended
+early. `invalid`: the response is not valid HTTP, or its encoding is not supported. `too_large`: it exceeds the limit of
+bytes."""
 
 
 class FetchFailed(Exception):

@@ -68,7 +68,7 @@ def build_models(
     places: dict[str, str] = {}
     for provider, place in found:
         if (other := places.get(provider.name)) is not None:
-            raise SettingsError(f"two providers are named {provider.name}: {other} and {place}; rename one of them")
+            raise SettingsError(f"two providers are named {provider.name}: {other} and {place}; rename the table")
         places[provider.name] = place
     registry = ProviderRegistry(clock, [provider for provider, _ in found])
     return HostModels(registry, player, tuple(each.client for each in created), server)

@@ -184,6 +184,7 @@ def _shape_problem(provider: Any) -> str:
         return "the provider needs a `name` of lowercase letters and digits, with dots, hyphens or underscores between"
     if not isinstance(getattr(provider, "default_model", None), str) or not provider.default_model:
         return "the provider needs a `default_model`, the name of the model for requests that name none"
-    if not callable(getattr(provider, "generate", None)):
-        return "the provider needs an async generator `generate(self, request)`"
+    generate = getattr(provider, "generate", None)
+    if not callable(generate) or inspect.iscoroutinefunction(generate):
+        return "the provider needs an async generator `generate(self, request)`: async def with yield, without return"
     return ""

@@ -105,6 +105,7 @@ async def test_weights_that_cannot_be_loaded_end_the_server(
 ) -> None:
     code = model_server._CODE  # pyright: ignore[reportPrivateUsage]
     async with open_server(tmp_path, code, monkeypatch) as server:
+        assert await server.ready() is False
         while not caplog.records:
             await asyncio.sleep(0.005)
     assert vars(caplog.records[0])["status"] == 1

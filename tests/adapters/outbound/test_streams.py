@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import random
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
@@ -25,7 +25,8 @@ from tests.adapters.outbound.peer import (
 from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.client import GuardedClient
-from weftwork.adapters.outbound.stream import StreamDeadline
+from weftwork.adapters.outbound.response import RawResponse
+from weftwork.adapters.outbound.stream import HttpStream, StreamDeadline
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, StreamTimeouts
 from weftwork.protocol.net.target import OutboundPolicy
 
@@ -154,7 +155,7 @@ def limits(**own: int) -> StreamTimeouts:
     (pause_after(HEAD), limits(first_byte_ms=50), "first_byte"),
     (pause_after(HEAD, chunk(b"x")), limits(idle_ms=50), "idle"),
     (drip, limits(total_ms=100), "total"),
-    (pause_after(), limits(total_ms=50), "total"),
+    (pause_after(HEAD, chunk(b"x")), limits(total_ms=100), "total"),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @fails_without(StreamDeadline, "_at", property(lambda self: self._now() + BOUND), match="DID NOT RAISE")
@@ -168,6 +169,30 @@ async def test_each_part_of_a_stream_has_its_time(reply: Reply, timeouts: Stream
         await until(lambda: peer.closed_connections == peer.connections, "the connection to close")
 
 
+@pytest.mark.rule("out-07")
+async def test_a_response_that_never_begins_is_silent_whichever_limit_ends_it() -> None:
+    async with listening_peer() as peer, open_client() as client:
+        peer.answer = pause_after()
+        with pytest.raises(FetchFailed, match="did not begin within 50 ms") as failed:
+            await read(client, peer, limits(total_ms=50))
+        assert failed.value.reason == "first_byte"
+
+
+@pytest.mark.rule("out-07")
+async def test_the_time_that_a_reader_needs_is_not_a_pause_of_the_server() -> None:
+    async def pieces() -> AsyncGenerator[bytes]:
+        for piece in (b"x", b"y"):
+            await asyncio.sleep(0)
+            yield piece
+
+    stream = HttpStream(RawResponse(200, ()), pieces(), StreamDeadline(limits(idle_ms=20)))
+    texts: list[bytes] = []
+    async for piece in stream.chunks():
+        texts.append(piece)
+        await asyncio.sleep(0.05)
+    assert texts == [b"x", b"y"]
+
+
 class NeverResolves(FakeResolver):
     async def resolve(self, host: str, port: int) -> list[str]:
         await asyncio.Event().wait()
@@ -175,13 +200,13 @@ class NeverResolves(FakeResolver):
 
 
 @pytest.mark.rule("out-07")
-@each_case("timeouts, reason", (limits(connect_ms=50), "connect"), (limits(total_ms=50), "total"))
-async def test_a_connection_has_its_time(timeouts: StreamTimeouts, reason: str) -> None:
+@each_case("timeouts", limits(connect_ms=50), limits(total_ms=50))
+async def test_a_connection_has_its_time(timeouts: StreamTimeouts) -> None:
     async with open_client(PRIVATE_ALLOWED, NeverResolves()) as client:
         with pytest.raises(FetchFailed, match="within 50 ms") as failed:
             async with client.stream(OutboundRequest("http://api.test/"), timeouts):
                 pass
-        assert (failed.value.reason, failed.value.sent) == (reason, False)
+        assert (failed.value.reason, failed.value.sent) == ("connect", False)
 
 
 @pytest.mark.rule("out-05")
@@ -305,7 +330,7 @@ async def test_streams_have_their_own_limit(monkeypatch: pytest.MonkeyPatch) -> 
             assert (response.content, peer.connections) == (b"ok", 3)
             with pytest.raises(FetchFailed) as failed:
                 await read(client, peer, limits(total_ms=50))
-            assert (failed.value.reason, peer.connections) == ("total", 3)
+            assert (failed.value.reason, peer.connections) == ("connect", 3)
             peer.answer = hang
             release.set()
         assert peer.connections == 4

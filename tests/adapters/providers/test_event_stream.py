@@ -37,6 +37,10 @@ def test_events_are_read(stream: bytes, events: list[bytes]) -> None:
     assert read(*(stream[at : at + 1] for at in range(len(stream)))) == events
 
 
+def test_an_empty_line_after_a_split_line_ending_is_read() -> None:
+    assert read(b"data: 1\r", b"\n", b"\n", b"data: 2\n\n") == [b"1", b"2"]
+
+
 LINES = st.lists(st.sampled_from([b"data: a", b"data: b c", b": x", b"", b"", b"event: e", b"data"]), max_size=12)
 
 

@@ -23,13 +23,14 @@ from tests.adapters.providers.openai_server import (
     usage,
 )
 from tests.adapters.providers.provider_calls import collect_answer, model_request
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.adapters.providers.openai_compatible import answer as answer_module
 from weftwork.adapters.providers.openai_compatible import event_stream as event_stream_module
 from weftwork.adapters.providers.openai_compatible.provider import (
     OpenAICompatibleProvider,
 )
-from weftwork.adapters.providers.steady import TransientFault
+from weftwork.adapters.providers.steady import NoAnswerFault, TransientFault
 from weftwork.ports.models import (
     AnswerEnd,
     Delta,
@@ -41,6 +42,7 @@ from weftwork.protocol.models.answers import TokenUsage
 from weftwork.protocol.models.provider_settings import ProviderTimeouts
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
+from weftwork.testing import FakeOutbound
 
 CANARY = "Kanarienvogel-4711"
 
@@ -321,14 +323,11 @@ async def silent(heard: Any, reader: asyncio.StreamReader, writer: asyncio.Strea
     await reader.read()
 
 
-@each_case(
-    "timeouts, is_down",
-    (ProviderTimeouts(60, 0.05, 60, 60), True),
-    (ProviderTimeouts(60, 60, 60, 0.3), None),
-)
-async def test_a_provider_that_is_silent_is_a_fault(timeouts: ProviderTimeouts, is_down: bool | None) -> None:
+@each_case("timeouts", ProviderTimeouts(60, 0.05, 60, 60), ProviderTimeouts(60, 60, 60, 0.3))
+async def test_a_provider_that_is_silent_is_down(timeouts: ProviderTimeouts) -> None:
     fault = await fault_of(silent, timeouts=timeouts)
-    assert (fault.code, fault.retryable, getattr(fault, "is_down", None)) == ("provider_timed_out", True, is_down)
+    assert isinstance(fault, TransientFault)
+    assert (fault.code, fault.is_down) == ("provider_timed_out", True)
 
 
 async def test_an_answer_larger_than_the_limits_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,3 +362,34 @@ async def test_check_lists_the_models_of_the_server() -> None:
             assert caught.value.code == code
     with pytest.raises(ProviderFault, match="could not connect"):
         await provider.check()
+
+
+@fails_without(answer_module, "MAX_TOOL_CHARS", 10**9, match="DID NOT RAISE")
+async def test_tool_calls_have_a_size_limit() -> None:
+    call = {"index": 0, "function": {"name": "f" * 1000, "arguments": "x" * 100_000}}
+    fault = await fault_of(http(sse(*[chunk(tool_calls=[call]) for _ in range(11)], chunk(finish="stop"))))
+    assert "larger than this host accepts" in fault.message
+    end = (await items_of(http(sse(chunk(tool_calls=[call]), chunk(finish="stop")))))[-1]
+    assert end.tool_calls[0]["name"] == "f" * 256
+
+
+async def test_other_choices_are_ignored() -> None:
+    other = chunk("B")
+    other["choices"][0]["index"] = 1
+    deltas = await items_of(http(sse(chunk("A"), other, chunk("a", "stop"))))
+    assert "".join(each.text for each in deltas[:-1]) == "Aa"
+
+
+async def test_an_image_without_base64_is_ignored() -> None:
+    image = {"image_url": {"url": "data:image/svg+xml,<svg/>"}}
+    items = await items_of(http(sse(chunk(images=[image]), chunk("a", "stop"))))
+    assert not any(isinstance(each, GeneratedMedia) for each in items)
+
+
+@each_case("key", "two\nlines", "schl\xfcssel")
+async def test_a_key_that_no_header_can_hold_is_named_as_the_reason(key: str) -> None:
+    context = provider_context(FakeOutbound(), provider_settings(credential="env:X"))
+    provider = OpenAICompatibleProvider(msgspec.structs.replace(context, credential=lambda: key))
+    with pytest.raises(NoAnswerFault, match="no usable key") as caught:
+        await anext(provider.generate(model_request()))
+    assert key not in caught.value.message

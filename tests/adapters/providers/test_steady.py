@@ -11,7 +11,7 @@ from tests.adapters.providers.openai_server import provider_context, provider_se
 from tests.adapters.providers.provider_calls import model_request
 from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.providers import steady
-from weftwork.adapters.providers.steady import SteadyProvider, TransientFault
+from weftwork.adapters.providers.steady import NoAnswerFault, SteadyProvider, TransientFault
 from weftwork.ports.models import AnswerEnd, Delta, ModelRequest, ProviderFault
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models import circuit_breaker
@@ -207,3 +207,17 @@ def test_the_other_members_are_those_of_the_provider() -> None:
     assert (stand.provider.name, stand.provider.default_model) == ("acme", "tiny")
     assert (stand.provider.models, stand.provider.check) == ((), None)
     assert stand.provider.modalities("x") == {"image"}
+
+
+@pytest.mark.rule("model-53")
+@fails_without(steady, "NoAnswerFault", TransientFault, match="circuit")
+async def test_a_fault_without_an_answer_does_not_close_the_circuit() -> None:
+    unsent = NoAnswerFault("provider_unavailable", "There is no key.")
+    stand = Stand(*[each for _ in range(FAILURES_TO_OPEN - 1) for each in (DOWN, DOWN, DOWN)], unsent, DOWN)
+    for _ in range(FAILURES_TO_OPEN - 1):
+        await stand.fault()
+    assert await stand.call() is unsent
+    await stand.fault()
+    calls = stand.inner.calls
+    await stand.fault()
+    assert stand.inner.calls == calls, "the circuit is not open"

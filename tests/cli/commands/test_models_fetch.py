@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.live import weftwork
 from weftwork.adapters.model_server import weights
 from weftwork.adapters.model_server.weights import KnownModel
 from weftwork.cli.main import main
@@ -88,8 +89,9 @@ def test_a_model_has_to_be_named(data: Path, arguments: tuple[str, ...], message
 
 @pytest.mark.parametrize("command", [["serve"], ["models", "ls"], ["models", "try", "local", "Hi"]])
 def test_a_command_without_weights_names_the_next_command(data: Path, command: list[str]) -> None:
-    failed = CliRunner().invoke(main, [*command, "--data", str(data), "--local-model"])
-    assert failed.exit_code == 2, failed.output
+    # Not in this process: the command `serve` sets the log level of the process.
+    failed = weftwork(data.parent, *command, "--data", data, "--local-model")
+    assert failed.returncode == 2, failed.stdout
     assert "run weftwork models fetch smollm2" in failed.stderr
 
 

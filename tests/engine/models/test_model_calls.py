@@ -132,6 +132,7 @@ async def test_who_cancels_a_run_hangs_up() -> None:
 
 
 SECRET = "swordfish-9000"
+LARGE = "x" * 1_200_000
 HIDES = workflow([node("a", "test.talk")], variables=[{"name": "word", "type": "string", "sensitive": True}])
 
 
@@ -275,6 +276,15 @@ async def test_what_else_a_provider_says_breaks_nothing_either() -> None:
         bench, key = await EngineHarness(talking(), models=ScriptedModel(told)).with_ended_run(ONE)
         failed = await bench.payloads(key, "run.failed")
         assert not any(each["error"]["code"] == "host_invariant_broken" for each in failed)
+
+
+@fails_without(answer_stream, "MAX_ANSWER_CHARS", 10**9, match="completed")
+async def test_tool_calls_of_a_provider_have_a_size_limit() -> None:
+    told = ["a", AnswerEnd("tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "f", "arguments": LARGE},))]
+    bench, key = await EngineHarness(talking(), models=ScriptedModel(told)).with_ended_run(ONE)
+    assert await bench.status(key) == "failed", "completed"
+    (failed,) = await bench.payloads(key, "run.failed")
+    assert failed["error"]["message"] == "The tool calls of the model are too large."
 
 
 @pytest.mark.rule("hide-06")

@@ -725,7 +725,6 @@ NOT_MEASURED: dict[str, str] = {
     "protocol/fold/traversal.py:_end_round": _SHORT,
     "protocol/fold/traversal.py:_left_value": _ONCE,
     "protocol/models/answers.py:_mask_event": _ITEMS,
-    "protocol/net/outbound.py:_check_headers": _ONCE,
     "protocol/wire/openapi.py:_operation": _OWN,
     "protocol/wire/streams.py:chunk_frame": _ITEMS,
     "protocol/workflow/registration.py:_shorten_pointer": "a pointer of a definition, whose depth is limited to 64",

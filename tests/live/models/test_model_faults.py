@@ -37,6 +37,8 @@ SLOW_FAULTS: Final = {
     "hang in the middle": faults.hang_after(300),
     "one byte per second": faults.drip(1),
 }
+SILENT_FAULTS: Final = ("slow first byte", "no response", "hang before the body")
+"""Faults whose response never begins."""
 LONG_FAULTS: Final = {"many bytes per second": faults.drip(50)}
 FAULTS: Final[dict[str, Fault]] = {
     **faults.ALL,
@@ -96,7 +98,7 @@ SCHEMA_OUTCOMES: Final[dict[str, tuple[str, str]]] = {
 """Where a value has another outcome than a text."""
 WHOLE_OUTCOMES: Final[dict[str, tuple[str, str]]] = {
     "error in the stream": DOWN,
-    **dict.fromkeys(("slow first byte", "no response", "hang before the body"), TOO_LONG),
+    **dict.fromkeys(SILENT_FAULTS, TIMED_OUT),
     "re-ordered chunks": STOP,
     "missing finish reason": STOP,
     "50 MB answer": BROKEN,
@@ -129,7 +131,7 @@ def descriptors() -> int:
 
 
 def timeouts_for(model: str, is_streamed: bool) -> ProviderTimeouts:
-    if model in LONG_FAULTS or (not is_streamed and WHOLE_OUTCOMES.get(model) == TOO_LONG):
+    if model in LONG_FAULTS or (not is_streamed and model in SILENT_FAULTS):
         return SHORT_TOTAL
     return SHORT if model in SLOW_FAULTS else LONG
 

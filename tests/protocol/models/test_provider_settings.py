@@ -117,6 +117,7 @@ def with_model(**members: Any) -> dict[str, Any]:
     (changed(timeouts={"idle": 0}), ("timeouts", "idle"), "write a number from 0.001 to 3,600"),
     (changed(timeouts={"idle": True}), ("timeouts", "idle"), "write a number"),
     (changed(timeouts={"idle": float("nan")}), ("timeouts", "idle"), "write a number"),
+    (changed(timeouts={"idle": 10**400}), ("timeouts", "idle"), "write a number from 0.001 to 3,600"),
     (changed(models={"name": "m"}), ("models",), "write one table [[providers.NAME.models]] per model"),
     (changed(models=["m"]), ("models", 0), "write a table with the name of the model"),
     (changed(models=[{}]), ("models", 0), 'name = "..."'),
@@ -153,7 +154,6 @@ def test_a_bad_name_is_refused(name: str) -> None:
 @each_case(
     "member, advice",
     ("scrpit", "did you mean script?"),
-    ("bas_url", "did you mean base_url?"),
     ("api_key", 'write credential = "env:NAME"'),
     ("something", "the members are allow_private_network, base_url, credential"),
 )
@@ -165,6 +165,18 @@ def test_an_option_that_the_type_does_not_know_is_refused(member: str, advice: s
     assert advice in caught.value.message
     assert SECRET not in caught.value.message
     found.check_options((member,))
+
+
+@pytest.mark.rule("model-30")
+@each_case(
+    "table, member",
+    ({"baseurl": "https://api.example.com/v1"}, "baseurl"),
+    ({"base_url": "http://127.0.0.1:9000/v1", "allow_private_networks": True}, "allow_private_networks"),
+)
+def test_a_misspelt_member_is_reported_before_its_absence(table: dict[str, Any], member: str) -> None:
+    with pytest.raises(InvalidProviderSettings, match="unknown member; did you mean") as caught:
+        parse_provider("a", {"type": "openai-compatible", **table})
+    assert caught.value.path == (member,)
 
 
 URLS = [

@@ -62,6 +62,7 @@ class ModelServer:
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
         self._ready = asyncio.Event()
+        self._failed = asyncio.Event()
 
     @property
     def base_url(self) -> str:
@@ -75,9 +76,16 @@ class ModelServer:
     def start(self) -> None:
         self._task = asyncio.create_task(self._supervise())
 
-    async def ready(self) -> None:
-        """Wait until the server answers requests, which never happens if it cannot load its weights."""
-        await self._ready.wait()
+    async def ready(self) -> bool:
+        """Wait until the server answers requests, or ends before it does; returns whether it answers."""
+        self._failed.clear()
+        waiters = [asyncio.ensure_future(each.wait()) for each in (self._ready, self._failed)]
+        try:
+            await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiter in waiters:
+                waiter.cancel()
+        return self._ready.is_set()
 
     async def close(self) -> None:
         """End the server, and release its port."""
@@ -113,6 +121,7 @@ class ModelServer:
                 *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, cwd="/"
             )
         except OSError as error:
+            self._failed.set()
             return repr(error)
         assert process.stdin is not None
         try:
@@ -123,6 +132,8 @@ class ModelServer:
             return await process.wait()
         finally:
             self._process = None
+            if not self._ready.is_set():
+                self._failed.set()
             self._ready.clear()
             process.stdin.close()
 

@@ -70,9 +70,14 @@ class StreamDeadline(SendProgress):
         self._phase_end = self._now() + self._idle_seconds
 
     def failure(self) -> FetchFailed:
-        """What to raise after a time limit has passed."""
-        reason: FailureReason = self._phase if self._phase_end < self._end else "total"
-        return FetchFailed(_LATE[reason].format(self._limits[reason]), self.sent, reason)
+        """What to raise after a time limit has passed. If the body has not begun, that is the reason, whichever limit
+        has passed: its server may be down, while a server that is slow is not."""
+        if self._phase == "idle":
+            reason: FailureReason = "idle" if self._phase_end < self._end else "total"
+        else:
+            reason = "first_byte" if self.sent else "connect"
+        limit = min(self._limits[reason], self._limits["total"])
+        return FetchFailed(_LATE[reason].format(limit), self.sent, reason)
 
     def _begin(self, phase: FailureReason, end: float) -> None:
         self._phase, self._phase_end = phase, end
@@ -105,5 +110,6 @@ class HttpStream:
                     raise self._deadline.failure() from None
                 if piece is None:
                     return
-                self._deadline.piece_read()
                 yield piece
+                # Only now, because the time in which the reader handles a piece is not a pause of the server.
+                self._deadline.piece_read()

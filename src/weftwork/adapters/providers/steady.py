@@ -40,6 +40,11 @@ class TransientFault(ProviderFault):
         self.retry_after_ms = retry_after_ms
 
 
+class NoAnswerFault(ProviderFault):
+    """A failure that does not help if repeated, and that says nothing about whether the provider is down: the request
+    was not sent, or nothing came back."""
+
+
 class SteadyProvider:
     """model-53 (host): calls another provider, and handles its transient faults.
 
@@ -95,7 +100,7 @@ class SteadyProvider:
                     raise self._final(fault, is_probe)
                 await self._clock.sleep(delay)
         except ProviderFault as fault:
-            if not has_result:
+            if not has_result and not isinstance(fault, NoAnswerFault):
                 # The provider has answered, so it is not down.
                 has_result = True
                 self._circuit = Circuit()

@@ -52,7 +52,6 @@ CHECK_SECONDS: Final = 10.0
 """How long `ls` waits for the check of a provider."""
 MAX_IMAGE_BYTES: Final = 20 * 2**20
 _HINTS: Final = {
-    "provider_unavailable": "Check that the server runs, and base_url in the settings.",
     "unsupported_modality": "`weftwork models` lists what each model accepts.",
 }
 """What to do about a fault of a provider, by its code."""
@@ -183,7 +182,8 @@ async def _start_server(built: "HostModels") -> None:
     built.server.start()
     with suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
-            await built.server.ready()
+            if not await built.server.ready():
+                say(f"the model server has ended; its messages are in {built.server.log_file}", err=True)
 
 
 async def _close(built: "HostModels") -> None:

@@ -177,7 +177,10 @@ def requirement_problem(required: tuple[str, ...], fallback: ModelRef | None) ->
     if not required:
         return "a fallback model has no effect without required model capabilities"
     if _NAME.fullmatch(fallback.provider) is None or not fallback.model:
-        return "the fallback model must be a provider (lowercase letters, digits and dashes) and a model"
+        return (
+            "the fallback model must be a provider (lowercase letters, digits and dashes) and a model; a provider with "
+            "a dot or an underscore in its name cannot be a fallback"
+        )
     return None
 
 

@@ -39,7 +39,8 @@ class FaultRow(msgspec.Struct, frozen=True):
 
 _CREDENTIAL: Final = FaultRow(
     "provider_unavailable",
-    "The provider {provider} rejects the credential of this host; check `credential` in [providers.{provider}].",
+    "The provider {provider} rejects the key of this host, or needs one; check the environment variable that "
+    "`credential` in [providers.{provider}] names.",
 )
 _INVALID_REQUEST: Final = FaultRow(
     "invalid_request", "The provider {provider} does not accept the request; check the settings of the node."
@@ -74,7 +75,8 @@ TOO_LARGE_ANSWER: Final = FaultRow(
 )
 NO_CREDENTIAL: Final = FaultRow(
     "provider_unavailable",
-    "The host has no key for the provider {provider}; check `credential` in [providers.{provider}].",
+    "The host has no usable key for the provider {provider}; check the variable that `credential` names in "
+    "[providers.{provider}]: a key is one line of ASCII.",
 )
 
 STATUS_FAULTS: Final[Mapping[int, FaultRow]] = {
@@ -133,7 +135,10 @@ TRANSPORT_FAULTS: Final[Mapping[str, FaultRow]] = {
         "private network, set allow_private_network = true in [providers.{provider}].",
     ),
     "connect": FaultRow(
-        "provider_unavailable", "The host could not connect to the provider {provider} in time.", "wait"
+        "provider_unavailable",
+        "The host could not connect to the provider {provider}; check that its server runs, and `base_url` in "
+        "[providers.{provider}].",
+        "wait",
     ),
     "first_byte": _TIMED_OUT,
     "idle": FaultRow("provider_timed_out", "The provider {provider} stopped in its answer.", "wait"),

@@ -117,6 +117,11 @@ def parse_provider(name: str, table: object) -> ProviderSettings:
         raise InvalidProviderSettings((), f"write a table: [providers.{name}]")
     if "type" not in table:
         raise InvalidProviderSettings((), 'add the type of the provider, such as type = "openai-compatible"')
+    for member in ("base_url", "allow_private_network"):
+        # Without these two, the messages below would ask for a member that the table has, misspelt.
+        misspelt = [] if member in table else [each for each in table if each not in _MEMBERS]
+        if similar := [each for each in misspelt if did_you_mean(each, (member,))]:
+            raise _unknown_member((similar[0],), similar[0], _MEMBERS)
     private = _flag(table, "allow_private_network")
     credential = _text(table, "credential")
     if credential and not _CREDENTIAL.fullmatch(credential):
@@ -162,7 +167,9 @@ def _flag(table: Mapping[str, Any], name: str) -> bool:
 
 
 def _number(value: object, path: SettingPath, low: float, high: float, example: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    # An integer can be too large for a float, and so for isfinite; the range refuses it.
+    is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    if not isinstance(value, int | float) or isinstance(value, bool) or not is_number:
         raise InvalidProviderSettings(path, f"write a number, such as {example}")
     if not low <= value <= high:
         raise InvalidProviderSettings(path, f"write a number from {low:g} to {high:,.0f}")
@@ -255,8 +262,8 @@ def _abilities(table: Mapping[str, Any], path: SettingPath) -> tuple[frozenset[s
     capabilities = _words(table.get("capabilities", []), (*path, "capabilities"))
     for at, name in enumerate(capabilities):
         if not is_capability(name):
-            hint = did_you_mean(name, RESERVED_CAPABILITIES) or f"; write {', '.join(RESERVED_CAPABILITIES)}"
-            text = f"unknown capability{hint}, or x-host-HOST-NAME for one of your own"
+            hint = did_you_mean(name, RESERVED_CAPABILITIES) or f"; write one of {', '.join(RESERVED_CAPABILITIES)}."
+            text = f"unknown capability{hint} One of your own has the form x-host-HOST-NAME"
             raise InvalidProviderSettings((*path, "capabilities", at), text)
     if "input" not in table:
         derived: list[Modality] = [each for name, each in INPUT_CAPABILITIES.items() if name in capabilities]

@@ -6,6 +6,9 @@ keys are stored with the recorded answer, so that a replay finds the answer and 
 The specification has two recipes. v1 is the one that hosts exchange. v2 adds the members that v1 ignores although they
 change the answer, such as the token limit; a host that reuses an answer compares v2.
 
+What the settings of a provider add to each request, such as a seed or members of `body`, is in neither key: the keys
+identify what the run asked for.
+
 Sources: OpenWOP replay (LLM cache-key recipe), RFC 0041, RFC 8785.
 """
 

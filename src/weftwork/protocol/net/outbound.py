@@ -65,11 +65,17 @@ def _check_headers(headers: Headers) -> None:
             raise OutboundRefused("A header of the request is malformed: names and values must be one line of ASCII.")
         if name in ("upgrade", "http2-settings") or (name == "connection" and "upgrade" in value.lower()):
             raise OutboundRefused("The request asks for a protocol upgrade, which is not supported.", "upgrade")
-        if name in _RESERVED_HEADERS or name.startswith("proxy-"):
+        if is_reserved_header(name):
             raise OutboundRefused(
                 "The request sets a header that only the host may set: "
                 f"{', '.join(sorted(_RESERVED_HEADERS))} or proxy-*."
             )
+
+
+def is_reserved_header(name: str) -> bool:
+    """out-03 (RFC 0076): whether only the host may set this header."""
+    name = name.lower()
+    return name in _RESERVED_HEADERS or name.startswith("proxy-")
 
 
 def follow_redirect(

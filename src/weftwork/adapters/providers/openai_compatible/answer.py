@@ -33,14 +33,24 @@ ERROR_REASON: Final = "error"
 
 MAX_TOKENS: Final = 2**53 - 1
 MAX_TOOL_CALLS: Final = 128
+MAX_TOOL_CHARS: Final = 1_048_576
+"""The limit of the arguments of all tool calls together."""
+MAX_TOOL_LABEL: Final = 256
+"""Characters of the id and of the name of a tool call."""
 MAX_MEDIA: Final = 16
 MAX_ALT: Final = 1_000
+MAX_MEDIA_TYPE: Final = 256
+"""Characters of a data URL in which its media type must end."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class InvalidChunk(Exception):
     """A chunk or a response is not valid JSON, or not an object."""
+
+
+class AnswerTooLarge(Exception):
+    """The tool calls of the answer are larger than the host accepts."""
 
 
 def decode_document(data: bytes) -> dict[str, Any]:
@@ -84,11 +94,12 @@ class AnswerAssembler:
         self._refusal: list[str] = []
         self._safety_category: str | None = None
         self._tools: dict[int, _ToolCall] = {}
+        self._tool_chars = 0
         self._audio: _Audio | None = None
         self._images: list[str] = []
 
     def add(self, document: dict[str, Any]) -> str:
-        """Process a chunk of a stream, or a complete response; returns the text in it."""
+        """Process a chunk of a stream, or a complete response; returns the text in it. Raises AnswerTooLarge."""
         if not self.model and isinstance(model := document.get("model"), str):
             self.model = model
         usage = document.get("usage")
@@ -98,7 +109,8 @@ class AnswerAssembler:
             self._usage = token_usage(usage)
         choices = document.get("choices")
         choice = choices[0] if is_array(choices) and choices else None
-        return self._add_choice(choice) if is_object(choice) else ""
+        # Other choices are alternatives to the first one. The host never asks for them.
+        return self._add_choice(choice) if is_object(choice) and not choice.get("index") else ""
 
     def _add_choice(self, choice: dict[str, Any]) -> str:
         reason = choice.get("finish_reason")
@@ -150,14 +162,17 @@ class AnswerAssembler:
             call = self._tools.setdefault(index, _ToolCall())
             function = piece.get("function")
             if isinstance(name := piece.get("id"), str) and name:
-                call.id = name
+                call.id = name[:MAX_TOOL_LABEL]
             if is_object(function):
                 if isinstance(name := function.get("name"), str) and name:
-                    call.name = name
+                    call.name = name[:MAX_TOOL_LABEL]
                 arguments = function.get("arguments")
                 if is_object(arguments):
                     arguments = msgspec.json.encode(arguments).decode()
                 if isinstance(arguments, str):
+                    self._tool_chars += len(arguments)
+                    if self._tool_chars > MAX_TOOL_CHARS:
+                        raise AnswerTooLarge
                     call.arguments.append(arguments)
 
     def _add_audio(self, audio: dict[str, Any]) -> None:
@@ -220,10 +235,12 @@ def _filtered_category(results: dict[str, Any]) -> str | None:
 
 
 def _image_url(part: Any) -> str:
-    """The data URL of an image part; empty if it is not one."""
+    """The data URL with the base64 of an image part; empty if it is not one."""
     holder = part.get("image_url") if is_object(part) else None
     url = holder.get("url") if is_object(holder) else holder
-    return url if isinstance(url, str) and url.startswith("data:image/") else ""
+    if not isinstance(url, str) or not url.startswith("data:image/"):
+        return ""
+    return url if ";base64," in url[:MAX_MEDIA_TYPE] else ""
 
 
 def _media(kind: MediaKind, text: str, media_type: str, alt: str = "") -> GeneratedMedia:

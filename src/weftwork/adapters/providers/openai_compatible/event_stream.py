@@ -31,6 +31,7 @@ class EventReader:
         """The data of the events that are complete with this chunk. Raises EventTooLarge."""
         if self._after_return and chunk.startswith(b"\n"):
             # The second half of a line ending.
+            self._after_return = False
             chunk = chunk[1:]
         if not chunk:
             return

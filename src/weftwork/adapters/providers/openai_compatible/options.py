@@ -8,13 +8,14 @@ import msgspec
 
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.models.provider_settings import InvalidProviderSettings, ProviderSettings
+from weftwork.protocol.net.outbound import is_reserved_header
 
 MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
 StructuredOutput = Literal["auto", "json_schema", "json_object", "none"]
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]{0,2000}")
-_RESERVED_BODY: Final = ("messages", "model", "response_format", "stream", "stream_options", "tools")
+_RESERVED_BODY: Final = ("n", "messages", "model", "response_format", "stream", "stream_options", "tools")
 MAX_SEED: Final = 2**53
 
 
@@ -75,14 +76,23 @@ def parse_options(settings: ProviderSettings) -> ChatOptions:
 def _check_headers(options: ChatOptions) -> None:
     if not _HEADER_NAME.fullmatch(options.credential_header):
         raise InvalidProviderSettings(("credential_header",), f"write {_EXAMPLES['credential_header']}")
+    if _is_set_by_host(options.credential_header):
+        text = f"the host sets this header for each request; write {_EXAMPLES['credential_header']}"
+        raise InvalidProviderSettings(("credential_header",), text)
     for name, value in options.headers.items():
         path = ("headers", name)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value) or value != value.strip():
             text = "the name of a header has letters, digits and hyphens; its value is one line of ASCII"
             raise InvalidProviderSettings(path, text)
+        if _is_set_by_host(name):
+            raise InvalidProviderSettings(path, "remove it; the host sets this header for each request")
         if name.lower() in ("authorization", options.credential_header.lower(), "api-key", "x-api-key", "cookie"):
-            text = 'a key does not belong into the file; write credential = "env:NAME"'
+            text = 'a key does not belong in the file; write credential = "env:NAME"'
             raise InvalidProviderSettings(path, f"{text}, and credential_header if it is not Authorization")
+
+
+def _is_set_by_host(name: str) -> bool:
+    return name.lower() == "content-type" or is_reserved_header(name)
 
 
 def _check_body(body: Mapping[str, Any]) -> None:

@@ -16,13 +16,14 @@ import msgspec
 from weftwork.adapters.providers.openai_compatible.answer import (
     ERROR_REASON,
     AnswerAssembler,
+    AnswerTooLarge,
     InvalidChunk,
     decode_document,
 )
 from weftwork.adapters.providers.openai_compatible.event_stream import EventReader, EventTooLarge
 from weftwork.adapters.providers.openai_compatible.options import audio_type, parse_options
 from weftwork.adapters.providers.openai_compatible.request_body import encode_request
-from weftwork.adapters.providers.steady import SteadyProvider, TransientFault
+from weftwork.adapters.providers.steady import NoAnswerFault, SteadyProvider, TransientFault
 from weftwork.ports.models import (
     AnswerEnd,
     Delta,
@@ -58,18 +59,19 @@ JSON_TYPES: Final = ("application/json", "text/json")
 EVENT_TYPES: Final = ("", "text/event-stream", "text/plain", "application/octet-stream")
 """Content types of a stream of events. Some proxies replace the type of a response, or remove it."""
 THREAD_CHARS: Final = 1_048_576
-"""Base64 that is decoded in a thread, because that would block the event loop."""
+"""Larger JSON and base64 are decoded in a thread, because that would block the event loop."""
 
 _Piece = Delta | GeneratedMedia | AnswerEnd
 
 
 class _RowFault(Exception):
-    """A failure with its row in the table."""
+    """A failure with its row in the table. `has_response`: whether the server has answered."""
 
-    def __init__(self, row: FaultRow, retry_after: int | None = None) -> None:
+    def __init__(self, row: FaultRow, retry_after: int | None = None, has_response: bool = True) -> None:
         super().__init__(row.code)
         self.row = row
         self.retry_after = retry_after
+        self.has_response = has_response
 
 
 class OpenAICompatibleProvider:
@@ -106,11 +108,11 @@ class OpenAICompatibleProvider:
             try:
                 response = await self._context.outbound.fetch(request)
             except FetchRefused:
-                raise _RowFault(TRANSPORT_FAULTS["refused"]) from None
+                raise _transport_fault("refused") from None
             except FetchFailed as failed:
-                raise _RowFault(TRANSPORT_FAULTS[failed.reason]) from None
+                raise _transport_fault(failed.reason) from None
             if response.status != 200:
-                raise _RowFault(fault_of_status(response.status, _names_of(response.content)))
+                raise _RowFault(fault_of_status(response.status, _names_of(response.content[:MAX_ERROR_BYTES])))
         except _RowFault as failed:
             raise self._fault(failed) from None
 
@@ -126,7 +128,7 @@ class OpenAICompatibleProvider:
                 yield piece
         except InvalidChunk:
             raise self._fault(_RowFault(INVALID_ANSWER)) from None
-        except EventTooLarge:
+        except (EventTooLarge, AnswerTooLarge):
             raise self._fault(_RowFault(TOO_LARGE_ANSWER)) from None
         except _RowFault as failed:
             if failed.row.remedy == "refusal":
@@ -149,10 +151,10 @@ class OpenAICompatibleProvider:
                         if text:
                             yield Delta(text, model=assembler.model)
         except FetchRefused:
-            raise _RowFault(TRANSPORT_FAULTS["refused"]) from None
+            raise _transport_fault("refused") from None
         except FetchFailed as failed:
             if assembler.finish_reason is None:
-                raise _RowFault(TRANSPORT_FAULTS[failed.reason]) from None
+                raise _transport_fault(failed.reason) from None
         if assembler.finish_reason is None:
             raise _RowFault(INCOMPLETE_ANSWER)
 
@@ -177,16 +179,16 @@ class OpenAICompatibleProvider:
         media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
         async with aclosing(response.chunks()) as chunks:
             if media_type in JSON_TYPES:
-                yield decode_document(b"".join([chunk async for chunk in chunks]))
+                yield await _decode(b"".join([chunk async for chunk in chunks]))
                 return
             if media_type not in EVENT_TYPES:
                 raise InvalidChunk
             reader = EventReader()
             async for chunk in chunks:
                 for data in reader.feed(chunk):
-                    yield None if data.strip() == DONE else decode_document(data)
+                    yield None if data.strip() == DONE else await _decode(data)
             for data in reader.end():
-                yield None if data.strip() == DONE else decode_document(data)
+                yield None if data.strip() == DONE else await _decode(data)
 
     def _timeouts(self) -> StreamTimeouts:
         limits = self._settings.timeouts
@@ -202,8 +204,8 @@ class OpenAICompatibleProvider:
         headers = [("Content-Type", "application/json"), *self._options.headers.items()]
         if self._settings.credential:
             key = (self._context.credential() or "").strip()
-            if not key:
-                raise _RowFault(NO_CREDENTIAL)
+            if not key or not key.isascii() or not key.isprintable():
+                raise _RowFault(NO_CREDENTIAL, has_response=False)
             name = self._options.credential_header
             headers.append((name, f"Bearer {key}" if name.lower() == "authorization" else key))
         return tuple(headers)
@@ -212,12 +214,23 @@ class OpenAICompatibleProvider:
         row, message = failed.row, failed.row.message(self.name)
         if row.remedy in ("repeat", "wait"):
             return TransientFault(row.code, message, row.remedy == "wait", failed.retry_after)
-        return ProviderFault(row.code, message, row.is_retryable)
+        kind = ProviderFault if failed.has_response else NoAnswerFault
+        return kind(row.code, message, row.is_retryable)
 
 
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
     """The provider of the type `openai-compatible`. Raises InvalidProviderSettings."""
     return SteadyProvider(OpenAICompatibleProvider(context), context)
+
+
+def _transport_fault(reason: str) -> _RowFault:
+    return _RowFault(TRANSPORT_FAULTS[reason], has_response=False)
+
+
+async def _decode(data: bytes) -> dict[str, Any]:
+    if len(data) <= THREAD_CHARS:
+        return decode_document(data)
+    return await asyncio.to_thread(decode_document, data)
 
 
 def _check_chunk(document: dict[str, Any], assembler: AnswerAssembler) -> None:
