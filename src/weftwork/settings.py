@@ -234,6 +234,9 @@ def _from_file(file: Path) -> tuple[SettingsFile, dict[str, str]]:
         names = [*_FIELDS, PROVIDERS]
         hint = did_you_mean(unknown[0], names) or f"; the settings are {', '.join(sorted(names))}"
         raise SettingsError(f"{settings_file.place((keys[unknown[0]],))}: unknown setting {unknown[0]}{hint}")
+    if is_object(settings_file.document.get("provider")):
+        text = "provider is a list of MODULE:CLASS; the table of a provider is [providers.NAME]"
+        raise SettingsError(f"{settings_file.place(('provider',)) or file}: {text}")
     return settings_file, keys
 
 

@@ -89,8 +89,12 @@ async def an_answer_ends_with_one_stop(provider: ModelProvider, request: ModelRe
 
 
 async def pieces_are_texts(provider: ModelProvider, request: ModelRequest) -> None:
-    """Every Delta has a string, and only the last Delta may be marked as the last."""
+    """Every item is a Delta, a GeneratedMedia or an AnswerEnd. Every Delta has a string, and only the last Delta may be
+    marked as the last."""
     items, _ = await _collect(provider, request)
+    for item in items:
+        text = f"generate yielded {type(item).__name__}; yield Delta, GeneratedMedia or AnswerEnd"
+        assert isinstance(item, Delta | GeneratedMedia | AnswerEnd), text
     deltas = [item for item in items if isinstance(item, Delta)]
     assert all(type(delta.text) is str for delta in deltas)
     assert not any(delta.last for delta in deltas[:-1])

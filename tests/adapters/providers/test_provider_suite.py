@@ -169,6 +169,11 @@ class _NotClosed:
 SHARED: list[Any] = []
 
 
+async def _bare_texts(request: ModelRequest) -> AsyncGenerator[Any]:
+    yield "a"
+    yield AnswerEnd("stop")
+
+
 async def _mixes(request: ModelRequest) -> Answer:
     SHARED.append(request)
     await asyncio.sleep(0.001)
@@ -182,6 +187,7 @@ BROKEN: list[tuple[Any, suite.Check]] = [
     (Broken("two stops"), suite.an_answer_ends_with_one_stop),
     (Broken("no stop"), suite.an_answer_ends_with_one_stop),
     (Broken("early last"), suite.pieces_are_texts),
+    (Broken(_bare_texts), suite.pieces_are_texts),
     (Broken("odd reason"), suite.a_stop_says_why_and_how_much),
     (Broken("odd usage"), suite.a_stop_says_why_and_how_much),
     (Broken("odd tools"), suite.tool_calls_have_their_members),

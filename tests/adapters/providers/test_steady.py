@@ -1,6 +1,7 @@
 """Repetitions of failed calls, and the circuit breaker, on a manual clock."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
@@ -221,3 +222,17 @@ async def test_a_fault_without_an_answer_does_not_close_the_circuit() -> None:
     calls = stand.inner.calls
     await stand.fault()
     assert stand.inner.calls == calls, "the circuit is not open"
+
+
+async def test_the_log_says_once_that_a_provider_is_down_and_when_it_answers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "weftwork.models")
+    stand = Stand(*[DOWN] * 6, OK)
+    assert [type(await stand.call()) for _ in range(3)] == [ProviderFault, ProviderFault, list]
+    await stand.call()
+    said = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert said == [
+        ("WARNING", "model provider is down; nodes wait for it"),
+        ("INFO", "model provider answers again"),
+    ]
+    assert {vars(each)["provider"] for each in caplog.records} == {"acme"}
+    assert vars(caplog.records[0])["errorCode"] == DOWN.code

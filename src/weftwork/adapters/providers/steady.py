@@ -1,5 +1,6 @@
 """A provider that repeats failed calls, and stops calling a provider that is down."""
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -19,6 +20,8 @@ from weftwork.ports.models import (
 from weftwork.protocol.media.message_parts import Modality
 from weftwork.protocol.models.circuit_breaker import Circuit, admit, after_cancel, after_failure, down_wait_ms
 from weftwork.protocol.models.model_catalogue import ModelInfo
+
+log = logging.getLogger("weftwork.models")
 
 MAX_REPEATS: Final = 2
 MIN_BACKOFF_MS: Final = 500
@@ -86,7 +89,7 @@ class SteadyProvider:
                         async for item in items:
                             if not has_result:
                                 has_result = True
-                                self._circuit = Circuit()
+                                self._close_circuit()
                             yield item
                     except TransientFault as transient:
                         fault = transient
@@ -103,7 +106,7 @@ class SteadyProvider:
             if not has_result and not isinstance(fault, NoAnswerFault):
                 # The provider has answered, so it is not down.
                 has_result = True
-                self._circuit = Circuit()
+                self._close_circuit()
             raise fault from None
         finally:
             if not has_result:
@@ -117,6 +120,11 @@ class SteadyProvider:
             message = f"The provider {self.name} is down: its last {self._circuit.failures} calls have failed."
             raise ProviderFault(self._last_code, message, wait_ms=max(admission.wait_ms, 1))
         return admission.is_probe
+
+    def _close_circuit(self) -> None:
+        if self._circuit.failures:
+            log.info("model provider answers again", extra={"provider": self.name})
+        self._circuit = Circuit()
 
     def _delay(self, fault: TransientFault) -> int | None:
         """The delay before the next repetition; None if the provider wants a longer one."""
@@ -135,6 +143,9 @@ class SteadyProvider:
             wait_ms = int(wanted * (1 + RETRY_AFTER_SPREAD * self._random()))
         else:
             wait_ms = max(wanted, down_wait_ms(self._circuit.failures + 1, self._random()))
+        if not self._circuit.failures:
+            fields = {"provider": self.name, "errorCode": fault.code, "error": fault.message}
+            log.warning("model provider is down; nodes wait for it", extra=fields)
         self._circuit = after_failure(self._circuit, self._now(), wait_ms, is_probe)
         self._last_code = fault.code
         return ProviderFault(fault.code, fault.message, fault.retryable, wait_ms)
