@@ -235,4 +235,4 @@ async def test_the_log_says_once_that_a_provider_is_down_and_when_it_answers(cap
         ("INFO", "model provider answers again"),
     ]
     assert {vars(each)["provider"] for each in caplog.records} == {"acme"}
-    assert vars(caplog.records[0])["errorCode"] == DOWN.code
+    assert vars(caplog.records[0])["code"] == DOWN.code

@@ -144,7 +144,7 @@ class SteadyProvider:
         else:
             wait_ms = max(wanted, down_wait_ms(self._circuit.failures + 1, self._random()))
         if not self._circuit.failures:
-            fields = {"provider": self.name, "errorCode": fault.code, "error": fault.message}
+            fields = {"provider": self.name, "code": fault.code, "error": fault.message}
             log.warning("model provider is down; nodes wait for it", extra=fields)
         self._circuit = after_failure(self._circuit, self._now(), wait_ms, is_probe)
         self._last_code = fault.code
