@@ -180,7 +180,7 @@ def test_every_version_is_held_to_what_is_advertised() -> None:
     assert refusal_of(envelope(SURFACE, ["1.0.0"])).code == "envelope_invalid"
 
 
-@pytest.mark.rule("env-19")
+@pytest.mark.rule("surf-03")
 @each_case(
     "name, taken",
     ("action", False),

@@ -1,7 +1,7 @@
 """Checks an envelope's shape, its version, and its payload.
 
 The shape is the set of members that envelopes of every kind share. The schemas come from the protocol. The host also
-enforces payload rules that the schemas do not express: reserved field ids, exactly one source per media item, and
+enforces payload rules that the schemas do not express: the limits of surfaces, exactly one source per media item, and
 which kinds a `schema.request` may name.
 """
 
@@ -14,8 +14,11 @@ from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, SCHEMA_REQUEST_KIND, 
 from weftwork.protocol.envelopes.outcome import Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.validator import DocumentValidator
 from weftwork.protocol.json.decoder import MAX_DEPTH
+from weftwork.protocol.json.schema import MAX_REPORTED
 from weftwork.protocol.json.schema import document as schema_document
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.surfaces.limits import check_limits
+from weftwork.protocol.surfaces.surface import CATALOG_VERSIONS
 
 INVALID_SHAPE: Final = "invalid_envelope_shape"
 
@@ -24,10 +27,7 @@ UNKNOWN_KIND: Final = "unknown_envelope_kind"
 UNKNOWN_VERSION: Final = "unknown_schema_version"
 CORRELATION_CONFLICT: Final = "envelope_correlation_conflict"
 PAYLOAD_POINTER: Final = "/payload"
-SURFACE_CATALOGS: Final = ("0.9.1",)
-FIELD_PREFIX: Final = "field."
-RESERVED_ID: Final = "action"
-RESERVED_PREFIX: Final = "openwop."
+SURFACE_SCHEMA: Final = "#/$defs/surface"
 ENVELOPE_VALIDATOR: Final = DocumentValidator(schema_document("ai-envelope"))
 
 _encode = msgspec.json.Encoder().encode
@@ -130,7 +130,7 @@ def check_payload(
             INVALID_PAYLOAD, validator.error_details(payload, PAYLOAD_POINTER)
         )
     if kind == SURFACE_KIND:
-        return _check_surface_ids(payload["surface"]["components"])
+        return _check_surface(payload)
     if kind in MEDIA_KINDS:
         return _check_media_source(payload)
     if kind == SCHEMA_REQUEST_KIND and supported is not None:
@@ -146,23 +146,17 @@ def _check_catalog(kind: str, payload: Any) -> Invalid | None:
     """Report an unknown catalog version as such, because a surface of another catalog would also fail the schema with
     less helpful errors."""
     version = payload.get("catalogVersion") if kind == SURFACE_KIND and is_object(payload) else None
-    if not isinstance(version, str) or version in SURFACE_CATALOGS:
+    if not isinstance(version, str) or version in CATALOG_VERSIONS:
         return None
-    text = f"must be one of: {', '.join(SURFACE_CATALOGS)}"
+    text = f"must be one of: {', '.join(CATALOG_VERSIONS)}"
     where = "#/properties/catalogVersion/enum"
     return invalid_at(UNKNOWN_VERSION, f"{PAYLOAD_POINTER}/catalogVersion", where, "enum", text)
 
 
-def _check_surface_ids(components: list[dict[str, Any]]) -> Invalid | None:
-    """env-19 (RFC 0102, actions): reject field ids that collide with reserved names. A submitted form holds its field
-    values by id and the pressed button under `action`."""
-    text = f"must not be `{RESERVED_ID}` and must not begin with `{RESERVED_PREFIX}`"
-    details = tuple(
-        OutcomeDetail(f"{PAYLOAD_POINTER}/surface/components/{index}/id", "#/$defs/component/anyOf", "not", text)
-        for index, component in enumerate(components)
-        if component["component"].startswith(FIELD_PREFIX)
-        and (component["id"] == RESERVED_ID or component["id"].startswith(RESERVED_PREFIX))
-    )
+def _check_surface(payload: dict[str, Any]) -> Invalid | None:
+    """surf-03: reject a surface that breaches the limits of this host, with a diagnostic for each breach."""
+    breaches = check_limits(payload, PAYLOAD_POINTER)[:MAX_REPORTED]
+    details = tuple(OutcomeDetail(each.pointer, SURFACE_SCHEMA, each.rule, each.message) for each in breaches)
     return invalid_outcome(INVALID_PAYLOAD, details) if details else None
 
 

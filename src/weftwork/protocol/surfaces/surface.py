@@ -1,0 +1,130 @@
+"""A surface: a form as a closed, flat list of components from a catalogue (RFC 0102).
+
+The JSON Schema `envelopes/ui.a2ui-surface` decides what a surface is; the types here are its typed view, and the source
+for authors in Python. A surface contains texts and names, and nothing that could be executed or fetched.
+"""
+
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from weftwork.protocol.json.values import is_array, is_object
+
+CATALOG_VERSION: Final = "0.9.1"
+CATALOG_VERSIONS: Final = (CATALOG_VERSION,)
+"""surf-01 (RFC 0102, catalog): the catalogue versions that a renderer of this host renders."""
+
+Target = Literal["resume", "exchange"]
+
+
+class Component(msgspec.Struct, frozen=True, kw_only=True, tag_field="component", forbid_unknown_fields=True):
+    """One component. Its member `component` names its type."""
+
+
+class Heading(Component, frozen=True, kw_only=True, tag="heading", omit_defaults=True):
+    text: str
+    level: int = 2
+
+
+class Text(Component, frozen=True, kw_only=True, tag="text"):
+    text: str
+
+
+class TextField(Component, frozen=True, kw_only=True, tag="field.text", omit_defaults=True):
+    id: str
+    label: str
+    placeholder: str | UnsetType = UNSET
+    required: bool = False
+
+
+class DateField(Component, frozen=True, kw_only=True, tag="field.date", omit_defaults=True):
+    id: str
+    label: str
+    required: bool = False
+
+
+class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    value: str
+    label: str
+
+
+class SelectField(Component, frozen=True, kw_only=True, tag="field.select", omit_defaults=True):
+    id: str
+    label: str
+    options: tuple[Option, ...]
+    required: bool = False
+
+
+class CheckboxField(Component, frozen=True, kw_only=True, tag="field.checkbox", omit_defaults=True):
+    id: str
+    label: str
+    default: bool = False
+
+
+class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    target: Target
+
+
+class Button(Component, frozen=True, kw_only=True, tag="action.button"):
+    id: str
+    label: str
+    action: Action
+
+
+Field = TextField | DateField | SelectField | CheckboxField
+AnyComponent = Heading | Text | TextField | DateField | SelectField | CheckboxField | Button
+COMPONENTS: Final[tuple[type[AnyComponent], ...]] = (
+    Heading,
+    Text,
+    TextField,
+    DateField,
+    SelectField,
+    CheckboxField,
+    Button,
+)
+"""surf-02 (RFC 0102, catalog): every component of the catalogue. Each renderer has one entry for each of them."""
+
+
+class Surface(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    components: tuple[AnyComponent, ...]
+    title: str | UnsetType = UNSET
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(each for each in self.components if isinstance(each, Field))
+
+    @property
+    def buttons(self) -> tuple[Button, ...]:
+        return tuple(each for each in self.components if isinstance(each, Button))
+
+
+class SurfacePayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The payload of an envelope of the kind `ui.a2ui-surface`. The reasoning of a model is not part of this view,
+    because it is not shown to people."""
+
+    catalog_version: str
+    surface: Surface
+
+
+def parse_surface(payload: Any) -> Surface | None:
+    """The surface of a payload; None if it is not a surface of a known catalogue version. Never raises for JSON."""
+    try:
+        parsed = msgspec.convert(payload, SurfacePayload)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    return parsed.surface if parsed.catalog_version in CATALOG_VERSIONS else None
+
+
+def surface_payload(surface: Surface) -> dict[str, Any]:
+    """The payload of an envelope with this surface, as JSON values."""
+    return msgspec.to_builtins(SurfacePayload(catalog_version=CATALOG_VERSION, surface=surface))
+
+
+def has_buttons(payload: Any) -> bool:
+    """Whether a valid payload has a button, so that a person can act on it."""
+    surface: Any = payload.get("surface") if is_object(payload) else None
+    components: Any = surface.get("components") if is_object(surface) else None
+    return is_array(components) and any(
+        is_object(each) and each.get("component") == "action.button" for each in components
+    )

@@ -1,0 +1,1 @@
+"""Surfaces: their types, their limits, and what their buttons send."""
