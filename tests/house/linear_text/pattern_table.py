@@ -441,6 +441,7 @@ PATTERNS: dict[str, Entry] = {
     ),
     "protocol/run/events.py:_VENDOR": entry("a", "a.", "core.", "a-", Input("a.", after="."), Input("a", "a.")),
     "protocol/timestamps.py:_INSTANT": entry("0", Input("0", "2026-01-01T00:00:00.")),
+    "protocol/surfaces/actions.py:_NUMBER": entry("1", "1.1", "1.", "-1", Input("1", after="x")),
     "protocol/surfaces/limits.py:_ID": entry("a", "a", "a-", Input("a", after=" ")),
     "protocol/wire/openapi.py:_operation": entry("{", "{a", "a", Input("a", "{")),
     "protocol/wire/served_hosts.py:_ALLOWED": entry("a", "a.", "a-", "1:", Input("1:", "["), Input("f", "[")),

@@ -1,0 +1,236 @@
+"""What the buttons of a surface send: from a stored surface, the id of a button and values to one answer.
+
+A surface is bound to the interrupt that its node requests. The kind of the interrupt decides which buttons work and
+which form the answer has. Nothing in a request is trusted: the button and the fields come from the stored surface.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.json.pointers import printable_token
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.surfaces.surface import Button, CheckboxField, DateField, Field, SelectField, Surface, Target
+from weftwork.protocol.timestamps import iso, parse_iso
+
+ACTION: Final = "action"
+"""The member of an answer that names the pressed button."""
+CUSTOM_KIND: Final = "ui.a2ui-surface"
+"""The `customKind` of an interrupt that a surface alone requests."""
+UNTRUSTED_CODE: Final = "untrusted_content_blocks_approval"
+APPROVAL_TEXTS: Final = ("comment", "feedback", "reason", "question")
+"""Field ids that become members of the answer to an approval; other fields are members of the edited artifact."""
+EDIT_ACTION: Final = "edit-accept"
+REFINE_ACTION: Final = "refine"
+MAX_VALUE: Final = 65_536
+"""Characters of the value of a text field."""
+_DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
+_DATE_LENGTH: Final = 10
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
+_TARGETS: Final[dict[str, Target]] = {
+    "custom": "resume",
+    "clarification": "resume",
+    "approval": "resume",
+    "conversation.exchange": "exchange",
+}
+"""surf-04 (RFC 0102, action confinement): the kinds of interrupts to which a surface can be bound, and the target of
+the buttons that answer them."""
+
+
+class BoundSurface(msgspec.Struct, frozen=True):
+    """A surface and the interrupt that its buttons answer."""
+
+    surface: Surface
+    kind: str
+    """The kind of the interrupt."""
+    data: dict[str, Any] = {}
+    """The data of the interrupt."""
+    is_untrusted: bool = False
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """surf-05 (RFC 0102, trust): why none of the buttons works; None if they do."""
+        if self.kind == "approval" and self.is_untrusted:
+            return "This form contains content from an untrusted source, so it cannot answer an approval."
+        return None
+
+    def inert_reason(self, button: Button) -> str | None:
+        """surf-04: why this button does not work here; None if it does."""
+        target = _TARGETS.get(self.kind)
+        if button.action.target != target:
+            where = "a conversation" if button.action.target == "exchange" else "a question"
+            return f"This button belongs to {where}, and this form does not."
+        if self.kind == "approval" and button.id not in self.data.get("actions", ()):
+            return "This approval does not offer the action of this button."
+        return None
+
+
+def check_binding(bound: BoundSurface, at: str = "/surface") -> list[Violation]:
+    """surf-06 (RFC 0102): why a person could not answer the interrupt with this surface. Empty if they can."""
+    surface = bound.surface
+    if all(bound.inert_reason(each) for each in surface.buttons):
+        where = f"{at}/components"
+        if bound.kind == "approval":
+            text = f"must have a button whose id is one of: {', '.join(bound.data.get('actions', ()))}"
+        else:
+            text = f'must have a button with the target "{_TARGETS.get(bound.kind, "resume")}"'
+        return [Violation(where, "action", text)]
+    if bound.kind == "approval" and not any(_edits(bound, each) for each in surface.buttons):
+        others = [each.id for each in surface.fields if each.id not in APPROVAL_TEXTS]
+        if others:
+            text = (
+                f"must have only the fields {', '.join(APPROVAL_TEXTS)}, unless it has a button with the id "
+                f"{EDIT_ACTION} that the approval offers; this one differs: {others[0]}"
+            )
+            return [Violation(f"{at}/components", "fields", text)]
+    if bound.kind == "clarification":
+        asked = _question_schemas(bound.data)
+        if (ids := {each.id for each in surface.fields}) != asked.keys():
+            names = ", ".join(printable_token(each) for each in sorted(ids ^ asked.keys())[:5])
+            text = f"must have one field for each question, with the id of the question; these differ: {names}"
+            return [Violation(f"{at}/components", "questions", text)]
+    return []
+
+
+def resolve_action(
+    bound: BoundSurface, action_id: str, values: Mapping[str, Any], drop_unknown: bool = False
+) -> dict[str, Any]:
+    """surf-07 (readings, Resume value of a surface action): the answer that a button sends with these values.
+
+    Raises ClientFault. `drop_unknown` drops values without a field, for forms whose submission may contain more.
+    """
+    button = next((each for each in bound.surface.buttons if each.id == action_id), None)
+    if button is None:
+        names = [each.id for each in bound.surface.buttons]
+        raise invalid("The form has no button with this id.", "/actionId", supported=names)
+    if (reason := bound.blocked_reason) is not None:
+        raise ClientFault(UNTRUSTED_CODE, f"{reason} Decide with the actions of the approval itself.")
+    if (reason := bound.inert_reason(button)) is not None:
+        raise invalid(reason, "/actionId")
+    fields = {each.id: each for each in bound.surface.fields}
+    unknown = [name for name in values if name not in fields]
+    if unknown and not drop_unknown:
+        pointer = f"/values/{printable_token(unknown[0])}"
+        raise invalid("The form has no field with this id.", pointer, supported=list(fields))
+    read = _read_values(fields.values(), values)
+    match bound.kind:
+        case "clarification":
+            schemas = _question_schemas(bound.data)
+            return {"answers": {name: _typed(value, schemas.get(name)) for name, value in read.items()}}
+        case "approval":
+            return _approval_answer(button.id, read)
+        case _:
+            # Last, so that no field can replace it.
+            return {**read, ACTION: button.id}
+
+
+def answer_schema(surface: Surface, target: Target) -> dict[str, Any]:
+    """surf-08 (host): the schema of what the buttons with this target send, so that an answer by any other route obeys
+    the same rules."""
+    buttons = [each.id for each in surface.buttons if each.action.target == target]
+    properties: dict[str, Any] = {each.id: _field_schema(each) for each in surface.fields}
+    required = [each.id for each in surface.fields if _is_required(each)]
+    return {
+        "type": "object",
+        "required": [ACTION, *required],
+        "properties": {ACTION: {"type": "string", "enum": buttons}, **properties},
+        "additionalProperties": False,
+    }
+
+
+def target_of(kind: str) -> Target | None:
+    """surf-04: the target of the buttons that answer an interrupt of this kind; None if no surface can."""
+    return _TARGETS.get(kind)
+
+
+def _is_required(field: Field) -> bool:
+    return not isinstance(field, CheckboxField) and field.required
+
+
+def _field_schema(field: Field) -> dict[str, Any]:
+    match field:
+        case CheckboxField():
+            return {"type": "boolean"}
+        case SelectField():
+            return {"type": "string", "enum": [each.value for each in field.options]}
+        case DateField():
+            return {"type": "string", "pattern": _DATE}
+        case _:
+            schema = {"type": "string", "maxLength": MAX_VALUE}
+            return {**schema, "pattern": r"\S"} if field.required else schema
+
+
+def _read_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by field id. A field without a value is left out; a checkbox then has its default."""
+    read: dict[str, Any] = {}
+    violations: list[dict[str, str]] = []
+    for field in fields:
+        value = values.get(field.id)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            if isinstance(field, CheckboxField):
+                read[field.id] = field.default
+            error = "This field must be filled in." if _is_required(field) else None
+        else:
+            error = _value_error(field, value)
+            read[field.id] = value
+        if error is not None:
+            pointer = f"/values/{printable_token(field.id)}"
+            violations.append({"pointer": pointer, "field": field.id, "message": error})
+    if violations:
+        first = violations[0]
+        raise invalid(first["message"], first["pointer"], field=first["field"], violations=violations)
+    return read
+
+
+def _value_error(field: Field, value: Any) -> str | None:
+    if isinstance(field, CheckboxField):
+        return None if isinstance(value, bool) else "The value of this field must be true or false."
+    if not isinstance(value, str):
+        return "The value of this field must be a text."
+    if isinstance(field, SelectField):
+        return None if value in [each.value for each in field.options] else "The value must be one of the options."
+    if isinstance(field, DateField):
+        return None if _is_date(value) else "The value must be a date such as 2026-01-31."
+    return None if len(value) <= MAX_VALUE else f"The value must have {MAX_VALUE} or fewer characters."
+
+
+def _is_date(text: str) -> bool:
+    midnight = parse_iso(f"{text}T00:00:00Z") if len(text) == _DATE_LENGTH else None
+    # parse_iso reads 30 February as a day in March.
+    return midnight is not None and iso(midnight).startswith(text)
+
+
+def _question_schemas(data: Mapping[str, Any]) -> dict[str, Any]:
+    questions = data.get("questions")
+    return {each["id"]: each.get("schema") for each in questions} if is_array(questions) else {}
+
+
+def _typed(value: Any, schema: Any) -> Any:
+    """A text as the number or truth value that the schema of its question expects. Other values stay as they are, and
+    the question's own rules judge them."""
+    expected = schema.get("type") if is_object(schema) else None
+    if not isinstance(value, str) or expected not in ("integer", "number", "boolean"):
+        return value
+    text = value.strip()
+    if expected == "boolean":
+        return {"true": True, "false": False}.get(text.lower(), value)
+    if _NUMBER.fullmatch(text) is None:
+        return value
+    return int(text) if "." not in text else float(text)
+
+
+def _edits(bound: BoundSurface, button: Button) -> bool:
+    return button.id == EDIT_ACTION and bound.inert_reason(button) is None
+
+
+def _approval_answer(action: str, values: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {name: value for name, value in values.items() if name in APPROVAL_TEXTS}
+    if action == EDIT_ACTION:
+        answer["editedArtifactData"] = {name: value for name, value in values.items() if name not in APPROVAL_TEXTS}
+    if action == REFINE_ACTION and "feedback" in answer:
+        answer["refineFeedback"] = {"scope": "whole", "text": answer.pop("feedback")}
+    return {**answer, ACTION: action}
