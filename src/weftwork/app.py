@@ -58,7 +58,7 @@ from weftwork.ports.nodes import NodeType
 from weftwork.ports.storage.host_lock import HostLock
 from weftwork.ports.storage.store import Store
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
-from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
@@ -124,7 +124,7 @@ class Host:
         self.model_catalogue = model_catalogue(self.models, settings.model_substitution)
         check_packages(settings.nodes, self.model_catalogue)
         self._feeds = Feeds(self._store.log, settings.limits())
-        self.kinds = load_kinds(settings).with_displayed(MEDIA_KINDS)
+        self.kinds = load_kinds(settings).with_displayed(DISPLAY_KINDS)
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.blobs = build_blobs(settings, self._clock, self._ids)
         self.assets = Assets(

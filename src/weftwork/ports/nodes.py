@@ -83,6 +83,12 @@ class Emission(msgspec.Struct, frozen=True):
     contract: EnvelopeContract = OPEN_CONTRACT
     kinds: tuple[KindDefinition, ...] = ()
     """Additional kinds that only this node accepts."""
+    form_of: Interrupt | None = None
+    """For a surface: the interrupt that the node then requests, with the surface as its form."""
+    form: str | None = None
+    """For a clarification: the id of the envelope with the surface that is its form."""
+    asks: bool = True
+    """For a surface without `form_of`: whether it suspends the node if it has a button."""
 
 
 class CheckedEnvelope(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ from weftwork.engine.streams.feeds import Feeds
 from weftwork.engine.tenant_logs import tenant_logs_of
 from weftwork.ports.outbound import OutboundRequest, OutboundResponse, OutboundStream, StreamTimeouts
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, KindDefinition
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, KindDefinition
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.media.asset_references import media_ref
@@ -84,7 +84,7 @@ class SimulatedHost:
         self.blobs = MemoryBlobs(clock, SequentialIds())
         self.calls = PerformedCalls()
         self.first_attempt = first_attempt
-        self.kinds = BUILTIN_KINDS.with_kinds(kinds).with_displayed(MEDIA_KINDS)
+        self.kinds = BUILTIN_KINDS.with_kinds(kinds).with_displayed(DISPLAY_KINDS)
 
 
 class HostProcess:

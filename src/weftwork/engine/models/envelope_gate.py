@@ -12,6 +12,7 @@ from weftwork.engine.node_events import QUESTION_HIDDEN, interrupt_failure
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import StepFailed
 from weftwork.ports.nodes import Emission, NodeCall
+from weftwork.protocol.envelopes.checks import INVALID_PAYLOAD, invalid_outcome
 from weftwork.protocol.envelopes.gate import accept
 from weftwork.protocol.envelopes.gate_rules import Counter, Counters, GateRules, RecordedOutcome, no_record
 from weftwork.protocol.envelopes.handling import (
@@ -19,8 +20,9 @@ from weftwork.protocol.envelopes.handling import (
     JudgedEnvelope,
     clarification_interrupt,
     recorded_meta,
+    surface_interrupt,
 )
-from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, KindSet
+from weftwork.protocol.envelopes.kinds import CLARIFICATION_KIND, MEDIA_KINDS, SURFACE_KIND, KindSet
 from weftwork.protocol.envelopes.outcome import Accepted, EnvelopeOutcome, Invalid, OutcomeDetail
 from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, fill_defaults, is_partial
 from weftwork.protocol.fold.state import RunState
@@ -34,7 +36,10 @@ from weftwork.protocol.media.message_parts import (
     with_usable_media,
 )
 from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.interrupts import Interrupt
+from weftwork.protocol.surfaces.actions import BoundSurface, check_binding
+from weftwork.protocol.surfaces.surface import parse_surface
 
 UNJOINED_PARTIAL = Invalid(
     "invalid_envelope_shape",
@@ -48,6 +53,28 @@ UNJOINED_PARTIAL = Invalid(
 PAYLOAD_TOO_LARGE = Invalid(
     "envelope_invalid", "The payload is too large.", (OutcomeDetail("/payload", "", "size", "is too large"),)
 )
+
+
+def _check_form(accepted: Accepted, emission: Emission) -> Invalid | None:
+    """surf-06: the error of a surface with which a person could not answer the interrupt that it is the form of."""
+    surface = parse_surface(accepted.payload)
+    asked = emission.form_of
+    if surface is None or (asked is None and not (emission.asks and surface.buttons)):
+        return None
+    kind, data = ("custom", {}) if asked is None else (asked.kind, asked.data)
+    bound = BoundSurface(surface, kind, data, accepted.content_trust == UNTRUSTED)
+    found = check_binding(bound, "/payload/surface")
+    details = tuple(OutcomeDetail(each.pointer, "", each.rule, each.message) for each in found)
+    return invalid_outcome(INVALID_PAYLOAD, details) if details else None
+
+
+def _requested_interrupt(kind: str, accepted: Accepted, emission: Emission) -> Interrupt | None:
+    """The interrupt that is requested in the commit that records the envelope."""
+    if kind == CLARIFICATION_KIND:
+        return msgspec.structs.replace(clarification_interrupt(accepted), surface=emission.form)
+    if kind == SURFACE_KIND and emission.form_of is None and emission.asks:
+        return surface_interrupt(accepted)
+    return None
 
 
 class GateResult(msgspec.Struct, frozen=True):
@@ -101,11 +128,12 @@ class EnvelopeGate(msgspec.Struct, eq=False):
             return GateResult(Invalid("envelope_invalid", f"envelope_invalid: {fault.message}", (fault,)))
         correlation = verdict.correlation_id
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
-        interrupt = (
-            clarification_interrupt(outcome) if isinstance(outcome, Accepted) and clarifies is not None else None
-        )
         if verdict.repeated:
             return GateResult(outcome, clarifies=clarifies)
+        is_surface = verdict.type == SURFACE_KIND and isinstance(outcome, Accepted)
+        if is_surface and (unusable := _check_form(outcome, emission)) is not None:
+            return GateResult(unusable)
+        interrupt = _requested_interrupt(verdict.type, outcome, emission) if isinstance(outcome, Accepted) else None
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.
             return GateResult(PAYLOAD_TOO_LARGE)

@@ -37,6 +37,7 @@ from weftwork.protocol.run.batch import (
 from weftwork.protocol.run.child_runs import FAILED_WITH_PARENT, cascade_of, status_for_parent
 from weftwork.protocol.run.events import CATALOGUE, DOCUMENT_OVERHEAD, UNTRUSTED, Draft, Event, Fact, is_event_type
 from weftwork.protocol.run.header import Status
+from weftwork.protocol.run.interrupts import StoredSurface
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 from weftwork.protocol.run.projection import InterruptListing, Projection, StateRow
 from weftwork.protocol.timestamps import iso
@@ -355,6 +356,8 @@ class BatchBuilder:
             if self.redactor is not None:
                 content = self.redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
             row |= content
+            if interrupt.surface is not None:
+                row["surface"] = self._surface_member(interrupt.node_id, interrupt.surface)
             if interrupt.due is not None:
                 row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
             if interrupt.votes:
@@ -372,7 +375,17 @@ class BatchBuilder:
                 "resolvedAt": iso(resolution.at),
                 **{name: each for name, each in optional.items() if each is not None},
             }
+        if interrupt.status != "open" and interrupt.surface is not None:
+            row["surfaceId"] = interrupt.surface.envelope_id
         return row
+
+    def _surface_member(self, node_id: str, stored: StoredSurface) -> dict[str, Any]:
+        """surf-09: the form of an open interrupt. The reasoning of the model is not shown to people."""
+        payload = {name: each for name, each in stored.payload.items() if name != "reasoning"}
+        if self.redactor is not None:
+            payload = self.redactor.visible_surface(node_id, payload)
+        trust = "untrusted" if stored.untrusted else "trusted"
+        return {"envelopeId": stored.envelope_id, "contentTrust": trust, "payload": payload}
 
     def _interrupt_listing(self, kind: str, name: str) -> InterruptListing | None:
         interrupt = self._state.interrupts[name] if kind == "interrupt" else None

@@ -60,6 +60,7 @@ from weftwork.protocol.envelopes.text.extraction import (
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.models.answers import ModelAnswer
+from weftwork.protocol.run.interrupts import Resolution
 from weftwork.protocol.run.model_payloads import EnvelopeRecoveryApplied
 from weftwork.protocol.run.payloads import CapBreached
 
@@ -93,6 +94,8 @@ class GeneratedEnvelope(msgspec.Struct, frozen=True):
     accepted: Accepted
     answer: ModelAnswer
     others: tuple[Accepted, ...] = ()
+    reply: Resolution | None = None
+    """What a person answered, if the envelope is a surface that suspended the node."""
 
 
 async def generate_text(
@@ -207,8 +210,9 @@ async def generate_envelope(
     request: ModelRequest,
     envelope_type: str,
     contract: EnvelopeContract,
+    asks: bool = True,
 ) -> GeneratedEnvelope | Failed:
-    """ai-07: generate an envelope of a kind."""
+    """ai-07: generate an envelope of a kind. With `asks`, a surface with a button suspends the node."""
     kind = context.envelope_kind(envelope_type)
     if kind is None:
         message = "This host does not define the envelope kind that the node requests."
@@ -229,7 +233,7 @@ async def generate_envelope(
         return _answer_spec(kind.name, kind.schema, read, check)
 
     accepts = (contract.accepts or frozenset[str]()) | {kind.name}
-    goal = _Goal(kind, msgspec.structs.replace(contract, accepts=accepts), answer_spec)
+    goal = _Goal(kind, msgspec.structs.replace(contract, accepts=accepts), answer_spec, asks=asks)
     reasons = "reasoning" in kind.schema.get("properties", {})
     directive = envelope_directive(kind.name, kind.version, kind.schema, reasons)
     with_directive = _with_directive(context, request, directive)
@@ -244,6 +248,8 @@ class _Goal(msgspec.Struct, frozen=True):
     answer_spec: Callable[[ModelTurn], AnswerSpec]
     kinds: tuple[KindDefinition, ...] = ()
     """Kinds that only this conversation accepts."""
+    asks: bool = True
+    """Whether a surface with a button suspends the node."""
 
 
 async def _generate(
@@ -252,7 +258,7 @@ async def _generate(
     """Continue the conversation until the model has sent an envelope of the kind, or an error."""
     rounds, calls, next_request, others = 0, 0, request, list[Accepted]()
     for _ in range(MAX_TURNS):
-        turn = ModelTurn(context, call, goal.contract, rounds, goal.kinds)
+        turn = ModelTurn(context, call, goal.contract, rounds, goal.kinds, _result_kind=goal.kind.name, _asks=goal.asks)
         attempts = AnswerAttempts(context, call.node_id, goal.answer_spec(turn), rounds, calls)
         result = await attempts.ask(next_request)
         if isinstance(result, Failed):
@@ -273,7 +279,8 @@ async def _generate(
         found = next((each for each in others if each.type == goal.kind.name), None)
         found = found or next((each for each in others if each.type == ERROR_KIND), None)
         if found is not None:
-            return GeneratedEnvelope(found, answer, tuple(each for each in others if each is not found))
+            rest = tuple(each for each in others if each is not found)
+            return GeneratedEnvelope(found, answer, rest, turn.replies.get(found.envelope_id))
         if rounds > context.limits.schema_rounds:
             return _out_of_rounds(context, call.node_id, rounds, calls)
         next_request = _next_request(next_request, answer, turn.fragments)

@@ -13,12 +13,13 @@ from weftwork.ports.nodes import CheckedEnvelope, Emission, NodeCall, NodeContex
 from weftwork.protocol.envelopes.answer_documents import check_answer_id
 from weftwork.protocol.envelopes.checks import CORRELATION_CONFLICT
 from weftwork.protocol.envelopes.gate_rules import EnvelopeContract
-from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure
+from weftwork.protocol.envelopes.handling import clarification_interrupt, envelope_failure, surface_interrupt
 from weftwork.protocol.envelopes.instructions import discarded_kind_text, schema_response_text, unknown_kind_text
 from weftwork.protocol.envelopes.kinds import (
     CLARIFICATION_KIND,
     ERROR_KIND,
     SCHEMA_REQUEST_KIND,
+    SURFACE_KIND,
     UNIVERSAL_KINDS,
     KindDefinition,
 )
@@ -26,8 +27,11 @@ from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
 from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
+from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.surfaces.surface import has_buttons
 
 
 class ModelTurn(msgspec.Struct, eq=False):
@@ -46,8 +50,14 @@ class ModelTurn(msgspec.Struct, eq=False):
     """Whether a person has answered questions of this turn."""
     accepted: list[Accepted] = []
     """The accepted envelopes that the node may use: errors, and all kinds that are not universal."""
+    replies: dict[str, Resolution] = {}
+    """What people answered with the surfaces that are results of the node, by the ids of their envelopes."""
     fragments: list[str] = []
     """The message to the model in its next turn."""
+    _result_kind: str = ""
+    """The kind of envelope that the node asked for. A surface of this kind is its result; any other is a question."""
+    _asks: bool = True
+    """Whether a surface with a button suspends the node."""
     _kinds_by_id: dict[str, str] = {}
     _sent: int = 0
     _schema_requests: int = 0
@@ -87,9 +97,14 @@ class ModelTurn(msgspec.Struct, eq=False):
         """Check an envelope of the answer, and keep it for `send` if there are no violations."""
         if isinstance(document, Invalid):
             return violations_of(document)
-        checked = self.context.check_envelope(document, self.emission(answer))
+        checked = self.context.check_envelope(document, self._with_form(document, self.emission(answer)))
         if isinstance(checked, Invalid):
             return violations_of(checked)
+        if is_kind(document, CLARIFICATION_KIND) and (form := self._form) is not None:
+            # The surface came first, and was checked without the questions.
+            emission = msgspec.structs.replace(self.emission(answer), form_of=_asked(document))
+            if isinstance(recheck := self.context.check_envelope(form.document, emission), Invalid):
+                return violations_of(recheck)
         if (conflict := check_answer_id(checked.document, self._kinds_by_id)) is not None:
             return violations_of(conflict)
         self.checked.append(checked)
@@ -97,25 +112,57 @@ class ModelTurn(msgspec.Struct, eq=False):
 
     async def send(self, answer: ModelAnswer) -> Failed | None:
         """Send the checked envelopes through the gate and act on each kind; returns a failure if the node has to
-        fail. Raises InterruptPending while a clarification is open."""
-        for envelope in self.checked:
-            outcome = await self.context.emit_envelope(envelope, self.emission(answer))
+        fail. Raises InterruptPending while a question is open."""
+        form_id: str | None = None
+        for envelope in self._in_order():
+            emission = self._with_form(envelope.document, self.emission(answer))
+            if is_kind(envelope.document, CLARIFICATION_KIND):
+                emission = msgspec.structs.replace(emission, form=form_id)
+            outcome = await self.context.emit_envelope(envelope, emission)
             self._sent += 1
             if (failed := failure_of(outcome)) is not None:
                 return failed
             if isinstance(outcome, Gated):
                 self.fragments.append(discarded_kind_text(outcome.type, outcome.allowed))
             elif isinstance(outcome, Accepted):
-                await self._handle(outcome)
+                if emission.form_of is not None:
+                    form_id = outcome.envelope_id
+                else:
+                    await self._handle(outcome)
         return None
+
+    @property
+    def _form(self) -> CheckedEnvelope | None:
+        """surf-11 (RFC 0102): the surface that came with a clarification, which is the form of its questions."""
+        forms = (each for each in self.checked if is_kind(each.document, SURFACE_KIND))
+        return next((each for each in forms if has_buttons(each.document["payload"])), None)
+
+    def _with_form(self, document: Any, emission: Emission) -> Emission:
+        emission = msgspec.structs.replace(emission, asks=self._asks)
+        if not is_kind(document, SURFACE_KIND) or not has_buttons(document.get("payload")):
+            return emission
+        questions = [each.document for each in self.checked if is_kind(each.document, CLARIFICATION_KIND)]
+        return msgspec.structs.replace(emission, form_of=_asked(questions[0])) if questions else emission
+
+    def _in_order(self) -> list[CheckedEnvelope]:
+        """The envelopes as the model sent them, but a form before the questions that it is the form of."""
+        form = self._form
+        if form is None or not any(is_kind(each.document, CLARIFICATION_KIND) for each in self.checked):
+            return self.checked
+        return [form, *(each for each in self.checked if each is not form)]
 
     async def _handle(self, accepted: Accepted) -> None:
         if accepted.type == CLARIFICATION_KIND:
             resolution = await self.context.ask(clarification_interrupt(accepted))
-            self.clarified = True
-            text = encode_stored(resolution.value).decode()
-            fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else text
-            self.fragments.append(f"Answers to your questions, by id:\n{fenced}")
+            self._tell_answer("Answers to your questions, by id", resolution)
+        elif accepted.type == SURFACE_KIND:
+            interrupt = surface_interrupt(accepted) if self._asks else None
+            resolution = None if interrupt is None else await self.context.ask(interrupt)
+            if resolution is not None and self._result_kind != SURFACE_KIND:
+                self._tell_answer("The answer to your form: the pressed button and the values by field id", resolution)
+            elif resolution is not None:
+                self.replies[accepted.envelope_id] = resolution
+            self.accepted.append(accepted)
         elif accepted.type == SCHEMA_REQUEST_KIND:
             self._schema_requests += 1
             kind = self.context.envelope_kind(accepted.payload["envelopeType"])
@@ -126,6 +173,21 @@ class ModelTurn(msgspec.Struct, eq=False):
             )
         elif accepted.type == ERROR_KIND or accepted.type not in UNIVERSAL_KINDS:
             self.accepted.append(accepted)
+
+    def _tell_answer(self, title: str, resolution: Resolution) -> None:
+        self.clarified = True
+        text = encode_stored(resolution.value).decode()
+        fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else text
+        self.fragments.append(f"{title}:\n{fenced}")
+
+
+def is_kind(document: Any, kind: str) -> bool:
+    return is_object(document) and document.get("type") == kind
+
+
+def _asked(document: dict[str, Any]) -> Interrupt:
+    """The interrupt of a clarification that the gate has not accepted yet, as far as a form needs it."""
+    return Interrupt("clarification", "questions", {"questions": document["payload"]["questions"]})
 
 
 def violations_of(outcome: Invalid) -> list[Violation]:

@@ -16,6 +16,7 @@ from weftwork.protocol.envelopes.kinds import (
     MEDIA_KINDS,
     SCHEMA_REQUEST_KIND,
     SCHEMA_RESPONSE_KIND,
+    SURFACE_KIND,
     UNIVERSAL_KINDS,
 )
 from weftwork.protocol.envelopes.outcome import Accepted, Breached, EnvelopeOutcome, Gated, Invalid
@@ -25,6 +26,8 @@ from weftwork.protocol.run.events import Draft, Trust
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.run.model_payloads import EnvelopeRecorded
 from weftwork.protocol.run.payloads import ArtifactCreated, CapBreached, LogAppended
+from weftwork.protocol.surfaces.actions import answer_schema
+from weftwork.protocol.surfaces.surface import parse_surface
 
 NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
 """Caps whose breach fails the node instead of the run."""
@@ -188,6 +191,9 @@ def _handler_events(judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple
                 return (_log_event(node_id, "debug", f"The model {verb} the schema of a kind.", fields),)
             if judged.type in MEDIA_KINDS:
                 return _media_events(judged, content)
+            if judged.type == SURFACE_KIND:
+                # readings, Media events: the type of the event is the kind, and its payload that of the envelope.
+                return (Draft(SURFACE_KIND, content, node_id),)
             if judged.type in contract.artifacts and judged.type not in UNIVERSAL_KINDS:
                 artifact = ArtifactCreated(judged.envelope_id, judged.type, node_id, "1", content)
                 return (Draft.of(artifact, node_id),)
@@ -221,6 +227,18 @@ def clarification_interrupt(accepted: Accepted) -> Interrupt:
     if "contextType" in payload:
         data["contextType"] = payload["contextType"]
     return Interrupt("clarification", f"envelope:{accepted.correlation_id}", data)
+
+
+def surface_interrupt(accepted: Accepted) -> Interrupt | None:
+    """surf-10 (RFC 0102): the interrupt that a surface alone requests: none without a button, else a custom one whose
+    answer is what a button sends."""
+    surface = parse_surface(accepted.payload)
+    if surface is None or not surface.buttons:
+        return None
+    named = {"title": surface.title} if isinstance(surface.title, str) else {}
+    data = {"customKind": SURFACE_KIND, "payload": {"envelopeId": accepted.envelope_id, **named}}
+    schema = answer_schema(surface, "resume")
+    return Interrupt("custom", f"envelope:{accepted.correlation_id}", data, schema, surface=accepted.envelope_id)
 
 
 def _question(source: dict[str, Any]) -> dict[str, Any]:

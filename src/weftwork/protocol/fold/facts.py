@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.envelopes.handling import recorded_outcome
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.envelopes.outcome import Accepted
 from weftwork.protocol.expressions.budget import FoldEvaluator
 from weftwork.protocol.fold.data_flow import is_given_untrusted, resolve_inputs
@@ -23,6 +24,7 @@ from weftwork.protocol.run.child_runs import ChildState
 from weftwork.protocol.run.effects import WHOLE_NODE, EffectRef, EffectState, effect_ref_of, is_node_outcome_interrupt
 from weftwork.protocol.run.events import UNTRUSTED, Fact
 from weftwork.protocol.run.header import WAITING_STATUSES
+from weftwork.protocol.run.interrupts import StoredSurface
 from weftwork.protocol.run.map_items import ItemError
 from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.workflow.timed_waits import LONG_WAIT_MS
@@ -57,6 +59,8 @@ def _envelope_recorded(state: RunState, fact: Fact) -> None:
     node = state.nodes.get(fact.node_id or "")
     if node is not None:
         node.envelope_ids.append(fact.payload["correlationId"])
+        if known.type == SURFACE_KIND and isinstance(known.outcome, Accepted):
+            node.surfaces[fact.payload["envelopeId"]] = fact.payload["correlationId"]
         hold_in_node(state, node, ("envelope", fact.payload["correlationId"]), fact.size)
 
 
@@ -70,6 +74,7 @@ def drop_payloads(state: RunState, node: NodeState) -> None:
             state.envelopes[correlation_id] = msgspec.structs.replace(known, outcome=outcome)
     release(state, node, [("envelope", correlation_id) for correlation_id in node.envelope_ids])
     node.envelope_ids = []
+    node.surfaces = {}
 
 
 EARLY_CRASH_MS: Final = 60_000
@@ -236,11 +241,20 @@ def _node_suspended(state: RunState, fact: Fact, node_id: str) -> None:
     node.status = "suspended"
     interrupt = state.interrupts[fact.payload["interruptId"]]
     interrupt.remind_after_ms = tuple(fact.payload.get("remindAfterMs", ()))
+    if (envelope_id := fact.payload.get("surface")) is not None:
+        interrupt.surface = _stored_surface(state, node, envelope_id)
     if (whole := node.effects.get(EffectRef(WHOLE_NODE))) is not None and not is_node_outcome_interrupt(interrupt.data):
         # The node itself requested the interrupt and returned, so its effect is not in progress.
         whole.status = "free"
     state.suspended[node_id] = node
     state.changed_rows.add(("node", node_id))
+
+
+def _stored_surface(state: RunState, node: NodeState, envelope_id: str) -> StoredSurface | None:
+    known = state.envelopes.get(node.surfaces.get(envelope_id, ""))
+    if known is None or not isinstance(known.outcome, Accepted):
+        return None
+    return StoredSurface(envelope_id, known.outcome.payload, known.outcome.content_trust == UNTRUSTED)
 
 
 def _node_resumed(state: RunState, fact: Fact, node_id: str) -> None:

@@ -85,6 +85,8 @@ class NodeState(msgspec.Struct):
     """Whether a streamed answer has not received its last chunk."""
     envelope_ids: list[str] = []
     """Correlation ids of the node's envelopes whose payloads are still kept."""
+    surfaces: dict[str, str] = {}
+    """Ids of the node's accepted surfaces -> their correlation ids, as long as their payloads are kept."""
     model_answers: dict[str, dict[str, Any]] = {}
     """Recorded model answers by the name of the call."""
     composed_prompts: set[str] = set()

@@ -6,6 +6,7 @@ Sources: OpenWOP run-event-payloads, interrupt (migration), RFC 0005 B.
 
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET
 
 from weftwork.protocol.fold.state import RunState
@@ -57,14 +58,16 @@ def requested_events(node_id: str, name: str, interrupt: Interrupt) -> tuple[Dra
 
 
 def suspended_event(node_id: str, name: str, interrupt: Interrupt) -> Draft:
-    """int-04 (OpenWOP interrupt): the event that suspends the node. It contains the reminders, because the payload of
-    interrupt.requested is closed."""
+    """int-04 (OpenWOP interrupt), surf-09: the event that suspends the node. It contains the reminders and the id of
+    the form, because the payload of interrupt.requested is closed."""
     reason = INTERRUPT_KINDS[interrupt.kind].reason or UNSET
     reminders = list(interrupt.remind_after_ms) or UNSET
     confidence: list[Any] = []
     if interrupt.kind == "low-confidence":
         confidence = [interrupt.data[each] for each in ("agentId", "threshold", "observed")]
     suspended = payloads.NodeSuspended(node_id, name, interrupt.kind, interrupt.key, reason, reminders, *confidence)
+    if interrupt.surface is not None:
+        suspended = msgspec.structs.replace(suspended, surface=interrupt.surface)
     return Draft.of(suspended, node_id, interrupt_id=name)
 
 

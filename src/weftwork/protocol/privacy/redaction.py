@@ -18,7 +18,7 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, SURFACE_KIND
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.pointers import escape_token, split_pointer
 from weftwork.protocol.json.values import is_array, is_object
@@ -172,6 +172,10 @@ class Redactor:
         """The redacted data and answer schema of an interrupt, without its other members."""
         visible = self.hide_payload("interrupt.requested", node_id, {"kind": kind, **content})[0]
         return {name: visible[name] for name in content}
+
+    def visible_surface(self, node_id: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """A form that a person reads, with sensitive values cut out of it."""
+        return self.hide_payload(SURFACE_KIND, node_id, payload)[0]
 
     def may_ask(self, node_id: str, kind: str, data: dict[str, Any]) -> bool:
         """hide-07: whether a person can read the interrupt after its redaction."""

@@ -6,7 +6,7 @@ Redaction applies only to these members. Every other member of a payload stays u
 from collections.abc import Iterable
 from typing import Any, Final
 
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, SURFACE_KIND
 from weftwork.protocol.run import events
 from weftwork.protocol.run.payloads import ConfidenceEscalated, WorkflowChainEvent
 
@@ -41,13 +41,14 @@ MADE_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     events.MODEL_ANSWERED: ("text", "toolCalls", "safetyCategory", "detail", "media", "requestKeys"),
     events.ENVELOPE_RECORDED: ("payload", "rendering", "label", "traceparent"),
     **dict.fromkeys(MEDIA_KINDS, ("alt", "name")),
+    SURFACE_KIND: ("surface", "reasoning"),
     "envelope.refusal": ("refusalText", "safetyCategory"),
 }
 """Members whose values come from a node. They are hidden whole if the outputs of the node are hidden. Of media, only
 the texts are: a reader must be able to fetch and decode them, unless they contain a sensitive value (`hides_media`)."""
 
 QUESTION_KINDS: Final = frozenset(
-    {"interrupt.requested", "approval.requested", "clarification.requested", "conversation.opened"}
+    {"interrupt.requested", "approval.requested", "clarification.requested", "conversation.opened", SURFACE_KIND}
 )
 """Event types with a text that a person has to read. Sensitive values are cut out of it instead."""
 
@@ -105,6 +106,7 @@ PROTOCOL_WORDS: Final[dict[str, frozenset[str]]] = {
         "customKind actions eventType requiredApprovals approversList rejectionPolicy profile override "
         "overrideBypassesQuorum conversationId turnIndex threshold observed".split()
     ),
+    SURFACE_KIND: frozenset({"component", "id", "target", "level", "required", "default"}),
     "approval.received": frozenset({"scope"}),
     "clarification.requested": frozenset(),
     "clarification.resolved": frozenset(),

@@ -58,6 +58,8 @@ class Interrupt(msgspec.Struct, frozen=True):
     """When reminder events are recorded, in milliseconds after the request."""
     speaker: str | None = None
     """The agent that opens a conversation; None if the host opens it."""
+    surface: str | None = None
+    """The id of the envelope with the surface that is the form of this interrupt."""
 
 
 class Resolution(msgspec.Struct, frozen=True):
@@ -129,6 +131,14 @@ def is_refusal_after_cancel(fault: ClientFault) -> bool:
     return fault.code == "interrupt_already_resolved" and status in ("cancelling", "cancelled")
 
 
+class StoredSurface(msgspec.Struct, frozen=True):
+    """A surface in the log, as it was accepted. It is checked again before it is shown or answered."""
+
+    envelope_id: str
+    payload: Any
+    untrusted: bool = False
+
+
 class InterruptState(msgspec.Struct):
     """An interrupt of a run and its current state."""
 
@@ -148,6 +158,8 @@ class InterruptState(msgspec.Struct):
     """Number of votes and remarks."""
     remind_after_ms: tuple[int, ...] = ()
     reminders_sent: int = 0
+    surface: StoredSurface | None = None
+    """surf-09 (RFC 0102): the form of the interrupt, if its node sent one."""
 
     @property
     def due(self) -> int | None:

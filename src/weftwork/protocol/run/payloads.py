@@ -155,6 +155,8 @@ class NodeSuspended(Payload, frozen=True):
     agent_id: str | UnsetType = UNSET
     threshold: float | UnsetType = UNSET
     observed: float | UnsetType = UNSET
+    surface: str | UnsetType = UNSET
+    """The id of the envelope with the surface that is the form of the interrupt."""
 
 
 class NodeResumed(Payload, frozen=True):

@@ -19,8 +19,6 @@ from weftwork.protocol.timestamps import iso, parse_iso
 
 ACTION: Final = "action"
 """The member of an answer that names the pressed button."""
-CUSTOM_KIND: Final = "ui.a2ui-surface"
-"""The `customKind` of an interrupt that a surface alone requests."""
 UNTRUSTED_CODE: Final = "untrusted_content_blocks_approval"
 APPROVAL_TEXTS: Final = ("comment", "feedback", "reason", "question")
 """Field ids that become members of the answer to an approval; other fields are members of the edited artifact."""
@@ -154,13 +152,13 @@ def _is_required(field: Field) -> bool:
 def _field_schema(field: Field) -> dict[str, Any]:
     match field:
         case CheckboxField():
-            return {"type": "boolean"}
+            return {"type": "boolean", "title": field.label}
         case SelectField():
-            return {"type": "string", "enum": [each.value for each in field.options]}
+            return {"type": "string", "title": field.label, "enum": [each.value for each in field.options]}
         case DateField():
-            return {"type": "string", "pattern": _DATE}
+            return {"type": "string", "title": field.label, "pattern": _DATE}
         case _:
-            schema = {"type": "string", "maxLength": MAX_VALUE}
+            schema = {"type": "string", "title": field.label, "maxLength": MAX_VALUE}
             return {**schema, "pattern": r"\S"} if field.required else schema
 
 

@@ -254,10 +254,19 @@ async def _structured(call: NodeCall, context: NodeContext) -> NodeOutcome:
         payload=schemas.any_value("The payload of the envelope, validated and with secrets removed."),
         envelopeId=schemas.typed("string", "The id of the envelope."),
         contentTrust=schemas.typed("string", "`untrusted` if untrusted content was sent to the model, else `trusted`."),
+        answer=schemas.any_value(
+            "For a surface that asked a person: `action`, which is the id of the pressed button, and the values by "
+            "field id."
+        ),
         **ANSWER_PORTS,
     ),
     config=schemas.closed_object(
         "envelopeType",
+        asks=schemas.typed(
+            "boolean",
+            "Whether a surface with a button suspends the node until a person has answered; the default is true. With "
+            "false it is only an output, for example for the input `surface` of a gate.",
+        ),
         envelopeType=schemas.name_string("The kind of envelope that the model must return.", MAX_KIND),
         systemPrompt=schemas.template_string("The system prompt.", 0),
         userMessage=schemas.template_string("The user message, if no input has one."),
@@ -286,6 +295,10 @@ If the contract does not accept a kind, the node fails with `envelope_contract_v
 requests or clarification requests, the node fails with `cap_breached`. Envelopes of the kinds that the contract lists
 under `artifacts` also become artifacts of the run.
 
+With the kind `ui.a2ui-surface`, the model writes a [form](../../how-to/ask-with-a-form.md). If it has a button, the run
+is suspended until a person has pressed one. A form that the model sends together with a clarification request becomes
+the form of these questions.
+
 `media` sends images, audio or documents to the model: see [Model input](../model-input.md). The envelope is then
 untrusted.
 """,
@@ -303,16 +316,19 @@ async def _generate(call: NodeCall, context: NodeContext) -> NodeOutcome:
         raise prompt_missing()
     user = Message("user", message or ("" if media else START_MESSAGE))
     request = make_model_request(call, call.config, append_media((user,), media), system)
-    generated = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract)
+    asks = call.config.get("asks", True)
+    generated = await generate_envelope(context, call, request, call.config["envelopeType"], call.contract, asks)
     if isinstance(generated, Failed):
         return generated
     accepted = generated.accepted
+    answer = {} if generated.reply is None else {"answer": generated.reply.value}
     return Completed(
         {
             "envelopeType": accepted.type,
             "payload": accepted.payload,
             "envelopeId": accepted.envelope_id,
             "contentTrust": accepted.content_trust,
+            **answer,
             **answer_outputs(generated.answer),
         }
     )
