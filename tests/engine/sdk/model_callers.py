@@ -60,6 +60,7 @@ TEXTS = ("prompt", "chat", "mock", "py-text")
 VALUES = ("loose", "strict", "py-value", "py-plain")
 ENVELOPES = ("typed", "py-envelope")
 CALLERS = (*TEXTS, *VALUES, *ENVELOPES)
+SURFACE_CONFIG = {"userMessage": "Well?", "envelopeType": "ui.a2ui-surface"}
 
 
 def caller_workflows() -> list[dict[str, Any]]:
@@ -71,6 +72,11 @@ def caller_workflows() -> list[dict[str, Any]]:
         found.append(chain(name, [node(name, type_id, config=config)], metadata=metadata))
         mapped = node(f"map-{name}", "core.flow.map", config={"items": [1], "body": {**body, "inputs": {}}})
         found.append(chain(f"map-{name}", [mapped], metadata=metadata))
+    for name, config in (("surface", SURFACE_CONFIG), ("surface-output", {**SURFACE_CONFIG, "asks": False})):
+        found.append(chain(name, [node(name, "core.ai.generateEnvelope", config=config)]))
+    contract = {"accepts": ["ui.a2ui-surface"]}
+    type_id, config = CONFIGS["typed"]
+    found.append(chain("form", [node("form", type_id, config=config, envelopeContract=contract)], metadata=metadata))
     return [*found, branching_workflow()]
 
 
@@ -130,6 +136,7 @@ class CallerHost:
                 for event in events:
                     assert schema.check_payload(event["type"], event["payload"]) == [], event
                 return events
+            assert events[-1]["type"] != "node.suspended", f"the run waits: {events[-1]}"
         raise AssertionError(f"the run does not end: {events[-1]}")
 
     async def run(self, name: str, *answers: str) -> list[dict[str, Any]]:
