@@ -5,9 +5,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from weftwork.adapters.http.page import form_answer, pages
+from weftwork.adapters.http.page import form_body, pages
 from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.forms.answer import resume_value
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -48,9 +49,9 @@ class QuestionServer:
 
     def receive_answer(self, body: bytes) -> tuple[int, bytes]:
         """As the route does: an answer, or the form again with what is wrong."""
-        fields = form_answer.decode_form(body)
+        fields = form_body.decode_form(body)
         try:
-            self.answers.append(form_answer.resume_value(self.question, fields))
+            self.answers.append(resume_value(self.question, fields))
         except ClientFault as fault:
             self.refusals.append(fault.message)
             return fault.status, pages.render_question(self.question, "token", fields, fault)

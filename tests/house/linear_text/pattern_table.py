@@ -65,11 +65,11 @@ _LONG_LINE = "A" * 41 + "\n"
 
 PATTERNS: dict[str, Entry] = {
     "adapters/blobs/blob_key.py:_KEY_PATTERN": entry("0", "0/", Input("0", "a" * 32 + "/00/00/0000")),
-    "adapters/http/page/form_answer.py:_ENCODED": entry("a", "%", "%2", "%20", Input("%20", after="%")),
-    "adapters/http/page/form_answer.py:_NUMBER": entry("1", "1.", "1e", Input("1", "."), Input("1", "-1.")),
-    "adapters/http/page/form_answer.py:_WHOLE": entry("1", "+", Input("1", "-")),
-    "adapters/http/page/form_answer.py:_option_index": entry("1", "01"),
-    "adapters/http/page/markup.py:HIDDEN_CHARACTERS": entry("a", "\u200b", " "),
+    "adapters/http/page/form_body.py:_ENCODED": entry("a", "%", "%2", "%20", Input("%20", after="%")),
+    "protocol/forms/answer.py:_NUMBER": entry("1", "1.", "1e", Input("1", "."), Input("1", "-1.")),
+    "protocol/forms/answer.py:_WHOLE": entry("1", "+", Input("1", "-")),
+    "protocol/forms/answer.py:_option_index": entry("1", "01"),
+    "protocol/forms/visible_text.py:HIDDEN_CHARACTERS": entry("a", "\u200b", " "),
     "adapters/http/page/question_view.py:_PARAGRAPHS": entry("\n", "\n ", " ", Input(" ", "\n"), Input("\t", "\n\n")),
     "adapters/http/routes/assets.py:_CURSOR": _CURSOR,
     "adapters/http/routes/assets.py:_HEX": entry("a", "0"),

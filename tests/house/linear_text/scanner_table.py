@@ -14,7 +14,7 @@ import msgspec
 
 from tests.house.linear_text.pattern_table import Input
 from weftwork import settings_file
-from weftwork.adapters.http.page import form_answer, markup, question_view
+from weftwork.adapters.http.page import form_body, question_view
 from weftwork.adapters.http.routes import interrupts
 from weftwork.adapters.providers import scripted
 from weftwork.adapters.providers.openai_compatible.event_stream import EventReader
@@ -26,6 +26,7 @@ from weftwork.protocol.envelopes import answer_documents, checks, completion
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
+from weftwork.protocol.forms import visible_text
 from weftwork.protocol.json import decoder, pieces, pointers, source_locations
 from weftwork.protocol.media import asset_headers, asset_references, inline_media, media_types, media_urls
 from weftwork.protocol.models import prompt_composition, prompt_templates
@@ -356,8 +357,8 @@ CASES: tuple[Case, ...] = (
         lambda n: msgspec.json.encode(_names(n)).decode(),
     ),
     case(
-        "adapters/http/page/form_answer.py:decode_form",
-        encoded(form_answer.decode_form),
+        "adapters/http/page/form_body.py:decode_form",
+        encoded(form_body.decode_form),
         "a=b&",
         "%",
         "%20",
@@ -377,7 +378,7 @@ CASES: tuple[Case, ...] = (
         " \n",
         "<",
     ),
-    case("adapters/http/page/markup.py:_json_escape", markup.json_text, "\u200b", "\U000e0001", "a"),
+    case("protocol/forms/visible_text.py:_json_escape", visible_text.json_text, "\u200b", "\U000e0001", "a"),
     case(
         "adapters/http/routes/interrupts.py:prefers_html",
         interrupts.prefers_html,

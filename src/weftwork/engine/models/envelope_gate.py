@@ -130,9 +130,10 @@ class EnvelopeGate(msgspec.Struct, eq=False):
         clarifies = correlation if isinstance(outcome, Accepted) and verdict.type == CLARIFICATION_KIND else None
         if verdict.repeated:
             return GateResult(outcome, clarifies=clarifies)
-        is_surface = verdict.type == SURFACE_KIND and isinstance(outcome, Accepted)
-        if is_surface and (unusable := _check_form(outcome, emission)) is not None:
-            return GateResult(unusable)
+        if isinstance(outcome, Accepted) and verdict.type == SURFACE_KIND:
+            unusable = _check_form(outcome, emission)
+            if unusable is not None:
+                return GateResult(unusable)
         interrupt = _requested_interrupt(verdict.type, outcome, emission) if isinstance(outcome, Accepted) else None
         if isinstance(outcome, Accepted) and outcome.redactions and is_too_large(outcome.payload):
             # Markers may be longer than the values that they replace.

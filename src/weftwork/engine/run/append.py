@@ -376,16 +376,12 @@ class BatchBuilder:
                 **{name: each for name, each in optional.items() if each is not None},
             }
         if interrupt.status != "open" and interrupt.surface is not None:
-            row["surfaceId"] = interrupt.surface.envelope_id
+            row |= interrupt.surface.reference
         return row
 
     def _surface_member(self, node_id: str, stored: StoredSurface) -> dict[str, Any]:
-        """surf-09: the form of an open interrupt. The reasoning of the model is not shown to people."""
-        payload = {name: each for name, each in stored.payload.items() if name != "reasoning"}
-        if self.redactor is not None:
-            payload = self.redactor.visible_surface(node_id, payload)
-        trust = "untrusted" if stored.untrusted else "trusted"
-        return {"envelopeId": stored.envelope_id, "contentTrust": trust, "payload": payload}
+        payload = stored.shown_payload
+        return stored.member(payload if self.redactor is None else self.redactor.visible_surface(node_id, payload))
 
     def _interrupt_listing(self, kind: str, name: str) -> InterruptListing | None:
         interrupt = self._state.interrupts[name] if kind == "interrupt" else None

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.payloads import InterruptRequested
 
@@ -132,11 +133,27 @@ def is_refusal_after_cancel(fault: ClientFault) -> bool:
 
 
 class StoredSurface(msgspec.Struct, frozen=True):
-    """A surface in the log, as it was accepted. It is checked again before it is shown or answered."""
+    """surf-09 (RFC 0102): the form of an interrupt, as it was accepted. It is checked again before it is shown or
+    answered."""
 
     envelope_id: str
     payload: Any
     untrusted: bool = False
+
+    @property
+    def shown_payload(self) -> dict[str, Any]:
+        """The payload without the reasoning of the model, which is not shown to people."""
+        return {name: each for name, each in self.payload.items() if name != "reasoning"}
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """The members of an interrupt that is no longer open."""
+        return {"surfaceId": self.envelope_id}
+
+    def member(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The member `surface` of an open interrupt, with this payload."""
+        trust = UNTRUSTED if self.untrusted else "trusted"
+        return {"envelopeId": self.envelope_id, "contentTrust": trust, "payload": payload}
 
 
 class InterruptState(msgspec.Struct):
@@ -159,7 +176,7 @@ class InterruptState(msgspec.Struct):
     remind_after_ms: tuple[int, ...] = ()
     reminders_sent: int = 0
     surface: StoredSurface | None = None
-    """surf-09 (RFC 0102): the form of the interrupt, if its node sent one."""
+    """The form of the interrupt, if its node sent one."""
 
     @property
     def due(self) -> int | None:

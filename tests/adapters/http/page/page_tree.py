@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from weftwork.adapters.http.page.form_answer import decode_form, resume_value
-from weftwork.adapters.http.page.markup import mark_hidden
+from weftwork.adapters.http.page.form_body import decode_form
 from weftwork.adapters.http.page.pages import render_question
+from weftwork.protocol.forms.answer import resume_value
+from weftwork.protocol.forms.visible_text import mark_hidden
 
 VOID = {"input", "meta"}
 

@@ -20,10 +20,11 @@ from tests.adapters.http.page.sample_questions import (
 )
 from tests.harness.cases import each_case
 from tests.harness.definitions import for_all
-from weftwork.adapters.http.page import form_answer
-from weftwork.adapters.http.page.form_plan import is_malformed, plan_for
+from weftwork.adapters.http.page import form_body
 from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.forms.answer import resume_value
+from weftwork.protocol.forms.plan import is_malformed, plan_for
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.people.approvals import normalize_approval
 from weftwork.protocol.people.interrupt_validation import normalize_answer
@@ -66,7 +67,7 @@ def test_there_is_a_button_for_each_allowed_action(actions: list[str]) -> None:
     assert sorted(each.get("value") for each in tree.named("button")) == sorted(actions)
     for action in set(ACTIONS) - set(actions):
         with pytest.raises(ClientFault):
-            form_answer.resume_value(approval(actions), [("action", action), ("comment", "")])
+            resume_value(approval(actions), [("action", action), ("comment", "")])
 
 
 ANSWERS: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -147,7 +148,7 @@ def pairs(sent: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 
 def test_a_whole_form() -> None:
-    assert form_answer.resume_value(CLARIFICATION, pairs(trip())) == {
+    assert resume_value(CLARIFICATION, pairs(trip())) == {
         "answers": {
             "why": "Work",
             "day": "2026-04-01",
@@ -185,7 +186,7 @@ def test_a_whole_form() -> None:
 )
 def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None:
     with pytest.raises(ClientFault) as refused:
-        form_answer.resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
+        resume_value(CLARIFICATION, pairs({**trip(), field: [text]}))
     assert refused.value.code == "validation_error"
     details = refused.value.details or {}
     assert (details["pointer"], details["field"]) == (pointer, field)
@@ -194,7 +195,7 @@ def test_what_does_not_fit_is_named(field: str, text: str, pointer: str) -> None
 
 def test_all_that_does_not_fit_is_named_at_once() -> None:
     with pytest.raises(ClientFault) as refused:
-        form_answer.resume_value(CLARIFICATION, pairs({**trip(), "f0": [""], "f4": ["99"]}))
+        resume_value(CLARIFICATION, pairs({**trip(), "f0": [""], "f4": ["99"]}))
     details = refused.value.details or {}
     assert [each["field"] for each in details["violations"]] == ["f0", "f4"]
 
@@ -215,7 +216,7 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
 )
 def test_what_the_page_does_not_send_is_refused(sent: list[tuple[str, str]]) -> None:
     with pytest.raises(ClientFault) as refused:
-        form_answer.resume_value(approval(), sent)
+        resume_value(approval(), sent)
     assert refused.value.code == "validation_error"
 
 
@@ -224,7 +225,7 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     tree = parse(render_question(question, "token"))
     assert tree.named("form", "button") == []
     with pytest.raises(ClientFault) as refused:
-        form_answer.resume_value(question, [("action", "accept")])
+        resume_value(question, [("action", "accept")])
     assert refused.value.code == "forbidden"
 
 
@@ -238,9 +239,9 @@ def test_what_only_can_be_read_takes_no_answer(question: dict[str, Any]) -> None
     ),
 )
 def test_the_decision_of_a_supervisor_can_be_refused(sent: list[tuple[str, str]], value: Any) -> None:
-    assert form_answer.resume_value(KINDS["decision of a supervisor"], sent) == value
+    assert resume_value(KINDS["decision of a supervisor"], sent) == value
     with pytest.raises(ClientFault):
-        form_answer.resume_value(KINDS["low confidence"], [("action", "reject")])
+        resume_value(KINDS["low confidence"], [("action", "reject")])
 
 
 MARKER = "[REDACTED:n.data]"
@@ -269,25 +270,25 @@ def test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in(
     assert not [field for field in fields if MARKER in field.value]
     assert {"ratify", "edit-accept"}.isdisjoint(choice.action for choice in plan_for(question).buttons)
     assert MARKER in render_question(question, "token").decode()
-    assert form_answer.resume_value(question, sent) == value
+    assert resume_value(question, sent) == value
 
 
 def test_unless_it_is_not_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.http.page.form_plan.MARKER_PREFIX", "\0")
+    monkeypatch.setattr("weftwork.protocol.forms.plan.MARKER_PREFIX", "\0")
     with pytest.raises(AssertionError):
         test_a_marker_for_what_is_hidden_is_shown_and_never_filled_in()
 
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")
 
-NAMES = st.text(CHARACTERS, min_size=1, max_size=form_answer.MAX_NAME)
+NAMES = st.text(CHARACTERS, min_size=1, max_size=form_body.MAX_NAME)
 
 PAIRS = st.lists(st.tuples(NAMES, st.text(CHARACTERS)), max_size=8)
 
 
 def code_of(body: bytes) -> str | None:
     try:
-        form_answer.decode_form(body)
+        form_body.decode_form(body)
     except ClientFault as fault:
         return fault.code
     return None
@@ -301,7 +302,7 @@ def refused(body: bytes) -> bool:
 
 @for_all(100, pairs=PAIRS, way=st.sampled_from([quote, quote_plus]), full=4_000)
 def test_what_is_encoded_comes_back(pairs: list[tuple[str, str]], way: object) -> None:
-    assert form_answer.decode_form(urlencode(pairs, quote_via=way).encode()) == pairs  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert form_body.decode_form(urlencode(pairs, quote_via=way).encode()) == pairs  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 @for_all(250, body=st.binary(max_size=200) | st.text("a=&%+0fFé;\n", max_size=60).map(str.encode), full=10_000)
@@ -310,12 +311,12 @@ def test_any_body_is_read_or_refused(body: bytes) -> None:
 
 
 def test_line_ends_are_line_feeds() -> None:
-    assert form_answer.decode_form(b"a=1%0D%0A2%0D3%0A4") == [("a", "1\n2\n3\n4")]
+    assert form_body.decode_form(b"a=1%0D%0A2%0D3%0A4") == [("a", "1\n2\n3\n4")]
 
 
 def test_the_order_and_repetitions_are_kept() -> None:
-    assert form_answer.decode_form(b"b=1&a=2&b=3&c=") == [("b", "1"), ("a", "2"), ("b", "3"), ("c", "")]
-    assert form_answer.decode_form(b"") == []
+    assert form_body.decode_form(b"b=1&a=2&b=3&c=") == [("b", "1"), ("a", "2"), ("b", "3"), ("c", "")]
+    assert form_body.decode_form(b"") == []
 
 
 @each_case(
@@ -348,11 +349,11 @@ def test_what_is_no_form_is_refused(body: bytes) -> None:
 
 @each_case(
     "fits, too_much",
-    (b"&".join([b"a=1"] * form_answer.MAX_FIELDS), b"&".join([b"a=1"] * (form_answer.MAX_FIELDS + 1))),
-    (b"a" * form_answer.MAX_NAME + b"=1", b"a" * (form_answer.MAX_NAME + 1) + b"=1"),
-    (b"a=" + b"x" * form_answer.MAX_VALUE, b"a=" + b"x" * (form_answer.MAX_VALUE + 1)),
-    (b"a=" + b"%F0%9F%99%82" * form_answer.MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (form_answer.MAX_VALUE + 1)),
-    (b"a=1", b"a=1&" + b"b" * form_answer.MAX_FORM_BYTES),
+    (b"&".join([b"a=1"] * form_body.MAX_FIELDS), b"&".join([b"a=1"] * (form_body.MAX_FIELDS + 1))),
+    (b"a" * form_body.MAX_NAME + b"=1", b"a" * (form_body.MAX_NAME + 1) + b"=1"),
+    (b"a=" + b"x" * form_body.MAX_VALUE, b"a=" + b"x" * (form_body.MAX_VALUE + 1)),
+    (b"a=" + b"%F0%9F%99%82" * form_body.MAX_VALUE, b"a=" + b"%F0%9F%99%82" * (form_body.MAX_VALUE + 1)),
+    (b"a=1", b"a=1&" + b"b" * form_body.MAX_FORM_BYTES),
 )
 def test_bounds(fits: bytes, too_much: bytes) -> None:
     assert not refused(fits)

@@ -33,16 +33,17 @@ from tests.live import Host, open_in_process
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel, flow, interrupt_node, register
 from tests.live.tokens import approval_workflow, created_link
-from weftwork.adapters.http.page import form_answer, form_fields, form_view, layout, markup, pages, question_view
-from weftwork.adapters.http.page.form_answer import resume_value
-from weftwork.adapters.http.page.form_fields import MAX_FORM_OPTIONS, SHORT_TEXT
-from weftwork.adapters.http.page.form_plan import plan_for
+from weftwork.adapters.http.page import form_body, form_view, layout, markup, pages, question_view
 from weftwork.adapters.http.page.layout import CONTENT_TYPE, STYLESHEET
-from weftwork.adapters.http.page.markup import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.forms import fields
+from weftwork.protocol.forms.answer import resume_value
+from weftwork.protocol.forms.fields import MAX_FORM_OPTIONS, SHORT_TEXT
+from weftwork.protocol.forms.plan import plan_for
+from weftwork.protocol.forms.visible_text import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.protocol.json import caller_schema
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
@@ -342,12 +343,12 @@ def test_several_of_a_list_count_as_well() -> None:
 
 
 def test_without_the_bound_there_would_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = form_fields.OptionBudget.options
+    whole = fields.OptionBudget.options
 
-    def endless(room: form_fields.OptionBudget, schema: Any) -> list[form_fields.Option]:
-        return whole(form_fields.OptionBudget(), schema)
+    def endless(room: fields.OptionBudget, schema: Any) -> list[fields.Option]:
+        return whole(fields.OptionBudget(), schema)
 
-    monkeypatch.setattr(form_fields.OptionBudget, "options", endless)
+    monkeypatch.setattr(fields.OptionBudget, "options", endless)
     assert listed(questions(*({"enum": each} for each in WORDS))) == len(WORDS) * LONG
     with pytest.raises(AssertionError):
         test_several_of_a_list_count_as_well()
@@ -383,7 +384,7 @@ def test_a_view_checks_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_look_that_checks_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weftwork.adapters.http.page.form_plan._without_schemas", lambda data: data)
+    monkeypatch.setattr("weftwork.protocol.forms.plan._without_schemas", lambda data: data)
     with pytest.raises(AssertionError):
         test_a_view_checks_no_schema(monkeypatch)
 
@@ -427,10 +428,10 @@ def test_headers() -> None:
 
 def test_bounds() -> None:
     for bound in (
-        form_answer.MAX_FORM_BYTES,
-        form_answer.MAX_FIELDS,
-        form_answer.MAX_NAME,
-        form_answer.MAX_VALUE,
+        form_body.MAX_FORM_BYTES,
+        form_body.MAX_FIELDS,
+        form_body.MAX_NAME,
+        form_body.MAX_VALUE,
         question_view.MAX_CHARACTERS,
         SHORT_TEXT,
     ):

@@ -18,11 +18,12 @@ from tests.adapters.http.page.sample_questions import (
 from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import pages
-from weftwork.adapters.http.page.form_answer import decode_form, resume_value
-from weftwork.adapters.http.page.form_plan import MAX_EDITABLE
+from weftwork.adapters.http.page.form_body import decode_form
 from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
 from weftwork.adapters.http.page.question_view import MAX_CHARACTERS
 from weftwork.protocol.errors import ERRORS, ClientFault
+from weftwork.protocol.forms.answer import resume_value
+from weftwork.protocol.forms.plan import MAX_EDITABLE
 from weftwork.protocol.run.interrupts import answer_refusal
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)

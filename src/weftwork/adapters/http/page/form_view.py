@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from weftwork.adapters.http.page.form_answer import ACTION_FIELD, JSON_SUFFIX
-from weftwork.adapters.http.page.form_fields import FormField
-from weftwork.adapters.http.page.form_plan import FormButton, FormPlan
 from weftwork.adapters.http.page.layout import workflow_region
-from weftwork.adapters.http.page.markup import Child, Markup, element, join, shorten
+from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.adapters.http.page.question_view import WORKFLOW_TEXT
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.forms.answer import ACTION_FIELD, JSON_SUFFIX
+from weftwork.protocol.forms.fields import FormField
+from weftwork.protocol.forms.plan import FormButton, FormPlan
+from weftwork.protocol.forms.visible_text import shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_RADIO_OPTIONS: Final = 7

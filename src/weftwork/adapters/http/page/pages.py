@@ -1,17 +1,17 @@
 """The pages behind an interrupt link, where a person without an account reads a question and answers it.
 
 These are pure functions from questions to bytes. Pages have no scripts and load no other resources, and text of a
-question is never markup. Send `layout.HEADERS` with every page. `form_answer` reads the submitted form.
+question is never markup. Send `layout.HEADERS` with every page. `form_body` and
+`protocol/forms` read the submitted form.
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from weftwork.adapters.http.page.form_plan import plan_for
 from weftwork.adapters.http.page.form_view import SubmittedForm, error_summary, render_form
 from weftwork.adapters.http.page.layout import fact_list, format_time, render_document, workflow_region
-from weftwork.adapters.http.page.markup import Child, element, shorten
+from weftwork.adapters.http.page.markup import Child, element
 from weftwork.adapters.http.page.question_view import (
     WORKFLOW_TEXT,
     DisplayBudget,
@@ -20,6 +20,8 @@ from weftwork.adapters.http.page.question_view import (
     question_heading,
 )
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.forms.plan import plan_for
+from weftwork.protocol.forms.visible_text import shorten
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.interrupts import is_refusal_after_cancel
 

@@ -6,9 +6,10 @@ Strings are shown as paragraphs, objects and arrays as lists down to a limited d
 import re
 from typing import Any, Final
 
-from weftwork.adapters.http.page.form_plan import FormPlan
 from weftwork.adapters.http.page.layout import fact_list
-from weftwork.adapters.http.page.markup import Child, Markup, element, join, json_text, shorten
+from weftwork.adapters.http.page.markup import Child, Markup, element, join
+from weftwork.protocol.forms.plan import FormPlan
+from weftwork.protocol.forms.visible_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import GRANTING_ACTIONS
 

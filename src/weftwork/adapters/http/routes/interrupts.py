@@ -4,12 +4,13 @@ import re
 from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
-from weftwork.adapters.http.page import form_answer, pages
+from weftwork.adapters.http.page import form_body, pages
 from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
 from weftwork.engine.api.interrupts import Interrupts, decode_cursor
 from weftwork.engine.api.run_control import ControlOutcome
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.forms.answer import resume_value
 from weftwork.protocol.ids import is_node_id
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import parse_iso
@@ -89,9 +90,9 @@ class InterruptRoutes:
         request.error_renderer = _error_page
         question = await self._interrupts.inspect(token, "resolve")
         request.check_encoding()
-        fields = form_answer.decode_form(await request.body())
+        fields = form_body.decode_form(await request.body())
         try:
-            value = form_answer.resume_value(question, fields)
+            value = resume_value(question, fields)
             outcome = await self._interrupts.resolve_by_token(token, {"resumeValue": value})
         except ClientFault as fault:
             if fault.code != "validation_error":

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.adapters.http.page.form_fields import (
+from weftwork.protocol.forms.fields import (
     FormField,
     OptionBudget,
     field_for,
@@ -16,7 +16,7 @@ from weftwork.adapters.http.page.form_fields import (
     resolve_refs,
     with_numbers,
 )
-from weftwork.adapters.http.page.markup import HIDDEN_CHARACTERS, json_text
+from weftwork.protocol.forms.visible_text import HIDDEN_CHARACTERS, json_text
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.people.interrupt_validation import check_interrupt

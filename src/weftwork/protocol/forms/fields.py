@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from weftwork.adapters.http.page.markup import json_text, shorten
+from weftwork.protocol.forms.visible_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]

@@ -1,16 +1,14 @@
-"""Reads a submitted form: decodes the body, converts each field to a value, and builds the answer."""
+"""Reads a submitted form: converts the text of each field to a value, and builds the answer."""
 
 import math
 import re
-from copy import deepcopy
 from typing import Any, Final
-from urllib.parse import unquote_to_bytes
 
 from jsonschema_rs import ValidationError
 
-from weftwork.adapters.http.page.form_fields import FormField
-from weftwork.adapters.http.page.form_plan import FormButton, FormPlan, plan_for
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
+from weftwork.protocol.forms.fields import FormField
+from weftwork.protocol.forms.plan import FormButton, FormPlan, plan_for
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
 from weftwork.protocol.json.pointers import printable_token
@@ -21,47 +19,9 @@ JSON_SUFFIX: Final = ".json"
 """Suffix of the checkbox that marks the text of a `free` field as JSON."""
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?")
 _WHOLE: Final = re.compile(r"[+-]?\d{1,17}")
-MAX_FORM_BYTES: Final = 1_048_576
-MAX_FIELDS: Final = 1_000
-MAX_NAME: Final = 64
-MAX_VALUE: Final = 65_536
-"""In characters after decoding, as is MAX_NAME."""
 ACTION_FIELD: Final = "action"
 """The `name` attribute of every submit button; its value is the action."""
 _ANSWER_POINTER: Final = "/resumeValue"
-_ENCODED: Final = re.compile(rb"(?:[!#-$'-~]|%[0-9A-Fa-f]{2})*")
-"""Printable ASCII without `"` and `&`, and with `%` only before two hexadecimal digits."""
-
-
-def decode_form(body: bytes) -> list[tuple[str, str]]:
-    """The fields of an application/x-www-form-urlencoded body, in the order sent, with line ends as line feeds.
-
-    Raises ClientFault if the body exceeds a limit, a pair has no `=` or no name, or the text is not UTF-8 or has a NUL.
-    """
-    if len(body) > MAX_FORM_BYTES:
-        raise invalid(f"The form is larger than {MAX_FORM_BYTES} bytes.")
-    if body.count(b"&") >= MAX_FIELDS:
-        raise invalid(f"The form has more than {MAX_FIELDS} fields.")
-    fields: list[tuple[str, str]] = []
-    for pair in body.split(b"&") if body else ():
-        name, equals, value = pair.partition(b"=")
-        if not equals or not name or _ENCODED.fullmatch(pair) is None:
-            raise invalid("The body is not valid application/x-www-form-urlencoded data.")
-        fields.append((_text(name, MAX_NAME), _text(value, MAX_VALUE)))
-    return fields
-
-
-def _text(encoded: bytes, limit: int) -> str:
-    try:
-        text = unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8")
-    except UnicodeDecodeError:
-        raise invalid("The form is not valid UTF-8.") from None
-    if "\0" in text:
-        raise invalid("The form contains a NUL character.")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if len(text) > limit:
-        raise invalid(f"A field of the form is longer than {limit} characters.")
-    return text
 
 
 def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any:
@@ -179,7 +139,7 @@ def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:
 
 
 def _build_answer(button: FormButton, sent: dict[str, list[str]]) -> Any:
-    answer, violations = deepcopy(button.base), list[dict[str, str]]()
+    answer, violations = button.base, list[dict[str, str]]()
     for field in button.fields:
         try:
             value = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
@@ -196,10 +156,7 @@ def _build_answer(button: FormButton, sent: dict[str, list[str]]) -> Any:
 
 
 def _set_path(answer: Any, path: tuple[str, ...], value: Any) -> Any:
+    """The answer with the value at the path. The given answer stays as it is."""
     if not path:
         return value
-    parent = answer
-    for name in path[:-1]:
-        parent = parent[name]
-    parent[path[-1]] = value
-    return answer
+    return {**answer, path[0]: _set_path(answer.get(path[0]), path[1:], value)}
