@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from jsonschema_rs import ValidationError
@@ -42,7 +43,14 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
         field_names |= {field.name, field.name + JSON_SUFFIX} if field.control == "free" else {field.name}
     if not sent.keys() <= field_names:
         raise invalid("The form has a field that is not on the page. Open the link again.", _ANSWER_POINTER)
-    value = _build_answer(button, sent)
+
+    def read(field: FormField) -> Any:
+        return read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
+
+    def pointer(field: FormField) -> str:
+        return _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path)
+
+    value = build_answer(button, read, pointer)
     if plan.schema is not None:
         violations = schema_violations(plan.schema, value, _ANSWER_POINTER)
         if violations:
@@ -138,14 +146,18 @@ def _pressed_button(plan: FormPlan, actions: list[str]) -> FormButton:
     return pressed[0]
 
 
-def _build_answer(button: FormButton, sent: dict[str, list[str]]) -> Any:
+def build_answer(button: FormButton, read: Callable[[FormField], Any], pointer: Callable[[FormField], str]) -> Any:
+    """The answer that a button sends: `read` gives the value of a field or ABSENT, or raises UnreadableField.
+
+    Raises a validation error whose `violations` list every wrong field, each with its `pointer`.
+    """
     answer, violations = button.base, list[dict[str, str]]()
     for field in button.fields:
         try:
-            value = read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
+            value = read(field)
         except UnreadableField as error:
-            pointer = _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path)
-            violations.append({"pointer": pointer, "field": field.name, "message": f"{field.subject} {error}."})
+            message = f"{field.subject} {error}."
+            violations.append({"pointer": pointer(field), "field": field.name, "message": message})
             continue
         if value is not ABSENT:
             answer = _set_path(answer, field.path, value)

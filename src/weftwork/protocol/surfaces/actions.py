@@ -14,6 +14,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.surfaces.limits import MAX_VALUE
 from weftwork.protocol.surfaces.surface import Button, CheckboxField, DateField, Field, SelectField, Surface, Target
 from weftwork.protocol.timestamps import iso, parse_iso
 
@@ -24,8 +25,6 @@ APPROVAL_TEXTS: Final = ("comment", "feedback", "reason", "question")
 """Field ids that become members of the answer to an approval; other fields are members of the edited artifact."""
 EDIT_ACTION: Final = "edit-accept"
 REFINE_ACTION: Final = "refine"
-MAX_VALUE: Final = 65_536
-"""Characters of the value of a text field."""
 _DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_LENGTH: Final = 10
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
@@ -101,20 +100,13 @@ def resolve_action(
 
     Raises ClientFault. `drop_unknown` drops values without a field, for forms whose submission may contain more.
     """
-    button = next((each for each in bound.surface.buttons if each.id == action_id), None)
-    if button is None:
-        names = [each.id for each in bound.surface.buttons]
-        raise invalid("The form has no button with this id.", "/actionId", supported=names)
+    button = find_button(bound.surface, action_id)
     if (reason := bound.blocked_reason) is not None:
         raise ClientFault(UNTRUSTED_CODE, f"{reason} Decide with the actions of the approval itself.")
     if (reason := bound.inert_reason(button)) is not None:
         raise invalid(reason, "/actionId")
-    fields = {each.id: each for each in bound.surface.fields}
-    unknown = [name for name in values if name not in fields]
-    if unknown and not drop_unknown:
-        pointer = f"/values/{printable_token(unknown[0])}"
-        raise invalid("The form has no field with this id.", pointer, supported=list(fields))
-    read = _read_values(fields.values(), values)
+    refuse_unknown_fields(bound.surface, values, drop_unknown)
+    read = _read_values(bound.surface.fields, values)
     match bound.kind:
         case "clarification":
             schemas = _question_schemas(bound.data)
@@ -124,6 +116,24 @@ def resolve_action(
         case _:
             # Last, so that no field can replace it.
             return {**read, ACTION: button.id}
+
+
+def find_button(surface: Surface, action_id: str) -> Button:
+    """surf-07: the button with this id. Raises ClientFault."""
+    button = next((each for each in surface.buttons if each.id == action_id), None)
+    if button is None:
+        names = [each.id for each in surface.buttons]
+        raise invalid("The form has no button with this id.", "/actionId", supported=names)
+    return button
+
+
+def refuse_unknown_fields(surface: Surface, values: Mapping[str, Any], drop_unknown: bool = False) -> None:
+    """surf-07: raises ClientFault for a value without a field, unless unknown values are dropped."""
+    known = [each.id for each in surface.fields]
+    unknown = [name for name in values if name not in known]
+    if unknown and not drop_unknown:
+        pointer = f"/values/{printable_token(unknown[0])}"
+        raise invalid("The form has no field with this id.", pointer, supported=known)
 
 
 def answer_schema(surface: Surface, target: Target) -> dict[str, Any]:

@@ -23,6 +23,8 @@ MAX_ALL_TEXT: Final = 50_000
 """Characters of all texts of a surface together."""
 MAX_OPTION_VALUE: Final = 1_000
 MAX_COMPONENT_ID: Final = 128
+MAX_VALUE: Final = 65_536
+"""Characters of the value of a text field."""
 
 RESERVED_FIELD_IDS: Final = frozenset({"action", "__proto__", "constructor", "prototype"})
 """Field ids that collide with the member that names the pressed button, or with members of JavaScript objects."""
@@ -39,6 +41,10 @@ def check_limits(payload: dict[str, Any], at: str = "") -> list[Violation]:
 
 def is_component_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
+
+
+def is_field_id(text: str) -> bool:
+    return is_component_id(text) and text not in RESERVED_FIELD_IDS and not text.startswith(RESERVED_PREFIX)
 
 
 def _breaches(surface: dict[str, Any], at: str) -> Iterator[Violation]:
@@ -76,7 +82,7 @@ def _id_breaches(name: str, is_field: bool, seen: set[str], at: str) -> Iterator
         yield Violation(at, "pattern", text)
     elif name in seen:
         yield Violation(at, "unique", "must differ from the ids of the other components")
-    elif is_field and (name in RESERVED_FIELD_IDS or name.startswith(RESERVED_PREFIX)):
+    elif is_field and not is_field_id(name):
         text = f"must not be one of {', '.join(sorted(RESERVED_FIELD_IDS))}, and must not begin with {RESERVED_PREFIX}"
         yield Violation(at, "not", text)
     seen.add(name)
