@@ -16,7 +16,7 @@ from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
 from weftwork.cli.commands import kinds
 from weftwork.cli.main import main
 from weftwork.protocol.envelopes import gate as acceptor
-from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
 
 STEPS = [name for name, _ in acceptor.STEPS]
 SECRET = "sk-canary-4711"
@@ -219,12 +219,12 @@ def asked(host: Host, *args: str) -> Result:
 @pytest.mark.rule("env-44")
 def test_the_kinds_of_a_host(host: Host) -> None:
     discovery = host.call("GET", "/.well-known/openwop").document
-    assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, "vendor.acme.plan"]
-    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL_KINDS, *MEDIA_KINDS), 1), "vendor.acme.plan": 2}
+    assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *DISPLAY_KINDS, "vendor.acme.plan"]
+    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL_KINDS, *DISPLAY_KINDS), 1), "vendor.acme.plan": 2}
     listed = asked(host, "kinds", "ls")
     assert [line.split() for line in listed.stdout.splitlines()] == [
         ["kind", "version", "origin"],
-        *([name, "1", "protocol"] for name in (*UNIVERSAL_KINDS, *MEDIA_KINDS)),
+        *([name, "1", "protocol"] for name in (*UNIVERSAL_KINDS, *DISPLAY_KINDS)),
         ["vendor.acme.plan", "2", "host"],
     ]
     rows = json.loads(asked(host, "kinds", "ls", "--json").stdout)["kinds"]
@@ -244,7 +244,7 @@ def test_one_kind(host: Host) -> None:
     served = json.loads(asked(host, "kinds", "show", "vendor.acme.plan", "--json").stdout)
     assert served["properties"] == PLAN_SCHEMA["properties"]
     assert "questions" in asked(host, "kinds", "show", "clarification.request").stdout
-    assert "not advertised" in asked(host, "kinds", "show", "ui.a2ui-surface").stdout
+    assert "version  1" in asked(host, "kinds", "show", "ui.a2ui-surface").stdout
 
 
 def test_a_kind_that_is_not_there(host: Host) -> None:

@@ -18,7 +18,7 @@ from tests.live.envelopes import UNIVERSAL
 from tests.live.fixtures import QUICK_WORKFLOW
 from weftwork.conformance.workflows import REFUSED_WORKFLOWS
 from weftwork.protocol.envelopes import kinds
-from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, MEDIA_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
+from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS, KindDefinition, KindSet
 from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.v1.routes import ROUTES
@@ -43,7 +43,7 @@ def test_discovery_says_what_is_wired_and_definitions_are_served_word_for_word(h
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     found = answer.document
     assert schema.check("capabilities", found) == []
-    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", [*UNIVERSAL, *MEDIA_KINDS])
+    assert (found["protocolVersion"], found["supportedEnvelopes"]) == ("1.1", [*UNIVERSAL, *DISPLAY_KINDS])
     assert all(isinstance(value, int) and value >= 0 for value in found["limits"].values())
     assert found["fixtures"] == sorted(fixtures())
     assert found["testing"]["testKeyPrefix"] == "hk_test_"
@@ -368,7 +368,7 @@ async def test_a_kind_of_a_file_is_the_hosts_and_one_of_a_workflow_is_known_to_t
         assert await outcome(local, "local.plan", BAD) == "envelope_invalid"
         assert await outcome(wanting("local.plan", "other"), "local.plan", GOOD) == "unknown_envelope_kind"
         discovery = (await inside.call("GET", "/.well-known/openwop")).document
-        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *MEDIA_KINDS, PLAN]
+        assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *DISPLAY_KINDS, PLAN]
         assert discovery["schemaVersions"][PLAN] == 2
         served = await inside.call("GET", f"/schemas/envelopes/{PLAN}.schema.json")
         assert (served.status, served.document["required"]) == (200, ["steps"])

@@ -280,14 +280,14 @@ def test_an_envelope_is_generated(asked: Asked) -> None:
     assert found == Completed(
         {"envelopeType": TICKET, "payload": {"title": "Broken"}, "envelopeId": "env-1", **trust, **TOLD}
     )
-    ((request, kind, given),) = asked.given
+    ((request, kind, given, asks),) = asked.given
     assert request.messages == (Message("user", "From Bern"),)
-    assert (kind, given) == (TICKET, contract)
+    assert (kind, given, asks) == (TICKET, contract, True)
 
 
 def test_a_system_prompt_alone_is_enough_for_an_envelope(asked: Asked) -> None:
     ran("generateEnvelope", {"envelopeType": "error", "systemPrompt": "Fail."})
-    ((request, kind, _),) = asked.given
+    ((request, kind, *_),) = asked.given
     assert (request.system, request.messages) == ("Fail.", (Message("user", START_MESSAGE),))
     assert kind == "error"
 
