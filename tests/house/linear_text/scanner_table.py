@@ -26,7 +26,7 @@ from weftwork.protocol.envelopes import answer_documents, checks, completion
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
-from weftwork.protocol.forms import derived_surface, visible_text
+from weftwork.protocol.forms import visible_text
 from weftwork.protocol.json import decoder, pieces, pointers, source_locations
 from weftwork.protocol.media import asset_headers, asset_references, inline_media, media_types, media_urls
 from weftwork.protocol.models import prompt_composition, prompt_templates
@@ -124,15 +124,6 @@ def _read_events(given: str) -> None:
         for at in range(0, len(data), size):
             list(reader.feed(data[at : at + size]))
         list(reader.end())
-
-
-def _choose_several(given: str) -> None:
-    items = {"enum": ["a", "b", *range(400)]}
-    schema = {"type": "object", "properties": {"extras": {"type": "array", "items": items}}}
-    question = {"kind": "custom", "key": "k", "data": {"customKind": "extras"}, "resumeSchema": schema}
-    derived = derived_surface.derive_surface(question)
-    assert isinstance(derived, derived_surface.DerivedSurface)
-    derived_surface.derived_answer(derived, "send", {"extras": given})
 
 
 def _elide(given: str) -> None:
@@ -387,7 +378,6 @@ CASES: tuple[Case, ...] = (
         " \n",
         "<",
     ),
-    case("protocol/forms/derived_surface.py:_listed", _choose_several, ",", " ", "a,", "[", '["a",', "[1,"),
     case("protocol/forms/visible_text.py:_json_escape", visible_text.json_text, "\u200b", "\U000e0001", "a"),
     case(
         "adapters/http/routes/interrupts.py:prefers_html",
