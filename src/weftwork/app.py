@@ -16,6 +16,7 @@ from weftwork.adapters.http.routes.host_info import HostInfoRoutes, StaticDocume
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
+from weftwork.adapters.http.routes.surfaces import SurfaceRoutes
 from weftwork.adapters.http.routes.workflows import WorkflowRoutes
 from weftwork.adapters.http.server.limits import BodyMemory
 from weftwork.adapters.http.server.request_turns import RequestTurns
@@ -38,6 +39,7 @@ from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import Bundles, RunDiffs
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
+from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.api.workflows import Workflows
 from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.host.executor import ClosedEffect, Executor, OpenEffect
@@ -180,6 +182,7 @@ class Host:
             settings.interrupt_link_days,
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
+        self._surfaces = Surfaces(runtime, self._executor, self._interrupts)
         store = self._store
         self._retention = Retention(
             store.retention, store.log, store.records, self._clock, self._executor, settings.retention_days
@@ -329,6 +332,7 @@ class Host:
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
         interrupts = InterruptRoutes(self._interrupts)
+        surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
@@ -357,6 +361,10 @@ class Host:
             "createInterruptLink": interrupts.create_link,
             "inspectInterruptByToken": interrupts.inspect,
             "resolveInterruptByToken": interrupts.resolve_by_token,
+            "getSurface": surfaces.get,
+            "actOnSurface": surfaces.act,
+            "getSurfaceByToken": surfaces.get_by_token,
+            "actOnSurfaceByToken": surfaces.act_by_token,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,

@@ -19,6 +19,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_composition import MAX_EVENT_PROMPT
 from weftwork.protocol.people.interrupt_tokens import is_person_name
 from weftwork.protocol.review.annotations import MAX_TEXT
+from weftwork.protocol.surfaces.limits import MAX_VALUE
 from weftwork.protocol.wire.v1.routes import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
@@ -33,6 +34,8 @@ TEMPLATES: dict[str, bytes] = {
     "setVariables": b'{"variables":{"known":%b}}',
     "resolveInterruptByRun": b'{"resumeValue":%b}',
     "resolveInterruptByToken": b'{"resumeValue":%b}',
+    "actOnSurface": b'{"values":{"answer":%b}}',
+    "actOnSurfaceByToken": b'{"values":{"answer":%b}}',
     "resolveApproval": b'{"action":"accept","more":%b}',
     "createInterruptLink": b'{"for":%b}',
     "bulkCancelRuns": b'{"runIds":["01zzzzzzzzzzzzzzzzzzzzzzzz"],"reason":%b}',
@@ -87,6 +90,7 @@ def test_every_route_with_a_body_has_a_template() -> None:
 def send(host: Host, operation: str, run_id: str, body: bytes, **headers: str) -> Answer:
     route = BODIES[operation]
     path = route.path.replace("{runId}", run_id).replace("{nodeId}", "ask")
+    path = path.replace("{surfaceId}", "ask.1").replace("{actionId}", "send")
     if "{token}" in path:
         path = path.replace("{token}", token_of(host, host.create(ASKS["id"])))
     return host.call(route.method, path, body=body, headers={**JSON, **headers})
@@ -156,7 +160,7 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
     value = json.loads(evil.data)
     if not is_wanted(operation, value):
         refused(answer)
-    elif operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink"):
+    elif operation in ("resolveInterruptByRun", "resolveApproval", "createInterruptLink", "actOnSurface"):
         assert (answer.status, answer.document["error"]) == (404, "interrupt_not_found")
     elif operation == "setVariables":
         # The run has ended.
@@ -177,7 +181,7 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
         assert answer.document["bytes"] == len(value) // 4 * 3
     elif operation in GATE:
         seen_at_the_gate(operation, answer, value)
-    elif operation == "resolveInterruptByToken":
+    elif operation in ("resolveInterruptByToken", "actOnSurfaceByToken"):
         assert answer.status == 200
     elif operation in REASONS:
         assert answer.status == REASONS[operation]
@@ -194,6 +198,10 @@ def is_wanted(operation: str, value: Any) -> bool:
             return is_person_name(value)
         case "safeFetch":
             return text
+        case "actOnSurface":
+            return text or value is None or isinstance(value, bool)
+        case "actOnSurfaceByToken":
+            return text and bool(value.strip()) and len(value) <= MAX_VALUE
         case "exportDebugBundle":
             return text and 1 <= len(value) <= LONGEST_ID
         case "resetSeams":

@@ -79,7 +79,7 @@ NOOP = "conformance-noop"
 REFUSALS = {
     **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
     **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
-    "resolveInterruptByToken": 404,
+    **dict.fromkeys(("resolveInterruptByToken", "getSurface", "getSurfaceByToken"), 404),
     "pauseRun": 409,
     "resumeRun": 409,
 }

@@ -13,6 +13,7 @@ MODES: Final[tuple[Mode, ...]] = ("live", "test")
 TEST_KEY_PREFIX: Final = "hk_test_"
 """Keys that start with this are test keys; all others are live (readings, Keys)."""
 
+MAX_INTERRUPT_ID: Final = 160
 MAX_NODE_ID: Final = 128
 """Maximum length of the nodeId of an event. The schema of definitions has no limit; `workflow.validation` has."""
 
@@ -37,6 +38,12 @@ def is_path_id(text: str) -> bool:
 def is_node_id(text: str) -> bool:
     """Whether a path segment can be the id of a node: any text of 1 to 128 characters, as in a definition."""
     return 1 <= len(text) <= MAX_NODE_ID
+
+
+def is_surface_id(text: str) -> bool:
+    """Whether a path segment can be the id of a surface: that of an envelope, or of an interrupt, which starts with the
+    id of its node."""
+    return 1 <= len(text) <= MAX_INTERRUPT_ID
 
 
 def is_schema_file(text: str) -> bool:

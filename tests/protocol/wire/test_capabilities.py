@@ -225,6 +225,8 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "resolveApproval": "approvals:respond",
         "resolveInterruptByToken": None,
         "createInterruptLink": "approvals:respond",
+        "actOnSurface": "approvals:respond",
+        "actOnSurfaceByToken": None,
         "registerWorkflow": "manifest:write",
         "registerSampleWorkflow": "manifest:write",
         "safeFetch": "runs:create",

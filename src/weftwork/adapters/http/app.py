@@ -18,14 +18,15 @@ from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document, invalid
-from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file
+from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file, is_surface_id
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
+from weftwork.protocol.surfaces.limits import is_component_id
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.served_hosts import is_served
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
-from weftwork.protocol.wire.v1.interrupts import INTERRUPT_TOKEN_PREFIX
+from weftwork.protocol.wire.v1.interrupts import TOKEN_PREFIXES
 from weftwork.protocol.wire.v1.paths import PROBE_PATHS, VERSION_PREFIX
 from weftwork.protocol.wire.v1.routes import LONG_POLLS, ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
@@ -34,7 +35,12 @@ log = logging.getLogger("weftwork.http")
 Handler = Callable[[Request], Awaitable[Response | None]]
 """Handles a request. None means that the handler has sent the response itself, as a stream."""
 
-_SEGMENT_CHECKS = {"nodeId": is_node_id, "schemaFile": is_schema_file}
+_SEGMENT_CHECKS = {
+    "nodeId": is_node_id,
+    "schemaFile": is_schema_file,
+    "surfaceId": is_surface_id,
+    "actionId": is_component_id,
+}
 """Checks of path parameters that are not plain ids."""
 _VERSIONED = f"{VERSION_PREFIX}/"
 _NO_STORE = (b"cache-control", b"no-store")
@@ -280,7 +286,7 @@ async def _send(request: Request, response: Response) -> None:
             headers.append(_NOSNIFF)
         if b"cache-control" not in names:
             headers.append(_NO_STORE)
-    if request.path.startswith(INTERRUPT_TOKEN_PREFIX) and b"referrer-policy" not in names:
+    if request.path.startswith(TOKEN_PREFIXES) and b"referrer-policy" not in names:
         headers.append(_NO_REFERRER)
     body = b"" if request.scope["method"] == "HEAD" else response.body
     if response.large is not None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.routes import split_path
 
+_WITH_COLON = frozenset({"nodeId", "token", "surfaceId", "actionId"})
+
 
 @dataclass(slots=True)
 class _PathNode:
@@ -36,9 +38,9 @@ class Router:
             return None
         match = None if path.endswith(":") else self._walk(*split_path(path))
         if match is None:
-            # A colon can also be part of a node id or of an invalid token. Anywhere else it starts an unknown verb.
+            # A colon can also be part of these ids, or of an invalid token. Anywhere else it starts an unknown verb.
             match = self._walk(path.split("/")[1:], "")
-            return match if match is not None and ("nodeId" in match[1] or "token" in match[1]) else None
+            return match if match is not None and not _WITH_COLON.isdisjoint(match[1]) else None
         return match
 
     def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:

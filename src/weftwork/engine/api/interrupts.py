@@ -36,7 +36,7 @@ from weftwork.protocol.scopes import DELEGATE, OVERRIDE, RESPOND
 from weftwork.protocol.timestamps import iso, parse_iso
 
 DAY_MS: Final = 86_400_000
-_INSPECT_MEMBERS: Final = ("kind", "key", "data", "resumeSchema", "timeoutMs", "requestedAt", "dueAt", "votes")
+_INSPECT_MEMBERS: Final = tuple("kind key data resumeSchema surface timeoutMs requestedAt dueAt votes".split())
 
 Row = dict[str, Any]
 """The state row of an interrupt, decoded."""
@@ -133,7 +133,7 @@ class Interrupts(msgspec.Struct, eq=False):
     async def list_of_run(self, principal: Principal, run_id: str, closed: bool = False) -> dict[str, Any]:
         """The open interrupts of a run, or with `closed` all of them, in the order of their requests."""
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
-        rows = [row for row in _interrupt_rows(stored) if closed or row["status"] == "open"]
+        rows = [row for row in interrupt_rows(stored) if closed or row["status"] == "open"]
         workflow_id = stored.header.workflow_id
         return {"interrupts": [self._document(principal, run_id, workflow_id, row) for row in rows]}
 
@@ -173,16 +173,20 @@ class Interrupts(msgspec.Struct, eq=False):
         """int-06: answer an interrupt. Exactly one answer is accepted, and it is durable on return."""
         # With the principal, because votes of two principals are different requests even if key and body are equal.
         place = "\0".join((principal.key_id, run_id, node_id, interrupt_id or ""))
-        by = Answerer(
+        by = self.answerer(principal)
+        answer = partial(self.answer, principal.run(run_id), node_id, interrupt_id or "", document, by)
+        operation = f"resolveInterrupt/{place}"
+        return await idempotent(self._runtime, principal, operation, key, document, ControlOutcome, answer)
+
+    def answerer(self, principal: Principal) -> Answerer:
+        """The holder of a key as the sender of an answer."""
+        return Answerer(
             principal.key_id,
             frozenset({principal.label} - {""}),
             may_delegate=DELEGATE in principal.scopes,
             may_override=OVERRIDE in principal.scopes,
             partition=principal.partition,
         )
-        answer = partial(self._answer, principal.run(run_id), node_id, interrupt_id or "", document, by)
-        operation = f"resolveInterrupt/{place}"
-        return await idempotent(self._runtime, principal, operation, key, document, ControlOutcome, answer)
 
     async def resolve_approval(
         self, principal: Principal, run_id: str, node_id: str, document: Any, key: str | None = None
@@ -204,10 +208,10 @@ class Interrupts(msgspec.Struct, eq=False):
         if person is not None and person not in (principal.key_id, principal.label):
             require_scope(principal, DELEGATE)
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
-        rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
+        rows = [row for row in interrupt_rows(stored) if row["nodeId"] == node_id]
         row = next((row for row in rows if row["status"] == "open"), None)
         if row is None:
-            raise answer_refusal(_final_status(rows), stored.projection.status)
+            raise answer_refusal(final_status(rows), stored.projection.status)
         if intent == "resolve" and _needs_key(row):
             message = "This approval accepts answers with an API key only. Create a link with intent inspect instead."
             raise ClientFault("forbidden", message)
@@ -237,7 +241,7 @@ class Interrupts(msgspec.Struct, eq=False):
         interrupt is closed."""
         token = self.check_token(text, intent)
         stored = await self._executor.read_run(RunKey(token.tenant, token.run_id))
-        rows = [row for row in _interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
+        rows = [row for row in interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
         if stored is None or not rows:
             raise interrupt_tokens.unknown_token_fault()
         if rows[0]["status"] != "open":
@@ -258,29 +262,31 @@ class Interrupts(msgspec.Struct, eq=False):
 
     async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> ControlOutcome:
         """tok-04, int-06: like `resolve`, for the bearer of a link. The token is checked before the body."""
-        token = self.check_token(text, "resolve")
-        bearer = _bearer(token)
+        token, bearer, by = self.open_link(text)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
-        # appr-03: one link has one vote, even if its answers give several names.
-        by = Answerer(bearer.key_id, frozenset(token.names), token.voter, has_key=False, partition=bearer.partition)
-        answer = partial(self._answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
+        answer = partial(self.answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, answer)
         except ClientFault as fault:
-            # The run was deleted, or the store was restored from a backup without it: same error as a forged token.
-            raise (
-                interrupt_tokens.unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault
-            ) from None
+            raise interrupt_tokens.as_token_fault(fault) from None
 
-    async def _answer(
+    def open_link(self, text: str) -> tuple[InterruptToken, Principal, Answerer]:
+        """tok-04: a link that may answer, its bearer, and the bearer as the sender of an answer. Raises ClientFault."""
+        token = self.check_token(text, "resolve")
+        bearer = _bearer(token)
+        # appr-03: one link has one vote, even if its answers give several names.
+        names = frozenset(token.names)
+        return token, bearer, Answerer(bearer.key_id, names, token.voter, has_key=False, partition=bearer.partition)
+
+    async def answer(
         self, run: RunKey, node_id: str, interrupt_id: str, document: Any, by: Answerer, claim: IdempotencyClaim
     ) -> ControlOutcome | SlotTaken:
         """Answer an interrupt of a node: the one with that id, or the open one if the id is empty."""
 
         def refuse_late(stored: StoredRun) -> str:
-            rows = [row for row in _interrupt_rows(stored) if row["nodeId"] == node_id]
+            rows = [row for row in interrupt_rows(stored) if row["nodeId"] == node_id]
             asked = [row for row in rows if interrupt_id in ("", row["interruptId"])]
-            raise answer_refusal(_final_status(asked), stored.projection.status)
+            raise answer_refusal(final_status(asked), stored.projection.status)
 
         schema.require("resolve-interrupt", document)
         received = AnswerReceived(node_id, document["resumeValue"], by, claim.now, interrupt_id)
@@ -320,7 +326,7 @@ def _callback_members(minted: tuple[str, str, Intent]) -> dict[str, str]:
     return {"interruptToken": minted[0], "callbackUrl": minted[1], "tokenIntent": minted[2]}
 
 
-def _interrupt_rows(stored: StoredRun) -> list[Row]:
+def interrupt_rows(stored: StoredRun) -> list[Row]:
     """All interrupts of a run, in the order of their requests."""
     rows = [msgspec.json.decode(row.value) for row in stored.rows if row.kind == "interrupt"]
     return sorted(rows, key=lambda row: (row["requestedAt"], int(row["interruptId"].rpartition(".")[2])))
@@ -339,7 +345,7 @@ def _check_approver(row: Row, person: str | None) -> None:
         raise invalid(text, "/for", supported=approvers)
 
 
-def _final_status(rows: list[Row]) -> str | None:
+def final_status(rows: list[Row]) -> str | None:
     """The status of the newest of these interrupts; only the newest can have been open when the run ended."""
     if not rows:
         return None

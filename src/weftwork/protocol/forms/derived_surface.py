@@ -242,14 +242,16 @@ def _index(texts: list[str], text: str) -> str:
 
 def _listed(field: FormField, texts: list[str], value: str) -> list[str]:
     """The options that a text names: a JSON array of values, or texts that are separated by commas."""
-    if not value.strip().startswith("["):
-        return [each.strip() for each in value.split(",")]
+    is_array_text = value.strip().startswith("[")
     try:
-        listed = decode(value.encode())
+        listed: Any = decode(value.encode()) if is_array_text else value.split(",")
     except ClientFault:
-        raise UnreadableField("must be options, separated by commas") from None
-    if not is_array(listed):
-        raise UnreadableField("must be options, separated by commas")
+        listed = None
+    # No more than there are options, because each is looked up among them.
+    if not is_array(listed) or len(listed) > len(texts):
+        raise UnreadableField("must be different options, separated by commas")
+    if not is_array_text:
+        return [each.strip() for each in listed]
     values = [each.value for each in field.options]
     return [
         next((text for text, known in zip(texts, values, strict=True) if json_equal(known, each)), "")

@@ -130,6 +130,12 @@ def expired_token_fault() -> ClientFault:
     return ClientFault("interrupt_expired", "This link has expired. Ask for a new link.")
 
 
+def as_token_fault(fault: ClientFault) -> ClientFault:
+    """tok-04: the error for the bearer of a link. The run may have been deleted, or the store restored from a backup
+    without it; then it is the error of a forged token."""
+    return unknown_token_fault() if fault.code in ("not_found", "interrupt_not_found") else fault
+
+
 def mask_tokens(text: str) -> str:
     """tok-07 (readings, Interrupt tokens): the text with every token replaced by `(token)`, for logs."""
     if "." not in text and "%2" not in text:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.header import Status
 from weftwork.protocol.run.payloads import InterruptRequested
@@ -132,6 +133,11 @@ def is_refusal_after_cancel(fault: ClientFault) -> bool:
     return fault.code == "interrupt_already_resolved" and status in ("cancelling", "cancelled")
 
 
+def shown_surface_payload(payload: Any) -> Any:
+    """surf-09: the payload of a surface without the reasoning of the model, which is not shown to people."""
+    return {name: each for name, each in payload.items() if name != "reasoning"} if is_object(payload) else payload
+
+
 class StoredSurface(msgspec.Struct, frozen=True):
     """surf-09 (RFC 0102): the form of an interrupt, as it was accepted. It is checked again before it is shown or
     answered."""
@@ -141,9 +147,8 @@ class StoredSurface(msgspec.Struct, frozen=True):
     untrusted: bool = False
 
     @property
-    def shown_payload(self) -> dict[str, Any]:
-        """The payload without the reasoning of the model, which is not shown to people."""
-        return {name: each for name, each in self.payload.items() if name != "reasoning"}
+    def shown_payload(self) -> Any:
+        return shown_surface_payload(self.payload)
 
     @property
     def reference(self) -> dict[str, Any]:

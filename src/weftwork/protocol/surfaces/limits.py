@@ -29,7 +29,8 @@ MAX_VALUE: Final = 65_536
 RESERVED_FIELD_IDS: Final = frozenset({"action", "__proto__", "constructor", "prototype"})
 """Field ids that collide with the member that names the pressed button, or with members of JavaScript objects."""
 RESERVED_PREFIX: Final = "openwop."
-_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+COMPONENT_ID_PATTERN: Final = r"^[A-Za-z0-9_.:-]{1,128}$"
+_ID: Final = re.compile(COMPONENT_ID_PATTERN[1:-1])
 _FIELD_PREFIX: Final = "field."
 _LIMITED: Final = {"text": MAX_TEXT, "label": MAX_LABEL, "placeholder": MAX_LABEL}
 

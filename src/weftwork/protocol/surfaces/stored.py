@@ -20,7 +20,7 @@ _MAX_DIAGNOSTICS: Final = 20
 
 
 class CheckedSurface(msgspec.Struct, frozen=True):
-    """The result of a check: a surface that can be rendered, or why there is none."""
+    """The result of a check: a surface that can be rendered, or why it cannot be."""
 
     surface: Surface | None = None
     diagnostics: tuple[Violation, ...] = ()

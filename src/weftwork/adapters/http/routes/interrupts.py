@@ -11,14 +11,13 @@ from weftwork.engine.api.run_control import ControlOutcome
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.answer import resume_value
-from weftwork.protocol.ids import is_node_id
+from weftwork.protocol.ids import MAX_INTERRUPT_ID, is_node_id
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_CURSOR_PATTERN, INTERRUPT_FILTERS
 
 FORM_CONTENT_TYPE: Final = b"application/x-www-form-urlencoded"
-MAX_INTERRUPT_ID: Final = 160
 _CURSOR: Final = re.compile(INTERRUPT_CURSOR_PATTERN[1:-1])
 _QUALITY: Final = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
@@ -55,14 +54,14 @@ class InterruptRoutes:
             raise invalid("interruptId must be the id of an interrupt.", parameter="interruptId")
         document, key = await request.json(), request.idempotency_key
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        return _resolution_response(
+        return resolution_response(
             await self._interrupts.resolve(request.caller, run_id, node_id, document, key, interrupt_id)
         )
 
     async def resolve_approval(self, request: Request) -> Response:
         document, key = await request.json(), request.idempotency_key
         run_id, node_id = request.params["runId"], request.params["nodeId"]
-        return _resolution_response(
+        return resolution_response(
             await self._interrupts.resolve_approval(request.caller, run_id, node_id, document, key)
         )
 
@@ -86,7 +85,7 @@ class InterruptRoutes:
             # An invalid token is reported before any error in the body.
             self._interrupts.check_token(token, "resolve")
             document, key = await request.json(), request.idempotency_key
-            return _resolution_response(await self._interrupts.resolve_by_token(token, document, key))
+            return resolution_response(await self._interrupts.resolve_by_token(token, document, key))
         request.error_renderer = _error_page
         question = await self._interrupts.inspect(token, "resolve")
         request.check_encoding()
@@ -133,7 +132,7 @@ def _timestamp(request: Request, name: str) -> int | None:
     return timestamp
 
 
-def _resolution_response(outcome: ControlOutcome) -> Response:
+def resolution_response(outcome: ControlOutcome) -> Response:
     body = {"runId": outcome.run_id, "nodeId": outcome.node_id, "status": outcome.status}
     return json_response(200, body, replay_headers(outcome.replayed))
 

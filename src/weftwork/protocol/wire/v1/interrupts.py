@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.ids import ID_PATTERN, MAX_INTERRUPT_ID
 from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import INSTANT_PATTERN
@@ -10,6 +10,8 @@ from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, page
 from weftwork.protocol.wire.v1.paths import operation, path_prefix
 
 INTERRUPT_TOKEN_PREFIX: Final = path_prefix("inspectInterruptByToken")
+TOKEN_PREFIXES: Final = (INTERRUPT_TOKEN_PREFIX, path_prefix("getSurfaceByToken"))
+"""The prefixes of all paths with the token of an interrupt."""
 INTERRUPT_CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
 INTERRUPT_FILTERS: Final = ("open", "all")
 
@@ -35,7 +37,7 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
             IDEMPOTENCY_KEY,
             Parameter(
                 "interruptId",
-                {"type": "string", "minLength": 1, "maxLength": 160},
+                {"type": "string", "minLength": 1, "maxLength": MAX_INTERRUPT_ID},
                 "Answer only if this interrupt is the open one.",
             ),
         ),

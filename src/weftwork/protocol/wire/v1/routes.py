@@ -19,6 +19,7 @@ from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
 from weftwork.protocol.wire.v1.paths import operation
 from weftwork.protocol.wire.v1.review import BUNDLE_ROUTES, REVIEW_ROUTES
+from weftwork.protocol.wire.v1.surfaces import SURFACE_ROUTES
 from weftwork.protocol.wire.v1.test_endpoints import ENVELOPE_ROUTES, FETCH_TEST_ROUTES, MODEL_TEST_ROUTES
 from weftwork.protocol.workflow.registration import MAX_VERSION_LENGTH
 
@@ -184,6 +185,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         test_only=True,
     ),
     *INTERRUPT_ROUTES,
+    *SURFACE_ROUTES,
     Route(
         *operation("bulkCancelRuns"),
         "Cancel up to 100 runs; the response has one result per run.",

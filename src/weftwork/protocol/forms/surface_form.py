@@ -1,0 +1,151 @@
+"""The form of an open interrupt as a surface: the one that its node sent, or the one that the host derives.
+
+All routes, the page and the terminal read a form and turn an action into an answer here, so they agree about which
+buttons work. An answer that is made here still goes through the rules of its interrupt.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from weftwork.protocol.errors import ClientFault, invalid
+from weftwork.protocol.forms.derived_surface import DerivedSurface, Underivable, derive_surface, derived_answer
+from weftwork.protocol.forms.plan import plan_for
+from weftwork.protocol.json.schema import Violation
+from weftwork.protocol.run.events import TRUSTED, UNTRUSTED, Trust
+from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
+from weftwork.protocol.surfaces.stored import NOT_RENDERED, check_stored
+from weftwork.protocol.surfaces.surface import Surface, surface_payload
+
+STATUSES: Final = {"open": "open", "resolved": "answered", "cancelled": "cancelled", "closed": "closed"}
+"""Status of an interrupt -> status of its surface."""
+SHOWN: Final = "shown"
+"""The status of a surface that asks nothing."""
+HELD_BACK: Final = "stored"
+"""The status of a surface that the gate only recorded, because this host did not display surfaces then."""
+
+
+class SurfaceForm(msgspec.Struct, frozen=True):
+    """The form of an open interrupt."""
+
+    surface_id: str
+    question: dict[str, Any]
+    """The interrupt, as its listing or its link shows it."""
+    payload: Any = None
+    trust: Trust = TRUSTED
+    bound: BoundSurface | None = None
+    """The surface that the node sent, if it can be rendered."""
+    derived: DerivedSurface | None = None
+    diagnostics: tuple[Violation, ...] = ()
+    closed_reason: str = ""
+    """If set, no button works, and this is the reason for the reader."""
+
+    @property
+    def surface(self) -> Surface | None:
+        if self.bound is not None:
+            return self.bound.surface
+        return self.derived.surface if self.derived is not None else None
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why none of the buttons works; None if they do."""
+        return self.closed_reason or (self.bound.blocked_reason if self.bound is not None else None)
+
+    def answer(self, action_id: str, values: Mapping[str, Any], drop_unknown: bool = False) -> Any:
+        """surf-23 (RFC 0102, action confinement): the answer that a button sends. Raises ClientFault.
+
+        Only the surface decides what is sent: the id of a button and the values by field id are all that a caller
+        gives. A surface that is not rendered has no action.
+        """
+        if self.bound is not None:
+            value = resolve_action(self.bound, action_id, values, drop_unknown)
+        elif self.derived is not None:
+            value = derived_answer(self.derived, action_id, values, drop_unknown)
+        else:
+            listed = [{"pointer": each.pointer, "message": each.message} for each in self.diagnostics]
+            text = f"{self.closed_reason or NOT_RENDERED} Answer the interrupt itself instead."
+            raise invalid(text, "/surfaceId", violations=listed)
+        if self.closed_reason:
+            raise ClientFault("forbidden", self.closed_reason)
+        return value
+
+    def document(self) -> dict[str, Any]:
+        """The surface as readers get it."""
+        names = {name: self.question[name] for name in ("runId", "nodeId", "interruptId") if name in self.question}
+        return {
+            **surface_document(self.surface_id, "open", self.trust, self.payload, self.surface, self.diagnostics),
+            **names,
+            "actions": self._actions(),
+            **({"blockedReason": self.blocked_reason} if self.blocked_reason else {}),
+        }
+
+    def _actions(self) -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = []
+        for button in self.surface.buttons if self.surface is not None else ():
+            inert = self.bound.inert_reason(button) if self.bound is not None else None
+            reason = self.blocked_reason or inert
+            action = {"id": button.id, "label": button.label, "target": button.action.target}
+            listed.append({**action, "disabledReason": reason} if reason else action)
+        return listed
+
+
+def surface_document(
+    surface_id: str,
+    status: str,
+    trust: str,
+    payload: Any,
+    surface: Surface | None,
+    diagnostics: tuple[Violation, ...] = (),
+) -> dict[str, Any]:
+    """surf-24 (RFC 0102): a surface as readers get it, without actions. `render` is false for one that is not valid on
+    this host; its diagnostics say why."""
+    document: dict[str, Any] = {
+        "surfaceId": surface_id,
+        "status": status,
+        "contentTrust": trust,
+        "payload": payload,
+        "actions": [],
+        "render": surface is not None,
+    }
+    if diagnostics:
+        document["diagnostics"] = [{"pointer": each.pointer, "message": each.message} for each in diagnostics]
+    return document
+
+
+def form_of(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
+    """The form with which an interrupt is shown: that of its node if it can be rendered, else the derived one."""
+    form = bound_form(question, by_link)
+    return form if form is not None and form.bound is not None else derived_form(question, by_link)
+
+
+def bound_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm | None:
+    """The form that the node of an interrupt sent; None if it sent none."""
+    stored: dict[str, Any] | None = question.get("surface")
+    if stored is None:
+        return None
+    checked = check_stored(stored["payload"])
+    is_untrusted = stored["contentTrust"] == UNTRUSTED
+    bound = None
+    if checked.surface is not None:
+        bound = BoundSurface(checked.surface, question["kind"], question["data"], is_untrusted)
+    return SurfaceForm(
+        stored["envelopeId"],
+        question,
+        stored["payload"],
+        stored["contentTrust"],
+        bound,
+        diagnostics=checked.diagnostics,
+        closed_reason=plan_for(question).closed_reason if by_link else "",
+    )
+
+
+def derived_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
+    """surf-21: the form that the host derives. Its id is that of the interrupt."""
+    derived = derive_surface(question)
+    if isinstance(derived, Underivable):
+        return SurfaceForm(question["interruptId"], question, closed_reason=derived.reason)
+    # A link cannot do all that a key can.
+    reason = derived.plan.closed_reason if by_link else ""
+    payload = surface_payload(derived.surface)
+    return SurfaceForm(question["interruptId"], question, payload, derived=derived, closed_reason=reason)

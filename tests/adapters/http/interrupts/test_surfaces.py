@@ -1,0 +1,356 @@
+"""Surfaces over HTTP: what readers get, and the one answer that a button becomes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.engine.sdk.model_callers import VALUE, CallerHost, of, open_callers, sent
+from tests.engine.sdk.test_surfaces import ANSWER, FORM, NOTE, QUESTION, button, field, payload
+from tests.harness.cases import each_case, fails_without
+from tests.live.host import OTHER_KEY, Answer
+from tests.live.steering import QUESTION as CUSTOM
+from tests.live.steering import flow, interrupt_node
+from tests.live.tokens import approval_workflow
+from weftwork.engine.api import interrupts, surfaces
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.forms import surface_form
+from weftwork.protocol.json import schema
+from weftwork.protocol.people import approvals
+from weftwork.protocol.surfaces.actions import BoundSurface
+from weftwork.protocol.surfaces.stored import CheckedSurface
+from weftwork.protocol.surfaces.surface import parse_surface
+
+WHO = {"who": "Ada"}
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[CallerHost]:
+    async with open_callers() as opened:
+        for document in (flow("plain", [interrupt_node("plain")]), approval_workflow("gate")):
+            assert (await opened.inside.call("POST", "/v1/workflows", document)).status == 201
+        yield opened
+
+
+class Form:
+    """The form of a waiting run."""
+
+    def __init__(self, host: CallerHost, run_id: str, surface_id: str) -> None:
+        self._host = host
+        self.run_id = run_id
+        self.surface_id = surface_id
+        self.path = f"/v1/host/weftwork/runs/{run_id}/surfaces/{surface_id}"
+
+    async def read(self, **more: Any) -> Answer:
+        answer = await self._host.inside.call("GET", self.path, **more)
+        if answer.status == 200:
+            assert schema.check("surface-view", answer.document) == []
+        return answer
+
+    async def press(self, action: str, values: Any = None, **more: Any) -> Answer:
+        return await self._host.inside.call("POST", f"{self.path}/actions/{action}", {"values": values or {}}, **more)
+
+
+async def interrupt_of(host: CallerHost, run_id: str) -> dict[str, Any]:
+    await host.wait_for_interrupt(run_id)
+    listed = await host.inside.call("GET", f"/v1/runs/{run_id}/interrupts")
+    (found,) = listed.document["interrupts"]
+    return found
+
+
+async def form_of(host: CallerHost, name: str = "surface", document: Any = FORM) -> Form:
+    run_id = await host.start(name, sent(SURFACE_KIND, document), VALUE)
+    return Form(host, run_id, (await interrupt_of(host, run_id))["surface"]["envelopeId"])
+
+
+async def derived_form_of(host: CallerHost, name: str) -> Form:
+    created = await host.inside.call("POST", "/v1/runs", {"workflowId": name})
+    return Form(host, created.document["runId"], (await interrupt_of(host, created.document["runId"]))["interruptId"])
+
+
+@pytest.mark.rule("surf-24", "surf-25")
+async def test_a_button_becomes_the_answer_of_its_form(host: CallerHost) -> None:
+    form = await form_of(host)
+    shown = (await form.read()).document
+    assert shown["status"] == "open"
+    assert shown["payload"] == {name: each for name, each in FORM.items() if name != "reasoning"}
+    assert shown["actions"] == [{"id": "book", "label": "Book", "target": "resume"}]
+    assert (shown["render"], shown["contentTrust"], shown["nodeId"]) == (True, "trusted", "surface")
+    assert shown["interruptId"].startswith("surface.")
+    pressed = await form.press("book", WHO)
+    assert (pressed.status, pressed.document["runId"], pressed.document["nodeId"]) == (200, form.run_id, "surface")
+    events = await host.log(form.run_id)
+    (resolved,) = of(events, "interrupt.resolved")
+    assert resolved["resumeValue"] == ANSWER
+    assert events[-1]["payload"]["outputs"]["surface"]["answer"] == ANSWER
+    after = (await form.read()).document
+    assert (after["status"], after["actions"], after["render"]) == ("answered", [], True)
+    assert after["payload"] == shown["payload"]
+
+
+@pytest.mark.rule("surf-07", "surf-25")
+@each_case(
+    "action, body, pointer",
+    ("sell", {"values": WHO}, "/actionId"),
+    ("who", {"values": WHO}, "/actionId"),
+    ("book", {"values": {}}, "/values/who"),
+    ("book", {"values": {"who": " "}}, "/values/who"),
+    ("book", {"values": {"who": None}}, "/values/who"),
+    ("book", {"values": {"who": True}}, "/values/who"),
+    ("book", {"values": {"who": ["Ada"]}}, "/values/who"),
+    ("book", {"values": {**WHO, "action": "sell"}}, "/values/action"),
+    ("book", {"values": {**WHO, "__proto__": "x"}}, "/values/__proto__"),
+    ("book", {"values": {**WHO, "constructor": "x"}}, "/values/constructor"),
+    ("book", {"values": {**WHO, "book": "x"}}, "/values/book"),
+    ("book", {"values": {"who": "x" * 65_537}}, "/values/who"),
+    ("book", {"values": WHO, "action": "sell"}, "/action"),
+    ("book", {"values": WHO, "resumeValue": ANSWER}, "/resumeValue"),
+    ("book", {"values": [WHO]}, "/values"),
+    ("book", {}, ""),
+    ("book", WHO, "/who"),
+    ("book", [], ""),
+)
+async def test_only_the_stored_surface_decides_what_is_sent(
+    host: CallerHost, action: str, body: Any, pointer: str
+) -> None:
+    form = await form_of(host)
+    answer = await host.inside.call("POST", f"{form.path}/actions/{action}", body)
+    assert (answer.status, answer.document["error"]) == (400, "validation_error"), answer.body
+    pointers = [answer.document["details"]["pointer"]]
+    pointers += [each["pointer"] for each in answer.document["details"].get("violations", ())]
+    assert pointer in pointers, answer.body
+    assert (await form.read()).document["status"] == "open"
+
+
+@pytest.mark.rule("surf-25")
+async def test_the_answer_is_a_button_of_this_form_and_of_no_other(host: CallerHost) -> None:
+    first = await form_of(host)
+    other = await form_of(host, document=payload(field("name"), button("sell")))
+    assert (await first.press("sell", {"name": "Ada"})).status == 400
+    strange = Form(host, first.run_id, other.surface_id)
+    assert [(await strange.read()).status, (await strange.press("sell", {"name": "Ada"})).status] == [404, 404]
+    for form in (first, other):
+        assert (await form.read()).document["status"] == "open"
+
+
+@pytest.mark.rule("surf-25")
+async def test_a_forged_or_foreign_surface_is_not_there(host: CallerHost) -> None:
+    form = await form_of(host)
+    foreign = [await form.read(key=OTHER_KEY), await form.press("book", WHO, key=OTHER_KEY)]
+    nowhere = Form(host, "01zzzzzzzzzzzzzzzzzzzzzzzz", form.surface_id)
+    unknown = [await nowhere.read(), await nowhere.press("book", WHO)]
+    assert [each.body for each in foreign] == [each.body for each in unknown]
+    assert {each.status for each in foreign} == {404}
+    for name in ("env-forged", "surface.2", "plain.1", "a:b", "%2e%2e"):
+        forged = Form(host, form.run_id, name)
+        assert (await forged.read()).status == 404, name
+        pressed = await forged.press("book", WHO)
+        assert (pressed.status, pressed.document["error"]) == (404, "interrupt_not_found"), name
+
+
+async def ordinary(host: CallerHost, form: Form, name: str) -> Answer:
+    path = f"/v1/runs/{form.run_id}/interrupts/{name}"
+    return await host.inside.call("POST", path, {"resumeValue": ANSWER})
+
+
+@pytest.mark.rule("surf-26")
+@each_case("name", "answered", "cancelled", "shown")
+async def test_a_surface_is_refused_as_its_interrupt_is(host: CallerHost, name: str) -> None:
+    if name == "shown":
+        run_id = await host.start("surface", sent(SURFACE_KIND, NOTE))
+        record = next(each for each in await host.log(run_id) if each["type"] == "weftwork.envelope.recorded")
+        form = Form(host, run_id, record["payload"]["envelopeId"])
+    else:
+        form = await form_of(host)
+        if name == "answered":
+            assert (await form.press("book", WHO)).status == 200
+            await host.log(form.run_id)
+        else:
+            assert (await host.inside.call("POST", f"/v1/runs/{form.run_id}/cancel")).status == 200
+    expected = await ordinary(host, form, "surface")
+    pressed = await form.press("book", WHO)
+    assert (pressed.status, pressed.document) == (expected.status, expected.document)
+    assert pressed.status == (404 if name == "shown" else 409)
+    shown = (await form.read()).document
+    assert (shown["status"], shown["actions"], shown["render"]) == (name, [], True)
+
+
+@pytest.mark.rule("surf-25", "idem-01")
+async def test_a_repeated_action_is_the_same_action(host: CallerHost) -> None:
+    form = await form_of(host)
+    key = {"idempotency-key": "press-1"}
+    first = await form.press("book", WHO, headers=key)
+    again = await form.press("book", WHO, headers=key)
+    assert (first.status, again.status, again.document) == (200, 200, first.document)
+    assert again.headers["openwop-idempotent-replay"] == "true"
+    other = await form.press("book", {"who": "Bob"}, headers=key)
+    assert (other.status, other.document["error"]) == (409, "idempotency_key_mismatch")
+    late = await form.press("book", WHO)
+    assert (late.status, late.document["error"]) == (409, "interrupt_already_resolved")
+    assert len(of(await host.log(form.run_id), "interrupt.resolved")) == 1
+
+
+@pytest.mark.rule("surf-25")
+async def test_of_two_racing_actions_exactly_one_is_the_answer(host: CallerHost) -> None:
+    form = await form_of(host, document=payload(field(), button("book"), button("sell")))
+    racers = [form.press("book", WHO), form.press("sell", {"who": "Bob"}), form.press("book", {"who": "Cleo"})]
+    statuses = sorted([each.status for each in await asyncio.gather(*racers)])
+    assert statuses == [200, 409, 409]
+    assert len(of(await host.log(form.run_id), "interrupt.resolved")) == 1
+
+
+@pytest.mark.rule("surf-25", "surf-11")
+async def test_the_form_of_a_clarification_answers_its_questions(host: CallerHost) -> None:
+    envelopes = [{"type": SURFACE_KIND, "payload": FORM}, {"type": "clarification.request", "payload": QUESTION}]
+    run_id = await host.start("form", json.dumps(envelopes), VALUE)
+    form = Form(host, run_id, (await interrupt_of(host, run_id))["surface"]["envelopeId"])
+    assert (await form.press("book", WHO)).status == 200
+    (resolved,) = of(await host.log(run_id), "interrupt.resolved")
+    assert resolved["resumeValue"] == {"answers": WHO}
+
+
+@pytest.mark.rule("surf-21", "surf-22")
+async def test_an_interrupt_without_a_surface_has_a_form(host: CallerHost) -> None:
+    form = await derived_form_of(host, "gate")
+    shown = (await form.read()).document
+    assert [each["id"] for each in shown["actions"]] == ["accept", "reject"]
+    assert (await form.press("refine", {})).status == 400
+    assert (await form.press("accept", {"comment": "Go."})).status == 200
+    (resolved,) = of(await host.log(form.run_id), "interrupt.resolved")
+    assert (resolved["resumeValue"]["action"], resolved["resumeValue"]["comment"]) == ("accept", "Go.")
+    after = (await form.read()).document
+    assert (after["status"], after["payload"], after["render"]) == ("answered", None, False)
+
+
+@pytest.mark.rule("surf-21")
+async def test_a_form_of_the_host_answers_any_question(host: CallerHost) -> None:
+    form = await derived_form_of(host, "plain")
+    (question,) = (await form.read()).document["payload"]["surface"]["components"][-2:-1]
+    assert (question["component"], question["id"]) == ("field.text", "answer")
+    assert (await form.press("send", {"answer": "2"})).status == 200
+    assert CUSTOM["kind"] == "custom"
+
+
+async def token_of(host: CallerHost, form: Form) -> str:
+    return (await interrupt_of(host, form.run_id))["token"]
+
+
+def by_link(token: str, rest: str) -> str:
+    return f"/v1/host/weftwork/interrupts/{token}/{rest}"
+
+
+@pytest.mark.rule("surf-25", "tok-04")
+async def test_a_link_shows_and_answers_the_form_of_its_interrupt(host: CallerHost) -> None:
+    form = await form_of(host)
+    token = await token_of(host, form)
+    no_key = {"authorization": ""}
+    shown = await host.inside.call("GET", by_link(token, "surface"), headers=no_key)
+    assert shown.status == 200, shown.body
+    assert shown.headers["referrer-policy"] == "no-referrer"
+    assert shown.document == (await form.read()).document
+    question = await host.inside.call("GET", f"/v1/interrupts/{token}", headers=no_key)
+    assert question.document["surface"]["payload"] == shown.document["payload"]
+    wrong = await host.inside.call("POST", by_link(token, "actions/book"), {"values": {}}, headers=no_key)
+    assert (wrong.status, wrong.document["details"]["pointer"]) == (400, "/values/who")
+    pressed = await host.inside.call("POST", by_link(token, "actions/book"), {"values": WHO}, headers=no_key)
+    assert pressed.status == 200, pressed.body
+    (resolved,) = of(await host.log(form.run_id), "interrupt.resolved")
+    assert resolved["resumeValue"] == ANSWER
+    assert resolved["resolvedBy"].startswith("link:")
+    for method, rest in (("GET", "surface"), ("POST", "actions/book")):
+        late = await host.inside.call(method, by_link(token, rest), {"values": WHO}, headers=no_key)
+        assert (late.status, late.document["error"]) == (409, "interrupt_already_resolved")
+
+
+@pytest.mark.rule("tok-04")
+async def test_a_link_that_only_shows_has_no_actions(host: CallerHost) -> None:
+    form = await form_of(host)
+    path = f"/v1/host/weftwork/runs/{form.run_id}/interrupts/surface/links"
+    token = (await host.inside.call("POST", path, {"intent": "inspect"})).document["token"]
+    shown = (await host.inside.call("GET", by_link(token, "surface"))).document
+    assert "only shows" in shown["blockedReason"]
+    assert shown["actions"][0]["disabledReason"] == shown["blockedReason"]
+    pressed = await host.inside.call("POST", by_link(token, "actions/book"), {"values": WHO})
+    assert (pressed.status, pressed.document["error"]) == (403, "forbidden")
+    forged = await host.inside.call("POST", by_link(f"{token[:-1]}x", "actions/book"), {})
+    assert (forged.status, forged.document["error"]) == (404, "interrupt_not_found")
+
+
+def store(monkeypatch: pytest.MonkeyPatch, surface: dict[str, Any]) -> None:
+    """Let every open interrupt have this surface, as another host may have stored it."""
+    real = interrupts.interrupt_rows
+
+    def stored_rows(stored: Any) -> list[dict[str, Any]]:
+        return [{**row, "surface": surface} if row["status"] == "open" else row for row in real(stored)]
+
+    for module in (interrupts, surfaces):
+        monkeypatch.setattr(module, "interrupt_rows", stored_rows)
+
+
+def always_valid(document: Any) -> CheckedSurface:
+    return CheckedSurface(parse_surface({name: document[name] for name in ("catalogVersion", "surface")}))
+
+
+@pytest.mark.rule("surf-20", "surf-23")
+@fails_without(surface_form, "check_stored", always_valid)
+async def test_a_stored_surface_that_is_not_valid_is_shown_as_such_and_inert() -> None:
+    async with open_callers() as host:
+        with pytest.MonkeyPatch.context() as patch:
+            form = await form_of(host)
+            token = await token_of(host, form)
+            partial = {**FORM, "partial": True}
+            store(patch, {"envelopeId": form.surface_id, "contentTrust": "trusted", "payload": partial})
+            shown = (await form.read()).document
+            assert (shown["render"], shown["actions"]) == (False, [])
+            assert shown["diagnostics"][0]["pointer"] == "/partial"
+            pressed = await form.press("book", WHO)
+            assert (pressed.status, pressed.document["error"]) == (400, "validation_error")
+            assert "not rendered" in pressed.document["message"]
+            linked = (await host.inside.call("GET", by_link(token, "surface"))).document
+            assert linked["surfaceId"] == shown["interruptId"]
+            assert linked["render"]
+
+
+def unblocked(self: Any) -> None:
+    return None
+
+
+ACCEPT = {"component": "action.button", "id": "accept", "label": "Yes", "action": {"target": "resume"}}
+UNTRUSTED = {"envelopeId": "env-1", "contentTrust": "untrusted", "payload": payload(ACCEPT)}
+
+
+@pytest.mark.rule("surf-05", "appr-05")
+async def test_a_surface_of_untrusted_content_is_blocked_at_an_approval(
+    host: CallerHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = await derived_form_of(host, "gate")
+    store(monkeypatch, UNTRUSTED)
+    bound = Form(host, form.run_id, "env-1")
+    shown = (await bound.read()).document
+    assert "untrusted" in shown["blockedReason"]
+    assert shown["actions"][0]["disabledReason"] == shown["blockedReason"]
+    pressed = await bound.press("accept")
+    assert (pressed.status, pressed.document["error"]) == (403, "untrusted_content_blocks_approval")
+    assert "actions of the approval itself" in pressed.document["message"]
+    token = await token_of(host, form)
+    linked = await host.inside.call("POST", by_link(token, "actions/accept"), {"values": {}})
+    assert (linked.status, linked.document["error"]) == (403, "untrusted_content_blocks_approval")
+    assert (await form.read()).document["status"] == "open"
+    # Only the form of the agent is refused: the buttons of the host work.
+    assert (await form.press("accept")).status == 200
+
+
+@pytest.mark.rule("surf-25", "appr-05")
+@fails_without(approvals, "blocks_approval", lambda *_: False)
+async def test_the_engine_refuses_an_untrusted_surface_by_itself() -> None:
+    async with open_callers() as host:
+        await host.inside.call("POST", "/v1/workflows", approval_workflow("gate"))
+        with pytest.MonkeyPatch.context() as patch:
+            form = await derived_form_of(host, "gate")
+            store(patch, UNTRUSTED)
+            patch.setattr(BoundSurface, "blocked_reason", property(unblocked))
+            pressed = await Form(host, form.run_id, "env-1").press("accept")
+            assert (pressed.status, pressed.document.get("error")) == (403, "untrusted_content_blocks_approval")
+            assert (await form.read()).document["status"] == "open"
