@@ -220,7 +220,10 @@ def asked(host: Host, *args: str) -> Result:
 def test_the_kinds_of_a_host(host: Host) -> None:
     discovery = host.call("GET", "/.well-known/openwop").document
     assert discovery["supportedEnvelopes"] == [*UNIVERSAL_KINDS, *DISPLAY_KINDS, "vendor.acme.plan"]
-    assert discovery["schemaVersions"] == {**dict.fromkeys((*UNIVERSAL_KINDS, *DISPLAY_KINDS), 1), "vendor.acme.plan": 2}
+    assert discovery["schemaVersions"] == {
+        **dict.fromkeys((*UNIVERSAL_KINDS, *DISPLAY_KINDS), 1),
+        "vendor.acme.plan": 2,
+    }
     listed = asked(host, "kinds", "ls")
     assert [line.split() for line in listed.stdout.splitlines()] == [
         ["kind", "version", "origin"],
