@@ -80,6 +80,7 @@ REFUSALS = {
     **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
     **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     **dict.fromkeys(("resolveInterruptByToken", "getSurface", "getSurfaceByToken"), 404),
+    "actOnSurfaceByToken": 404,
     "pauseRun": 409,
     "resumeRun": 409,
 }
@@ -117,6 +118,7 @@ def common(leave_out: str = "") -> list[bytes]:
 def target(route: Route, run_id: str) -> bytes:
     path = route.path.replace("{nodeId}", "noop").replace("{artifactId}", "none").replace("{workflowId}", NOOP)
     path = path.replace("{typeId}", "core.noop").replace("{token}", "token")
+    path = path.replace("{surfaceId}", "noop.1").replace("{actionId}", "send")
     path = path.replace("envelopes/{schemaFile}", "envelopes/error.schema.json")
     path = path.replace("{schemaFile}", "run-event.schema.json")
     # The run is needed for the other routes.

@@ -18,30 +18,22 @@ from weftwork.engine.api.keyring import Keyring, require_scope
 from weftwork.ports.ids import Ids
 from weftwork.ports.storage.event_log import StoreDamaged, StoreUnavailable
 from weftwork.protocol.errors import ClientFault, error_document, invalid
-from weftwork.protocol.ids import is_node_id, is_path_id, is_schema_file, is_surface_id
+from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
-from weftwork.protocol.surfaces.limits import is_component_id
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.served_hosts import is_served
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
 from weftwork.protocol.wire.v1.interrupts import TOKEN_PREFIXES
 from weftwork.protocol.wire.v1.paths import PROBE_PATHS, VERSION_PREFIX
-from weftwork.protocol.wire.v1.routes import LONG_POLLS, ROUTES, UNOFFERED_PATHS, UNVERSIONED_NAMES
+from weftwork.protocol.wire.v1.routes import LONG_POLLS, ROUTES, SEGMENT_CHECKS, UNOFFERED_PATHS, UNVERSIONED_NAMES
 
 log = logging.getLogger("weftwork.http")
 
 Handler = Callable[[Request], Awaitable[Response | None]]
 """Handles a request. None means that the handler has sent the response itself, as a stream."""
 
-_SEGMENT_CHECKS = {
-    "nodeId": is_node_id,
-    "schemaFile": is_schema_file,
-    "surfaceId": is_surface_id,
-    "actionId": is_component_id,
-}
-"""Checks of path parameters that are not plain ids."""
 _VERSIONED = f"{VERSION_PREFIX}/"
 _NO_STORE = (b"cache-control", b"no-store")
 _NO_REFERRER = (b"referrer-policy", b"no-referrer")
@@ -216,7 +208,7 @@ def _path_params(segments: dict[str, str]) -> dict[str, str]:
             params[name] = decode_segment(text)
         except UnicodeDecodeError:
             raise ClientFault("not_found", "There is nothing at this path.") from None
-        if not _SEGMENT_CHECKS.get(name, is_path_id)(params[name]):
+        if not SEGMENT_CHECKS.get(name, is_path_id)(params[name]):
             raise ClientFault("not_found", "There is nothing at this path.")
     return params
 

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from weftwork.protocol.wire.route import Route
-from weftwork.protocol.wire.v1.routes import split_path
-
-_WITH_COLON = frozenset({"nodeId", "token", "surfaceId", "actionId"})
+from weftwork.protocol.wire.v1.routes import WITH_COLON, split_path
 
 
 @dataclass(slots=True)
@@ -38,9 +36,9 @@ class Router:
             return None
         match = None if path.endswith(":") else self._walk(*split_path(path))
         if match is None:
-            # A colon can also be part of these ids, or of an invalid token. Anywhere else it starts an unknown verb.
+            # A colon can also be part of these parameters. Anywhere else it starts an unknown verb.
             match = self._walk(path.split("/")[1:], "")
-            return match if match is not None and not _WITH_COLON.isdisjoint(match[1]) else None
+            return match if match is not None and not WITH_COLON.isdisjoint(match[1]) else None
         return match
 
     def _walk(self, segments: list[str], verb: str) -> tuple[dict[str, Route | None], dict[str, str]] | None:

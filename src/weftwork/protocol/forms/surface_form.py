@@ -4,26 +4,30 @@ All routes, the page and the terminal read a form and turn an action into an ans
 buttons work. An answer that is made here still goes through the rules of its interrupt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.derived_surface import DerivedSurface, Underivable, derive_surface, derived_answer
 from weftwork.protocol.forms.plan import plan_for
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.run.events import TRUSTED, UNTRUSTED, Trust
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, UNTRUSTED, Event, Trust
+from weftwork.protocol.run.interrupts import shown_surface_payload
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
 from weftwork.protocol.surfaces.stored import NOT_RENDERED, check_stored
 from weftwork.protocol.surfaces.surface import Surface, surface_payload
 
-STATUSES: Final = {"open": "open", "resolved": "answered", "cancelled": "cancelled", "closed": "closed"}
+_STATUSES: Final = {"open": "open", "resolved": "answered", "cancelled": "cancelled", "closed": "closed"}
 """Status of an interrupt -> status of its surface."""
-SHOWN: Final = "shown"
+_SHOWN: Final = "shown"
 """The status of a surface that asks nothing."""
-HELD_BACK: Final = "stored"
+_HELD_BACK: Final = "stored"
 """The status of a surface that the gate only recorded, because this host did not display surfaces then."""
+
+_ANSWER: Final = "/resumeValue"
 
 
 class SurfaceForm(msgspec.Struct, frozen=True):
@@ -46,6 +50,11 @@ class SurfaceForm(msgspec.Struct, frozen=True):
         if self.bound is not None:
             return self.bound.surface
         return self.derived.surface if self.derived is not None else None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The node and the interrupt that the buttons answer."""
+        return self.question["nodeId"], self.question["interruptId"]
 
     @property
     def blocked_reason(self) -> str | None:
@@ -71,7 +80,7 @@ class SurfaceForm(msgspec.Struct, frozen=True):
         return value
 
     def document(self) -> dict[str, Any]:
-        """The surface as readers get it."""
+        """surf-24: the surface as readers get it."""
         names = {name: self.question[name] for name in ("runId", "nodeId", "interruptId") if name in self.question}
         return {
             **surface_document(self.surface_id, "open", self.trust, self.payload, self.surface, self.diagnostics),
@@ -111,6 +120,62 @@ def surface_document(
     if diagnostics:
         document["diagnostics"] = [{"pointer": each.pointer, "message": each.message} for each in diagnostics]
     return document
+
+
+def closed_document(surface_id: str, interrupt: dict[str, Any] | None, record: Event | None) -> dict[str, Any]:
+    """surf-24: a surface that cannot be answered: its interrupt is closed, or it has none.
+
+    `record` is the event that records its envelope; None for a form that the host derived. The log has the question of
+    such a form, but it is not asked any more.
+    """
+    status = _SHOWN if interrupt is None else _STATUSES[interrupt["status"]]
+    names = {} if interrupt is None else {name: interrupt[name] for name in ("nodeId", "interruptId")}
+    if record is None:
+        return {**surface_document(surface_id, status, TRUSTED, None, None), **names}
+    recorded = msgspec.json.decode(record.payload)
+    payload = shown_surface_payload(recorded.get("payload"))
+    checked = check_stored(payload)
+    status = status if recorded["status"] == "accepted" else _HELD_BACK
+    trust = record.content_trust or TRUSTED
+    document = surface_document(surface_id, status, trust, payload, checked.surface, checked.diagnostics)
+    return {**document, "nodeId": recorded["nodeId"], **names}
+
+
+def records_surface(event: Event, surface_id: str) -> bool:
+    """Whether the event records the envelope of this surface."""
+    if event.type != ENVELOPE_RECORDED or surface_id.encode() not in event.payload:
+        return False
+    recorded = msgspec.json.decode(event.payload)
+    return recorded["type"] == SURFACE_KIND and recorded["envelopeId"] == surface_id
+
+
+def interrupts_of_surface(interrupts: Iterable[dict[str, Any]], surface_id: str) -> list[dict[str, Any]]:
+    """The closed interrupts that a surface was the form of."""
+    return [each for each in interrupts if surface_id in (each["interruptId"], each.get("surfaceId"))]
+
+
+def open_form(interrupts: Iterable[dict[str, Any]], surface_id: str, by_link: bool) -> SurfaceForm | None:
+    """The form of an open interrupt: by its envelope the one that the node sent, by the interrupt the derived one. A
+    link names its interrupt and shows the first of them that can be rendered."""
+    for each in interrupts:
+        if each["status"] != "open":
+            continue
+        if surface_id == each["interruptId"]:
+            return form_of(each, by_link) if by_link else derived_form(each)
+        form = bound_form(each, by_link)
+        if form is not None and form.surface_id == surface_id:
+            return form
+    return None
+
+
+def at_values(fault: ClientFault) -> ClientFault:
+    """The error of an answer, with its pointer into the values of the action."""
+    details = fault.details or {}
+    pointer = details.get("pointer")
+    if not isinstance(pointer, str) or not pointer.startswith(_ANSWER):
+        return fault
+    place = pointer.removeprefix(_ANSWER).removeprefix("/answers")
+    return ClientFault(fault.code, fault.message, {**details, "pointer": f"/values{place}"}, status=fault.status)
 
 
 def form_of(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:

@@ -6,12 +6,14 @@ lists them in the order of ROUTES, and its ETag depends on that order.
 Source: OpenWOP rest-endpoints.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from weftwork.protocol.ids import ID_PATTERN
+from weftwork.protocol.ids import ID_PATTERN, is_node_id, is_schema_file, is_surface_id
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.surfaces.limits import is_component_id
 from weftwork.protocol.wire import route
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, integer_parameter, page_cursor, page_limit
 from weftwork.protocol.wire.streams import MAX_BUFFER_MS
@@ -255,6 +257,16 @@ UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
     "runs workflows interrupts webhooks agents prompts tools audit packs mcp a2a openapi.json".split()
 )
 """wire-01 (readings, Paths): first path segments that return 400 if the /v1 prefix is missing."""
+
+SEGMENT_CHECKS: Final[dict[str, Callable[[str], bool]]] = {
+    "nodeId": is_node_id,
+    "schemaFile": is_schema_file,
+    "surfaceId": is_surface_id,
+    "actionId": is_component_id,
+}
+"""The checks of path parameters that are not plain ids."""
+WITH_COLON: Final = frozenset({"nodeId", "token", "surfaceId", "actionId"})
+"""Path parameters whose text may have a colon. After any other segment, a colon starts a verb."""
 
 LONG_POLLS: Final = frozenset({"pollRunEvents"})
 """Operations that wait for events."""
