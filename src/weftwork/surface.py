@@ -17,13 +17,11 @@ surfaces of models. A mistake raises SurfaceError, with a message that says whic
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from weftwork.protocol.json import schema
 from weftwork.protocol.json.pointers import split_pointer
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
-from weftwork.protocol.surfaces.limits import check_limits
+from weftwork.protocol.surfaces.stored import check_stored
 from weftwork.protocol.surfaces.surface import (
-    CATALOG_VERSION,
     COMPONENTS,
     Action,
     AnyComponent,
@@ -37,7 +35,7 @@ from weftwork.protocol.surfaces.surface import (
     Target,
     Text,
     TextField,
-    parse_surface,
+    as_payload,
     surface_payload,
 )
 
@@ -58,7 +56,8 @@ __all__ = [
 
 TARGETS: Final[tuple[Target, ...]] = ("resume", "exchange")
 _MAX_HEADING: Final = 6
-_SCHEMA: Final = "envelopes/ui.a2ui-surface"
+_MAX_TOLD: Final = 3
+"""Mistakes that one error names."""
 
 
 class SurfaceError(ValueError):
@@ -133,20 +132,14 @@ def form(*components: AnyComponent, title: str | None = None) -> Surface:
             )
     named = {} if title is None else {"title": _text("form", "title", title)}
     made = Surface(components=components, **named)
-    _require(surface_payload(made))
-    return made
+    return _checked(surface_payload(made))
 
 
 def from_json(document: Any) -> Surface:
     """The surface in a JSON document: the payload of a surface envelope, or the surface itself. Raises SurfaceError."""
     if not is_object(document):
         raise SurfaceError(f"A surface must be an object with components, not {type(document).__name__}.")
-    is_payload = "surface" in document or "catalogVersion" in document
-    payload = document if is_payload else {"catalogVersion": CATALOG_VERSION, "surface": document}
-    _require(payload)
-    made = parse_surface(payload)
-    assert made is not None, "a payload that matches the schema is a surface"
-    return made
+    return _checked(as_payload(document))
 
 
 def to_json(made: Surface) -> dict[str, Any]:
@@ -154,10 +147,12 @@ def to_json(made: Surface) -> dict[str, Any]:
     return surface_payload(made)
 
 
-def _require(payload: dict[str, Any]) -> None:
-    violations = schema.check(_SCHEMA, payload) or check_limits(payload)
-    if violations:
-        raise SurfaceError("; ".join(f"{_place(payload, each)} {each.message}" for each in violations[:3]) + ".")
+def _checked(payload: dict[str, Any]) -> Surface:
+    checked = check_stored(payload)
+    if checked.surface is None:
+        violations = checked.diagnostics[:_MAX_TOLD]
+        raise SurfaceError("; ".join(f"{_place(payload, each)} {each.message}" for each in violations) + ".")
+    return checked.surface
 
 
 def _place(payload: dict[str, Any], violation: Violation) -> str:

@@ -122,6 +122,13 @@ def surface_payload(surface: Surface) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(SurfacePayload(catalog_version=CATALOG_VERSION, surface=surface)))
 
 
+def as_payload(document: dict[str, Any]) -> dict[str, Any]:
+    """The payload of a document that is one, or that is a surface without the payload around it."""
+    if "surface" in document or "catalogVersion" in document:
+        return document
+    return {"catalogVersion": CATALOG_VERSION, "surface": document}
+
+
 def has_buttons(payload: Any) -> bool:
     """Whether a valid payload has a button, so that a person can act on it."""
     surface: Any = payload.get("surface") if is_object(payload) else None
