@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from weftwork.exports import resolve_export as __getattr__  # noqa: F401
 
 if TYPE_CHECKING:
+    from weftwork.adapters.python.calls.interrupts import SurfaceAnswer
     from weftwork.adapters.python.calls.media import Media, MediaContent
     from weftwork.adapters.python.context import Context, PlainContext
     from weftwork.adapters.python.declaration.decorator import node
@@ -27,5 +28,6 @@ __all__ = [
     "PlainContext",
     "Settings",
     "StepError",
+    "SurfaceAnswer",
     "node",
 ]

@@ -20,6 +20,7 @@ EXPORTS: Final[dict[str, str]] = {
     "PlainContext": "weftwork.adapters.python.context",
     "Settings": "weftwork.settings",
     "StepError": "weftwork.adapters.python.errors",
+    "SurfaceAnswer": "weftwork.adapters.python.calls.interrupts",
     "node": "weftwork.adapters.python.declaration.decorator",
 }
 

@@ -12,6 +12,7 @@ CROWDED = {"src": 16, "tests": 25, "bench": 25}
 """Modules that a folder may hold besides `__init__.py`, by the folder at the root that it is in."""
 
 LARGE_WITH_REASON: dict[str, str] = {
+    "src/weftwork/adapters/python/context.py": "all calls that an author can make, each documented where it is typed",
     "tests/house/linear_text/scanner_table.py": "one table, with an entry for each scanner of the source",
 }
 """Path from the root -> why the module is longer than `LARGE` lines."""

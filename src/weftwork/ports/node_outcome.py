@@ -170,6 +170,8 @@ class Suspended(msgspec.Struct, frozen=True):
     interrupt: Interrupt
     effects: tuple[EmitEvent, ...] = ()
     """Events that are committed together with the interrupt."""
+    untrusted: bool = False
+    """Whether the entry has read untrusted content, of which its form may consist. Set by the host."""
 
 
 class AwaitsChildren(msgspec.Struct, frozen=True):

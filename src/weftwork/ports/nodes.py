@@ -272,6 +272,11 @@ class NodeContext(Protocol):
         """The envelope kind of that name, if this host or this workflow defines it."""
         ...
 
+    @property
+    def renders_surfaces(self) -> bool:
+        """Whether this host shows surfaces to people. If not, it records them, and a surface asks nobody."""
+        ...
+
     def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
         """Validate an envelope for `emit_envelope`. Records nothing, and does not consider earlier envelopes."""
         ...

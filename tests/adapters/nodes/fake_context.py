@@ -101,6 +101,7 @@ class UnusedContext:
     prompt_directive = ""
     untrusted = False
     has_retries_left = False
+    renders_surfaces = True
 
     def mark_untrusted(self) -> None:
         raise NotImplementedError

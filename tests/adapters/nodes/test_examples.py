@@ -21,6 +21,7 @@ from weftwork.ports.node_outcome import (
     EmitArtifact,
     EmitEvent,
     Failed,
+    InterruptPending,
     NodeOutcome,
     SetVariable,
     StartChild,
@@ -36,6 +37,18 @@ from weftwork.protocol.run.events import ORCHESTRATOR_DECIDED
 from weftwork.protocol.run.interrupts import Interrupt
 
 ORDER = {"id": "o-7", "total": 120, "country": "DE", "missing": ["bolts"]}
+DELIVERY = {
+    "catalogVersion": "0.9.1",
+    "surface": {
+        "title": "Delivery",
+        "components": [
+            {"component": "text", "text": "Order o-7 is ready. When may it arrive?"},
+            {"component": "field.date", "id": "day", "label": "Day", "required": True},
+            {"component": "action.button", "id": "send", "label": "Send it", "action": {"target": "resume"}},
+            {"component": "action.button", "id": "cancel", "label": "Cancel", "action": {"target": "resume"}},
+        ],
+    },
+}
 PEOPLE = [{"name": "Ada"}, {"name": "Bob"}]
 RUN = {"city": "Bern", "state": "new", "attempts": 1, "month": "May", "order": ORDER, "people": PEOPLE}
 INVOICE = {
@@ -102,6 +115,10 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     "core.interrupt": (
         {"correlation": {"orderId": "o-7"}},
         Suspended(Interrupt("external-event", "node", PAID, timeout_ms=3_600_000)),
+    ),
+    "core.ui.surface": (
+        {"order": ORDER},
+        Suspended(Interrupt("custom", "node", {"customKind": "ui.a2ui-surface"}, None, 86_400_000, form=DELIVERY)),
     ),
     "core.conversationGate": (
         {},
@@ -262,7 +279,12 @@ def test_an_example_does_what_it_says(type_id: str) -> None:
     )
     context.clock.advance(366 * 86_400_000)
     arrivals = (Arrival("a", "output", 1), Arrival("b", "output", 2))
-    assert run_node(type_id, node_call(declaration.example_config, inputs, scope, arrivals=arrivals), context) == answer
+    call = node_call(declaration.example_config, inputs, scope, arrivals=arrivals)
+    try:
+        outcome = run_node(type_id, call, context)
+    except InterruptPending as pending:
+        outcome = Suspended(pending.interrupt)
+    assert outcome == answer
 
 
 def found(value: Any, path: list[str]) -> list[str]:

@@ -38,6 +38,7 @@ class FakeNodeHost:
         self.started_at = 1_000
         self.recorded_items: Mapping[int, Any] = {}
         self.has_retries_left = False
+        self.renders_surfaces = True
         self.attempt = 0
 
     async def enter(

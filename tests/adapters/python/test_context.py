@@ -269,7 +269,7 @@ def test_the_code_on_the_pages_makes_nodes_and_the_one_that_asks_can_be_run() ->
 
 def test_every_kind_and_every_option_of_a_question_is_explained() -> None:
     assert [kind for kind in INTERRUPT_KINDS if f"`{kind}`" not in QUESTIONS] == []
-    for name in ("interrupt", "approve", "clarify", "wait_for_event"):
+    for name in ("interrupt", "approve", "clarify", "ask_surface", "wait_for_event"):
         (row,) = re.findall(rf"^\| `({name}\(.*?)` \|", QUESTIONS, re.MULTILINE)
         parameters = [*inspect.signature(getattr(weftwork.Context, name)).parameters][1:]
         everywhere = {"timeout", "default", "remind_after"}

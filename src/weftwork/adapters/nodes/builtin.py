@@ -14,6 +14,7 @@ from weftwork.adapters.nodes.media.media_emit import media_emit
 from weftwork.adapters.nodes.net.http_request import http_nodes
 from weftwork.adapters.nodes.people.conversation_gate import conversation_gate
 from weftwork.adapters.nodes.people.gates import GATE_NODES
+from weftwork.adapters.nodes.people.surface_form import surface_node
 from weftwork.adapters.nodes.runs.dispatch import dispatch_nodes
 from weftwork.adapters.nodes.runs.sub_workflow import sub_workflow
 from weftwork.adapters.nodes.runs.supervisor import supervisor
@@ -64,6 +65,7 @@ def builtin_types(
         *FLOW_NODES,
         *GATE_NODES,
         *((conversation_gate,) if conversation else ()),
+        surface_node,
         *DATA_NODES,
         *LIST_NODES,
         map_node,

@@ -17,7 +17,14 @@ from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from weftwork.adapters.python.calls.call_state import ContextCall, Finish, Work
 from weftwork.adapters.python.calls.fetch import FetchResponse, Headers, build_request
-from weftwork.adapters.python.calls.interrupts import NO_DEFAULT, InterruptRequest, Seconds, wire_key
+from weftwork.adapters.python.calls.interrupts import (
+    NO_DEFAULT,
+    InterruptRequest,
+    Seconds,
+    SurfaceAnswer,
+    SurfaceSource,
+    wire_key,
+)
 from weftwork.adapters.python.calls.invocation import Invocation, NodeLog, build_event
 from weftwork.adapters.python.calls.media import Media, MediaContent, MediaReference, MediaSource
 from weftwork.adapters.python.calls.model_calls import (
@@ -35,6 +42,7 @@ from weftwork.adapters.python.loop_bridge import LoopBridge
 from weftwork.adapters.python.values import NotJson, as_json, is_storable
 from weftwork.ports.media import MediaKind
 from weftwork.protocol.envelopes.gate_rules import MAX_KIND
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.workflow.node_types import Effect
 
@@ -52,6 +60,8 @@ MediaT = TypeVar("MediaT")
 MediaContentT = TypeVar("MediaContentT")
 ResponseT = TypeVar("ResponseT")
 VersionT = TypeVar("VersionT")
+SurfaceAnswerT = TypeVar("SurfaceAnswerT")
+TextT = TypeVar("TextT")
 
 
 class _CallHook(Protocol):
@@ -64,7 +74,20 @@ class _CallHook(Protocol):
         ...
 
 
-class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaContentT, ResponseT, VersionT]):
+class ContextBase(
+    Generic[
+        AnswerT,
+        RecordT,
+        AiAnswerT,
+        EnvelopeT,
+        MediaT,
+        MediaContentT,
+        ResponseT,
+        VersionT,
+        SurfaceAnswerT,
+        TextT,
+    ]
+):
     """The methods of Context and PlainContext. A context is valid for one call of the function."""
 
     __slots__ = ("_call", "_invocation", "attempt", "iteration", "log", "node_id", "run_id")
@@ -123,12 +146,15 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         timeout: Seconds | None = None,
         default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
+        surface: SurfaceSource | None = None,
     ) -> AnswerT:
         """Request an interrupt and return its answer. A kind that needs no answer returns None at once.
 
         After `timeout` the answer is `default`; without a default, InterruptTimeout is raised. The host emits reminders
-        after the times in `remind_after`.
+        after the times in `remind_after`. `surface` is the form of a turn of a conversation.
         """
+        if surface is not None and kind == "custom":
+            raise misuse_error("ctx.interrupt: ask with a surface by ctx.ask_surface(key, surface).")
         request = InterruptRequest(
             key=key,
             kind=kind,
@@ -138,6 +164,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             timeout=timeout,
             default=default,
             remind_after=remind_after,
+            surface=surface,
         )
         return self._request_interrupt("ctx.interrupt", request)
 
@@ -157,10 +184,12 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         override: bool = False,
         timeout: Seconds | None = None,
         remind_after: Collection[Seconds] = (),
+        surface: SurfaceSource | None = None,
     ) -> RecordT:
         """Request an approval and return the decision: `action`, `decidedBy` and the members of the action.
 
-        A rejection is returned like any decision. A timeout is a rejection with the reason `timeout`.
+        A rejection is returned like any decision. A timeout is a rejection with the reason `timeout`. `surface` is a
+        form whose buttons have the ids of `actions`.
         """
         data = {
             "artifactId": wire_key(self._invocation.call, key) if artifact_id is None else artifact_id,
@@ -175,7 +204,9 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             "override": override or None,
         }
         present = {name: value for name, value in data.items() if value is not None}
-        request = InterruptRequest(key=key, kind="approval", data=present, timeout=timeout, remind_after=remind_after)
+        request = InterruptRequest(
+            key=key, kind="approval", data=present, timeout=timeout, remind_after=remind_after, surface=surface
+        )
         return self._request_interrupt("ctx.approve", request)
 
     def clarify(
@@ -187,10 +218,12 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
         timeout: Seconds | None = None,
         default: Any = NO_DEFAULT,
         remind_after: Collection[Seconds] = (),
+        surface: SurfaceSource | None = None,
     ) -> RecordT:
         """Ask one or more questions and return the answers by id.
 
         `questions` are texts by id, or objects with `id`, `question` and optionally the `schema` of the answer.
+        `surface` is a form with one field for each question, with the id of the question.
         """
         listed: Any = questions
         if isinstance(questions, Mapping):
@@ -205,6 +238,7 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             default=default,
             remind_after=remind_after,
             answer_member="answers",
+            surface=surface,
         )
         return self._request_interrupt("ctx.clarify", request)
 
@@ -230,6 +264,40 @@ class ContextBase(Generic[AnswerT, RecordT, AiAnswerT, EnvelopeT, MediaT, MediaC
             remind_after=remind_after,
         )
         return self._request_interrupt("ctx.wait_for_event", request)
+
+    def ask_surface(
+        self,
+        key: str,
+        surface: SurfaceSource,
+        *,
+        timeout: Seconds | None = None,
+        default: Any = NO_DEFAULT,
+        remind_after: Collection[Seconds] = (),
+    ) -> SurfaceAnswerT:
+        """Show a form with a button to a person, and return the answer: `action`, the id of the pressed button, and
+        `values` by field id.
+
+        `surface` comes from `weftwork.surface`, or is its JSON. After `timeout` the answer is `default`; without a
+        default, InterruptTimeout is raised. Raises NodeError: host_capability_missing on a host that renders no
+        surfaces.
+        """
+        request = InterruptRequest(
+            key=key,
+            custom_kind=SURFACE_KIND,
+            timeout=timeout,
+            default=default,
+            remind_after=remind_after,
+            surface=surface,
+            returns_surface_answer=True,
+        )
+        turn_prefix = self._invocation.models.next_turn_prefix()
+        return self._call("ctx.ask_surface", lambda _, __: self._invocation.ask_surface(turn_prefix, request))
+
+    def show_surface(self, surface: SurfaceSource) -> TextT:
+        """Show a surface without a button to the clients of the run, and return its id. It asks nobody, and the
+        function goes on. A repeated call of the node shows it once."""
+        turn_prefix = self._invocation.models.next_turn_prefix()
+        return self._call("ctx.show_surface", lambda _, __: self._invocation.show_surface(turn_prefix, surface))
 
     # Models. Options of the run override the arguments of a call.
 
@@ -455,6 +523,8 @@ class Context(
         Coroutine[Any, Any, MediaContent],
         Coroutine[Any, Any, FetchResponse],
         Coroutine[Any, Any, int],
+        Coroutine[Any, Any, SurfaceAnswer],
+        Coroutine[Any, Any, str],
     ]
 ):
     """The first argument of a node that is an async function. Calls of the host must be awaited."""
@@ -462,7 +532,9 @@ class Context(
     __slots__ = ()
 
 
-class PlainContext(ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent, FetchResponse, int]):
+class PlainContext(
+    ContextBase[Any, dict[str, Any], AiAnswer, Envelope, Media, MediaContent, FetchResponse, int, SurfaceAnswer, str]
+):
     """The first argument of a node that is a plain function. The same as Context, but calls block instead of await."""
 
     __slots__ = ()

@@ -48,16 +48,21 @@ def record_envelope(state: RunState, emitted: EnvelopeEmitted) -> Decision:
     running = running_node(state, emitted.node_id, emitted.entry_sequence)
     if running is None or state.stop is not None or judged.correlation_id in state.envelopes:
         return NOTHING
-    log_type = payloads.LogAppended.event_type
-    drafts = tuple(
-        draft
-        for draft in outcome_events(judged, emitted.contract)
-        if draft.type != log_type or passes_log_level(state, draft.payload["level"])
-    )
+    drafts = recorded_events(state, judged, emitted.contract)
     if interrupt is not None and interrupt.key not in state.resolutions and request_refusal(state, interrupt) is None:
         requested = suspend_node(state, NodeSuspended(emitted.node_id, interrupt, emitted.entry_sequence))
         drafts += with_cause(requested, judged.correlation_id, judged.outcome.content_trust)
     return Decision(drafts)
+
+
+def recorded_events(state: RunState, judged: JudgedEnvelope, contract: EnvelopeContract) -> tuple[Draft, ...]:
+    """The record of an outcome and the events of its handler, without log lines below the log level of the run."""
+    log_type = payloads.LogAppended.event_type
+    return tuple(
+        draft
+        for draft in outcome_events(judged, contract)
+        if draft.type != log_type or passes_log_level(state, draft.payload["level"])
+    )
 
 
 def project_envelope(judged: JudgedEnvelope, contract: EnvelopeContract, asked_before: int) -> tuple[Draft, ...]:

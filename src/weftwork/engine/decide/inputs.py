@@ -57,6 +57,8 @@ class NodeSuspended(msgspec.Struct, frozen=True):
     interrupt: Interrupt
     entry_sequence: int = -1
     effects: tuple[Draft, ...] = ()
+    cause: str | None = None
+    """The correlation id of the envelope with the form of the interrupt."""
 
 
 class NodeAwaitsProvider(msgspec.Struct, frozen=True):

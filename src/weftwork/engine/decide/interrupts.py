@@ -50,7 +50,10 @@ def suspend_node(state: RunState, request: NodeSuspended) -> tuple[Draft, ...]:
     """int-04 (OpenWOP interrupt): the interrupt is requested, then its node is suspended."""
     node_id, interrupt = request.node_id, request.interrupt
     name = interrupt_id(node_id, state.nodes[node_id].interrupts + 1)
-    return (*request.effects, *interrupt_events(node_id, name, interrupt))
+    events = interrupt_events(node_id, name, interrupt)
+    if request.cause is not None:
+        events = tuple(msgspec.structs.replace(each, causation_id=request.cause) for each in events)
+    return (*request.effects, *events)
 
 
 def interrupt_events(node_id: str, name: str, interrupt: Interrupt) -> tuple[Draft, ...]:

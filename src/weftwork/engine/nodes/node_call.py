@@ -13,6 +13,7 @@ from weftwork.engine.decide.inputs import (
 )
 from weftwork.engine.node_events import OUTPUT_TOO_LARGE, effect_events, interrupt_failure
 from weftwork.engine.nodes.entry_expressions import EntryExpressions
+from weftwork.engine.nodes.interrupt_form import record_form
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.node_outcome import (
     AwaitsChildren,
@@ -28,6 +29,7 @@ from weftwork.protocol.fold import data_flow
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import memory_size
+from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.events import Draft
 
 log = logging.getLogger("weftwork.node")
@@ -115,8 +117,13 @@ def _make_arrivals(state: RunState, node_id: str) -> tuple[Arrival, ...]:
     )
 
 
-def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome: NodeOutcome) -> Input:
-    """The outcome as an input of the run. An outcome with an effect that is not allowed becomes a failure."""
+def input_of_outcome(
+    runtime: Runtime, state: RunState, call: NodeCall, outcome: NodeOutcome, redactor: Redactor | None = None
+) -> Input:
+    """The outcome as an input of the run. An outcome with an effect that is not allowed becomes a failure.
+
+    `redactor` removes sensitive values from the form of an interrupt.
+    """
     # The entry of the call counts, because the state may already be at the next attempt.
     node_id, entered = call.node_id, call.entry_sequence
     match outcome:
@@ -143,7 +150,12 @@ def input_of_outcome(runtime: Runtime, state: RunState, call: NodeCall, outcome:
             drafts = interrupt_failure(interrupt, runtime.types) or _all_effect_events(state, node_id, own_effects)
             if isinstance(drafts, Failed):
                 return input_of_outcome(runtime, state, call, drafts)
-            return NodeSuspended(node_id, interrupt, entered, drafts)
+            if interrupt.form is None:
+                return NodeSuspended(node_id, interrupt, entered, drafts)
+            form = record_form(runtime, state, call, redactor, outcome)
+            if isinstance(form, Failed):
+                return input_of_outcome(runtime, state, call, form)
+            return NodeSuspended(node_id, form.interrupt, entered, (*drafts, *form.drafts), form.cause)
         case Failed(code, message, details, retryable, own_effects, cause):
             jitter = runtime.ids.random_fraction()
             drafts = _all_effect_events(state, node_id, own_effects)

@@ -46,7 +46,7 @@ from weftwork.ports.node_outcome import (
 )
 from weftwork.ports.nodes import CheckedEnvelope, Emission, InstantNode, NodeCall, WaitingNode
 from weftwork.ports.storage.event_log import StoreUnavailable
-from weftwork.protocol.envelopes.kinds import KindDefinition
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND, KindDefinition
 from weftwork.protocol.envelopes.outcome import EnvelopeOutcome, Invalid
 from weftwork.protocol.expressions.faults import ExpressionFault
 from weftwork.protocol.fold.state import NodeState, RunState
@@ -208,9 +208,12 @@ class EntryContext:
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
             if once and (reported := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
                 return reported
-            return await node_type.run(self._call, self)
+            outcome = await node_type.run(self._call, self)
+            if isinstance(outcome, Suspended):
+                return msgspec.structs.replace(outcome, untrusted=self.untrusted)
+            return outcome
         except InterruptPending as pending:
-            return Suspended(pending.interrupt)
+            return Suspended(pending.interrupt, untrusted=self.untrusted)
         except ProviderPending as pending:
             return AwaitsProvider(pending.provider, pending.code, self._clock.now() + pending.wait_ms)
         except (StepFailed, ExpressionFault) as error:
@@ -346,6 +349,10 @@ class EntryContext:
 
     def envelope_kind(self, name: str) -> KindDefinition | None:
         return self._runtime.kinds.with_missing(self._state.plan.workflow.envelope_kinds).find(name)
+
+    @property
+    def renders_surfaces(self) -> bool:
+        return SURFACE_KIND in self._runtime.kinds.accepted
 
     def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:
         return self._model_calls.check_envelope(document, emission)

@@ -88,7 +88,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             outcome = node_type.run(call)
             if self.redactor is not None:
                 outcome = _check_question(self.redactor, node_id, outcome)
-            return input_of_outcome(self._runtime, state, call, outcome)
+            return input_of_outcome(self._runtime, state, call, outcome, self.redactor)
         except EvaluationPostponed:
             return None
         except (StepFailed, ExpressionFault) as error:
@@ -187,7 +187,7 @@ class NodeRunner(msgspec.Struct, eq=False, weakref=True):
             outcome = await self._run_node(state, node_type, call, reporter)
             if self.redactor is not None:
                 outcome = _check_question(self.redactor, call.node_id, outcome)
-            return input_of_outcome(self._runtime, state, call, outcome)
+            return input_of_outcome(self._runtime, state, call, outcome, self.redactor)
         except asyncio.CancelledError:
             if reporter.stopped:
                 raise

@@ -26,7 +26,7 @@ from weftwork.protocol.run.events import Draft, Trust
 from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.run.model_payloads import EnvelopeRecorded
 from weftwork.protocol.run.payloads import ArtifactCreated, CapBreached, LogAppended
-from weftwork.protocol.surfaces.actions import answer_schema
+from weftwork.protocol.surfaces.actions import answer_schema, target_of
 from weftwork.protocol.surfaces.surface import parse_surface
 
 NODE_CAPS: Final = frozenset({"envelopes", "schema", "clarification"})
@@ -235,10 +235,27 @@ def surface_interrupt(accepted: Accepted) -> Interrupt | None:
     surface = parse_surface(accepted.payload)
     if surface is None or not surface.buttons:
         return None
-    named = {"title": surface.title} if isinstance(surface.title, str) else {}
-    data = {"customKind": SURFACE_KIND, "payload": {"envelopeId": accepted.envelope_id, **named}}
-    schema = answer_schema(surface, "resume")
-    return Interrupt("custom", f"envelope:{accepted.correlation_id}", data, schema, surface=accepted.envelope_id)
+    return bind_surface(Interrupt("custom", f"envelope:{accepted.correlation_id}", {}), accepted)
+
+
+def surface_envelope(payload: Any) -> dict[str, Any]:
+    """The envelope of a surface that a node wrote, before the gate fills in its ids."""
+    return {"type": SURFACE_KIND, "schemaVersion": 1, "payload": payload, "meta": {"source": "system"}}
+
+
+def bind_surface(interrupt: Interrupt, accepted: Accepted) -> Interrupt:
+    """surf-31 (RFC 0102): the interrupt with an accepted surface as its form. An answer to it is what a button of the
+    surface sends; a clarification and an approval have rules of their own for their answers."""
+    surface = parse_surface(accepted.payload)
+    bound = msgspec.structs.replace(interrupt, surface=accepted.envelope_id, form=None)
+    target = target_of(interrupt.kind)
+    if surface is None or target is None or interrupt.kind in ("clarification", "approval"):
+        return bound
+    if interrupt.kind == "custom":
+        named = {"title": surface.title} if isinstance(surface.title, str) else {}
+        data = {"customKind": SURFACE_KIND, "payload": {"envelopeId": accepted.envelope_id, **named}}
+        bound = msgspec.structs.replace(bound, data=data)
+    return msgspec.structs.replace(bound, resume_schema=answer_schema(surface, target))
 
 
 def _question(source: dict[str, Any]) -> dict[str, Any]:

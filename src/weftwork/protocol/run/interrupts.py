@@ -62,6 +62,8 @@ class Interrupt(msgspec.Struct, frozen=True):
     """The agent that opens a conversation; None if the host opens it."""
     surface: str | None = None
     """The id of the envelope with the surface that is the form of this interrupt."""
+    form: dict[str, Any] | None = None
+    """The payload of a surface of the node itself. The host records it together with the interrupt, as its form."""
 
 
 class Resolution(msgspec.Struct, frozen=True):

@@ -118,7 +118,15 @@ def parse_surface(payload: Any) -> Surface | None:
 
 def surface_payload(surface: Surface) -> dict[str, Any]:
     """The payload of an envelope with this surface, as JSON values."""
-    return msgspec.to_builtins(SurfacePayload(catalog_version=CATALOG_VERSION, surface=surface))
+    # Encoded and decoded, because to_builtins leaves tuples, which are no JSON values.
+    return msgspec.json.decode(msgspec.json.encode(SurfacePayload(catalog_version=CATALOG_VERSION, surface=surface)))
+
+
+def as_payload(document: dict[str, Any]) -> dict[str, Any]:
+    """The payload of a document that is one, or that is a surface without the payload around it."""
+    if "surface" in document or "catalogVersion" in document:
+        return document
+    return {"catalogVersion": CATALOG_VERSION, "surface": document}
 
 
 def has_buttons(payload: Any) -> bool:

@@ -14,6 +14,13 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     default_interrupt_key,
     timeout_ms,
 )
+from weftwork.adapters.nodes.people.surface_form import (
+    SURFACE_TEMPLATES,
+    check_surface_config,
+    form_payload,
+    surface_config,
+    surface_input,
+)
 from weftwork.adapters.nodes.schemas import waiting_node
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, WriteChannel, raised_failure
 from weftwork.ports.nodes import NodeCall, NodeContext
@@ -51,6 +58,10 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     violations = check_interrupt_config(config, "conversation.exchange", data)
     if len(config.get("prompts", ())) > _turn_count(config):
         violations.append(Violation("/prompts", "maxItems", "has more prompts than turnCount"))
+    violations = violations or check_surface_config(config, "conversation.exchange", data)
+    if "surface" in config:
+        others = [each for each in ("outcomeSchema", "mockAutoResume") if config.get(each)]
+        violations += [Violation(f"/{each}", "not", "cannot be combined with a surface") for each in others]
     if violations or not config.get("mockAutoResume") or "outcomeSchema" not in config:
         return violations
     if check_value(config["outcomeSchema"], MOCK_ANSWER, ""):
@@ -64,7 +75,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     "core.conversationGate",
     "Holds a conversation with a person, in one or more turns.",
     writes_channel="channel",
-    inputs=schemas.port_schema(),
+    inputs=schemas.port_schema(surface=surface_input("The form of each turn.")),
     outputs=schemas.fixed_ports(
         conversationId=schemas.typed("string", "The id of the conversation."),
         turns=schemas.typed("array", "The turns, each as `{turnIndex, prompt, answer}`."),
@@ -90,6 +101,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
         title=schemas.template_string("The title of the conversation; a template.", default=DEFAULT_TITLE),
         initialPrompt=schemas.template_string("A text that opens the conversation; a template."),
         outcomeSchema=schemas.typed("object", "A JSON Schema that every answer must match."),
+        surface=surface_config("The form of each turn."),
         endWhen=schemas.expression_string(
             "An expression that is evaluated after each answer. If it is true, the conversation ends."
         ),
@@ -111,6 +123,7 @@ def _check(config: dict[str, Any]) -> list[Violation]:
         "/prompts/*": _EXPRESSION_NAMES,
         "/title": (),
         "/initialPrompt": (),
+        **SURFACE_TEMPLATES,
     },
     check_config=_check,
     notes=f"""
@@ -118,6 +131,10 @@ Each turn requests an interrupt and waits for its answer. The answer must match 
 be any value. In the prompts and in `endWhen`, `answer` is the last answer (null before the first one) and `turn` is the
 number of the turn, counted from 1. `timeoutMs` applies to each turn: after a timeout the conversation is closed, and
 the node fails with `interrupt_timeout`.
+
+`surface` is a [form](../../how-to/ask-with-a-form.md) for each turn. Its buttons have the target `exchange`. The answer
+is then an object with `action`, the id of the pressed button, and the values by field id. A surface cannot be combined
+with `outcomeSchema` or `mockAutoResume`.
 
 When the conversation is over, the node writes the prompts with the role `system` and the answers with the role `user`
 to the channel `channel`. If the config names a channel that is not declared with the reducer `message`, the node fails
@@ -138,6 +155,10 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
         message = "The channel in config channel is not declared with the reducer message."
         return Failed("node_config_invalid", message, retryable=False)
     opening = await context.compute(partial(_render_opening, call))
+    form = await context.compute(partial(form_payload, call))
+    if form is not None and (config.get("mockAutoResume") or "outcomeSchema" in config):
+        message = "The input surface cannot be combined with outcomeSchema or mockAutoResume."
+        return Failed("node_config_invalid", message, retryable=False)
     # Unique in the tenant, and different in each round of a loop.
     conversation_id = f"{call.run_id}:{call.node_id}:{call.visit}"
     key, known = default_interrupt_key(call), {"conversationId": conversation_id}
@@ -145,7 +166,7 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     turns: list[_Turn] = []
     failure: Failed | None = None
     try:
-        reason = await _run_turns(call, context, conversation_id, turns)
+        reason = await _run_turns(call, context, conversation_id, turns, form)
         failure = TIMED_OUT if reason == "timeout" else None
     except ExpressionFault as fault:
         reason, failure = "failed", raised_failure(fault)
@@ -157,13 +178,15 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
     return Completed(outputs, tuple(_channel_messages(call, opening, turns)))
 
 
-async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn]) -> str:
+async def _run_turns(
+    call: NodeCall, context: NodeContext, conversation_id: str, turns: list[_Turn], form: dict[str, Any] | None
+) -> str:
     """Run the turns, append them to `turns`, and return why the conversation ended. Raises ExpressionFault."""
     config = call.config
     for index in range(1, _turn_count(config) + 1):
         answer = turns[-1].answer if turns else None
         prompt = await context.compute(partial(_turn_prompt, call, index, answer))
-        resolution = await _exchange(call, context, conversation_id, index, prompt)
+        resolution = await _exchange(call, context, conversation_id, index, prompt, form)
         if resolution.timed_out:
             return "timeout"
         turns.append(_Turn(index, prompt, resolution.value, resolution.by or call.node_id))
@@ -174,7 +197,9 @@ async def _run_turns(call: NodeCall, context: NodeContext, conversation_id: str,
     return "max-turns"
 
 
-async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, index: int, prompt: str) -> Resolution:
+async def _exchange(
+    call: NodeCall, context: NodeContext, conversation_id: str, index: int, prompt: str, form: dict[str, Any] | None
+) -> Resolution:
     config = call.config
     data: dict[str, Any] = {"conversationId": conversation_id, "prompt": prompt, "turnIndex": index}
     if "outcomeSchema" in config:
@@ -185,6 +210,7 @@ async def _exchange(call: NodeCall, context: NodeContext, conversation_id: str, 
         data,
         timeout_ms=timeout_ms(config),
         remind_after_ms=tuple(config.get("remindAfterMs", ())),
+        form=form,
     )
     if config.get("mockAutoResume"):
         return await context.ask(interrupt, instead=MOCK_ANSWER)

@@ -1,11 +1,19 @@
 """Node types that request one interrupt: core.approvalGate, core.clarificationGate, core.interrupt."""
 
+from functools import partial
 from typing import Any, Final
 
 from weftwork.adapters.nodes import schemas
 from weftwork.adapters.nodes.call_inputs import render, truncate_utf8
 from weftwork.adapters.nodes.data.run_data import derive_artifact_id
 from weftwork.adapters.nodes.people import interrupt_request
+from weftwork.adapters.nodes.people.surface_form import (
+    SURFACE_TEMPLATES,
+    check_surface_config,
+    form_payload,
+    surface_config,
+    surface_input,
+)
 from weftwork.adapters.nodes.schemas import Schema, instant_node
 from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, Completed, Failed, NodeOutcome
 from weftwork.ports.nodes import NodeCall, NodeType
@@ -83,7 +91,8 @@ def check_voting(data: dict[str, Any]) -> list[Violation]:
 def _check_approval(config: dict[str, Any]) -> list[Violation]:
     data = {"artifactId": "id", "artifactType": "type", "title": "title", "actions": DEFAULT_ACTIONS}
     data |= {member: config[member] for member in ("actions", *VOTING_CONFIG) if member in config}
-    return interrupt_request.check_interrupt_config(config, "approval", data) or check_voting(data)
+    violations = interrupt_request.check_interrupt_config(config, "approval", data) or check_voting(data)
+    return violations or check_surface_config(config, "approval", data)
 
 
 @instant_node(
@@ -93,6 +102,7 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
     inputs=schemas.port_schema(
         artifactData=schemas.any_value("The artifact to approve. Overrides the config."),
         artifactId=schemas.name_string("The id of the artifact. Overrides the config.", MAX_NAME),
+        surface=surface_input("The form of the approval."),
     ),
     untainted_outputs=("action", "approved", "decidedBy", "votes"),
     outputs=schemas.fixed_ports(
@@ -117,13 +127,14 @@ def _check_approval(config: dict[str, Any]) -> list[Violation]:
         artifactType=schemas.name_string("The type of the artifact, a name that you choose.", default="approval"),
         artifactData=schemas.any_value("The artifact to approve, which is shown with the question."),
         actions={**_ACTIONS_SCHEMA, "default": DEFAULT_ACTIONS},
+        surface=surface_config("The form of the approval."),
         **VOTING_CONFIG,
         **interrupt_request.TIMEOUT_CONFIG,
         timeoutSec=schemas.integer(1, MAX_TIMEOUT_MS // 1000, "The timeout in seconds, instead of `timeoutMs`."),
         **interrupt_request.RESUME_SCHEMA_CONFIG,
         **interrupt_request.KEY_CONFIG,
     ),
-    templates={"/title": (), "/description": ()},
+    templates={"/title": (), "/description": (), **SURFACE_TEMPLATES},
     check_config=_check_approval,
     notes=f"""
 The action of the person decides what happens:
@@ -141,6 +152,12 @@ an edge with the trigger rule `any_failed`.
 If `requiredApprovals` is greater than 1, each person has one vote, and a later vote of the same person replaces the
 earlier one. `edit-accept` is then not allowed, and `requiredApprovals` cannot be greater than the number of names in
 `approversList`; the host refuses such a definition.
+
+`surface` is a [form](../../how-to/ask-with-a-form.md) that is shown with the question. The id of each button is an
+action of the gate. The fields `comment`, `feedback`, `reason` and `question` become members of the answer; other fields
+need a button `edit-accept`, and become the edited artifact. A form of
+[untrusted content](../../concepts.md#trust), such as one that a model wrote about an uploaded file, is shown but its
+buttons do not decide: a person decides with the buttons of the host.
 
 {interrupt_request.APPROVAL_KEY_NOTES}
 """,
@@ -170,7 +187,7 @@ def _approval(call: NodeCall) -> NodeOutcome:
         data["description"] = truncate_utf8(render(call, config["description"]), MAX_DESCRIPTION)
     if artifact is not ABSENT:
         data["artifactData"] = artifact
-    resolution = interrupt_request.resolve_or_suspend(call, "approval", data)
+    resolution = interrupt_request.resolve_or_suspend(call, "approval", data, partial(form_payload, call))
     if not isinstance(resolution, Resolution):
         return resolution
     return rejection_failure(resolution) or Completed(_decision_outputs(resolution, artifact))
@@ -259,6 +276,9 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
     questions = config.get("questions", [{"id": "id", "question": "?"}])
     violations = interrupt_request.check_interrupt_config(config, "clarification", {"questions": questions})
     violations += interrupt_request.check_timeout_default(config, "defaultAnswers")
+    # The input `questions` may replace those of the config, and the form then has to fit them.
+    kind = "clarification" if "questions" in config else None
+    violations = violations or check_surface_config(config, kind, {"questions": questions})
     if violations or not {"questions", "defaultAnswers"} <= config.keys():
         return violations
     return check_answers(questions, config["defaultAnswers"], "/defaultAnswers")
@@ -272,7 +292,8 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
         questions={
             **questions_schema(schemas.name_string("The text of the question.", MAX_TEXT)),
             "description": "The questions. Overrides the config.",
-        }
+        },
+        surface=surface_input("The form of the questions."),
     ),
     outputs=schemas.fixed_ports(answers=schemas.typed("object", "The answers by question id.")),
     config=schemas.closed_object(
@@ -280,19 +301,23 @@ def _check_clarification(config: dict[str, Any]) -> list[Violation]:
             schemas.template_string("The text of the question, with expressions in double braces.")
         ),
         contextType=schemas.name_string("The subject of the questions, a name that you choose."),
+        surface=surface_config("The form of the questions."),
         defaultAnswers=schemas.typed(
             "object", "The answers that the node uses after a timeout, by question id. They must answer every question."
         ),
         **interrupt_request.TIMEOUT_CONFIG,
         **interrupt_request.KEY_CONFIG,
     ),
-    templates={"/questions/*/question": ()},
+    templates={"/questions/*/question": (), **SURFACE_TEMPLATES},
     check_config=_check_clarification,
     notes=f"""
 The person must answer every question, and each answer must match the `schema` of its question, if it has one. After a
 timeout the node uses `defaultAnswers`. It fails with `interrupt_timeout` if there are none, or if they do not answer
 the questions of the input `questions`. If the questions of the input are invalid, the node fails with `node_misused`.
 Without any questions it fails with `node_input_missing`.
+
+`surface` is a [form](../../how-to/ask-with-a-form.md) with one field for each question. The id of the field is that of
+the question.
 
 {interrupt_request.KEY_NOTES}
 """,
@@ -315,7 +340,8 @@ def _clarification(call: NodeCall) -> NodeOutcome:
         message = "The node has no questions: set the input questions or the config questions."
         return Failed("node_input_missing", message, retryable=False)
     context = {"contextType": config["contextType"]} if "contextType" in config else {}
-    resolution = interrupt_request.resolve_or_suspend(call, "clarification", {"questions": questions, **context})
+    data = {"questions": questions, **context}
+    resolution = interrupt_request.resolve_or_suspend(call, "clarification", data, partial(form_payload, call))
     if not isinstance(resolution, Resolution):
         return resolution
     if not resolution.timed_out:

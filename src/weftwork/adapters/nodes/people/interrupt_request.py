@@ -1,5 +1,6 @@
 """Config members of node types that request interrupts: key, timeout and answer schema; and how they are applied."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -54,18 +55,20 @@ def interrupt_key(call: NodeCall) -> str:
     return call.config.get("key") or default_interrupt_key(call)
 
 
-def resolve_or_suspend(call: NodeCall, kind: str, data: dict[str, Any]) -> Resolution | Failed | Suspended:
+def resolve_or_suspend(
+    call: NodeCall, kind: str, data: dict[str, Any], form: Callable[[], dict[str, Any] | None] | None = None
+) -> Resolution | Failed | Suspended:
     """The resolution of the node's interrupt, or Suspended if the interrupt must be requested first.
 
     Failed if the key belongs to another interrupt, or if the answer was given for other content and the node has
-    untrusted content.
+    untrusted content. `form` returns the payload of the surface that is the form of the interrupt.
     """
     config = call.config
     reminders = tuple(config.get("remindAfterMs", ()))
     interrupt = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
     resolution = call.answers.get(interrupt.key)
     if resolution is None:
-        return Suspended(interrupt)
+        return Suspended(interrupt if form is None else msgspec.structs.replace(interrupt, form=form()))
     if not is_answer_to(resolution, call.node_id, interrupt):
         return INTERRUPT_KEY_REUSED
     if is_granted_for_other_content(resolution, interrupt, call.scope.untrusted):

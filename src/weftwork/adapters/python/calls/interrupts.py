@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final, cast
 
@@ -11,12 +11,18 @@ import msgspec
 from weftwork.adapters.python.errors import InterruptTimeout, NodeError, misuse_error
 from weftwork.adapters.python.values import NotJson, as_json
 from weftwork.ports.nodes import NodeCall
+from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.people.interrupt_validation import MAX_TIMEOUT_MS, check_interrupt
 from weftwork.protocol.run.events import HOST_PREFIX
 from weftwork.protocol.run.interrupts import INTERRUPT_KINDS, NON_BLOCKING_KINDS, Interrupt, Resolution
+from weftwork.protocol.surfaces.actions import ACTION, BoundSurface, check_binding, target_of
+from weftwork.protocol.surfaces.surface import Surface, parse_surface
+from weftwork.surface import SurfaceError, from_json, to_json
 
 Seconds = float | timedelta
+SurfaceSource = Surface | Mapping[str, Any]
+"""A surface of weftwork.surface, or its JSON."""
 
 NO_DEFAULT: Final[Any] = msgspec.UNSET
 """Marks an absent default, because None is a valid default."""
@@ -38,6 +44,10 @@ class InterruptRequest(msgspec.Struct, frozen=True, kw_only=True):
     remind_after: Any = ()
     answer_member: str | None = None
     """The member of the answer that the author gets, or None for the whole answer."""
+    surface: Any = None
+    """The form of the interrupt."""
+    returns_surface_answer: bool = False
+    """Whether the author gets a SurfaceAnswer."""
 
 
 def wire_key(call: NodeCall, key: str) -> str:
@@ -63,8 +73,9 @@ def build_interrupt(call: NodeCall, request: InterruptRequest) -> Interrupt:
         _json(key, "schema", request.resume_schema),
         None if request.timeout is None else _milliseconds(key, "timeout", request.timeout),
         _reminders(key, request.remind_after),
+        form=None if request.surface is None else _form(request),
     )
-    if violations := check_interrupt(interrupt):
+    if violations := check_interrupt(interrupt) or _check_form(interrupt):
         first = violations[0]
         raise misuse_error(
             f"The interrupt {key} of the kind {kind} is invalid: {first.pointer or '/'} {first.message}."
@@ -72,8 +83,34 @@ def build_interrupt(call: NodeCall, request: InterruptRequest) -> Interrupt:
     return interrupt
 
 
+def _form(request: InterruptRequest) -> dict[str, Any]:
+    key, kind = request.key, request.kind
+    if target_of(kind) is None:
+        raise misuse_error(f"The interrupt {key} has the kind {kind}, which cannot have a surface as its form.")
+    if request.resume_schema is not None and kind not in ("approval", "clarification"):
+        raise misuse_error(
+            f"The interrupt {key} cannot have a resume_schema: its surface says which answers are valid."
+        )
+    return surface_document(f"The surface of the interrupt {key}", request.surface)
+
+
+def _check_form(interrupt: Interrupt) -> list[Violation]:
+    """What the gate checks as well: here the author gets the error in the call."""
+    surface = None if interrupt.form is None else parse_surface(interrupt.form)
+    return [] if surface is None else check_binding(BoundSurface(surface, interrupt.kind, interrupt.data))
+
+
+def surface_document(what: str, surface: Any) -> dict[str, Any]:
+    """The payload of a surface of the author: a built one, or its JSON. Raises NodeError."""
+    try:
+        return to_json(from_json(to_json(surface) if isinstance(surface, Surface) else as_json(surface)))
+    except (NotJson, SurfaceError) as error:
+        raise misuse_error(f"{what} is invalid: {str(error).rstrip('.')}.") from None
+
+
 def _has_only_data(request: InterruptRequest) -> bool:
     timed = request.timeout is not None or request.default is not NO_DEFAULT or bool(request.remind_after)
+    timed = timed or request.surface is not None
     return not timed and request.resume_schema is None
 
 
@@ -134,6 +171,21 @@ def key_conflict_error(key: str) -> NodeError:
     )
 
 
+class SurfaceAnswer(msgspec.Struct, frozen=True):
+    """The answer of a person to a surface."""
+
+    action: str
+    """The id of the pressed button."""
+    values: dict[str, Any]
+    """The values by field id. A field that was left empty has none; a check box always has one."""
+
+
+def _surface_answer(key: str, value: Any) -> SurfaceAnswer:
+    if not is_object(value) or not isinstance(value.get(ACTION), str):
+        raise key_conflict_error(key)
+    return SurfaceAnswer(value[ACTION], {name: each for name, each in value.items() if name != ACTION})
+
+
 def answer_value(request: InterruptRequest, resolution: Resolution) -> Any:
     """The answer that the author gets; for an approval, the decision, also if it is a rejection.
 
@@ -145,6 +197,8 @@ def answer_value(request: InterruptRequest, resolution: Resolution) -> Any:
         if request.default is NO_DEFAULT:
             raise InterruptTimeout(request.key)
         return request.default
+    if request.returns_surface_answer:
+        return _surface_answer(request.key, resolution.value)
     if request.answer_member is None:
         return resolution.value
     if not is_object(resolution.value) or request.answer_member not in resolution.value:

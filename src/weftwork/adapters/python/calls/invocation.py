@@ -19,9 +19,11 @@ from weftwork.adapters.python.calls.fetch import FetchResponse
 from weftwork.adapters.python.calls.interrupts import (
     NO_DEFAULT,
     InterruptRequest,
+    SurfaceSource,
     answer_value,
     build_interrupt,
     key_conflict_error,
+    surface_document,
 )
 from weftwork.adapters.python.calls.media import MediaCalls
 from weftwork.adapters.python.calls.model_calls import ModelCalls
@@ -36,13 +38,23 @@ from weftwork.adapters.python.errors import (
 )
 from weftwork.adapters.python.threads import ThreadPool
 from weftwork.adapters.python.values import NotJson, ValueTooLarge, as_json, is_storable, storable_text, to_loggable
-from weftwork.ports.node_outcome import TIMEOUT_BLOCKED, AppendLog, EmitEvent, InterruptPending, NodePending, StepFailed
+from weftwork.engine.sdk.surfaces import emit_surface
+from weftwork.ports.node_outcome import (
+    TIMEOUT_BLOCKED,
+    AppendLog,
+    EmitEvent,
+    Failed,
+    InterruptPending,
+    NodePending,
+    StepFailed,
+)
 from weftwork.ports.nodes import NodeCall, NodeContext
 from weftwork.ports.outbound import FetchFailed, FetchRefused, Outbound, OutboundRequest
 from weftwork.protocol.json.values import MAX_VALUE_TEXT, is_object
 from weftwork.protocol.people.approvals import blocks_approval
 from weftwork.protocol.run.events import RESERVED_FAMILIES, is_author_event_type
 from weftwork.protocol.run.header import version_error
+from weftwork.protocol.surfaces.surface import has_buttons
 from weftwork.protocol.workflow.node_types import Effect
 
 log = logging.getLogger("weftwork.node")
@@ -215,6 +227,32 @@ class Invocation:
         if uses_default and blocks_approval(interrupt.kind, self.untrusted):
             raise node_error(TIMEOUT_BLOCKED)
         return answer_value(request, resolution)
+
+    async def ask_surface(self, turn_prefix: str, request: InterruptRequest) -> Any:
+        """The answer to a surface. Raises InterruptPending, InterruptTimeout or NodeError."""
+        self.state.check_not_stopping()
+        if not self.host.renders_surfaces:
+            await self._emit_surface("ctx.ask_surface", turn_prefix, request.surface)
+            raise missing_capability_error("surfaces")
+        return await self.request_interrupt(request)
+
+    async def show_surface(self, turn_prefix: str, surface: SurfaceSource) -> str:
+        """surf-33: the id of a surface without a button, which is shown and asks nobody. Raises NodeError."""
+        self.state.check_not_stopping()
+        return await self._emit_surface("ctx.show_surface", turn_prefix, surface)
+
+    async def _emit_surface(self, name: str, turn_prefix: str, surface: SurfaceSource) -> str:
+        if current_step.get():
+            raise misuse_error(
+                f"A step cannot call {name}. Call it before or after the step; it is recorded on its own."
+            )
+        payload = surface_document(f"The surface of {name}", surface)
+        if name == "ctx.show_surface" and has_buttons(payload):
+            raise misuse_error("ctx.show_surface: a surface with a button asks a person; use ctx.ask_surface.")
+        emitted = await self.state.await_host(emit_surface(self.host, payload, turn_prefix))
+        if isinstance(emitted, Failed):
+            raise node_error(emitted)
+        return emitted.envelope_id if emitted is not None else ""
 
     async def fetch(self, request: OutboundRequest) -> FetchResponse:
         self.state.check()
