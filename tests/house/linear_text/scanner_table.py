@@ -37,6 +37,8 @@ from weftwork.protocol.privacy.questions import QuestionMatcher
 from weftwork.protocol.privacy.secret_matcher import HoldBack, SecretMatcher, redact_value, replace_literals
 from weftwork.protocol.review import bundle_media
 from weftwork.protocol.spelling import did_you_mean
+from weftwork.protocol.surfaces import a2ui
+from weftwork.protocol.surfaces.a2ui import markdown as a2ui_markdown
 from weftwork.protocol.wire import streams
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -124,6 +126,10 @@ def _read_events(given: str) -> None:
         for at in range(0, len(data), size):
             list(reader.feed(data[at : at + size]))
         list(reader.end())
+
+
+def _read_a2ui(given: str) -> None:
+    a2ui.from_messages([{"version": "v0.9", "updateDataModel": {"surfaceId": "s", "path": given, "value": given}}])
 
 
 def _elide(given: str) -> None:
@@ -378,6 +384,17 @@ CASES: tuple[Case, ...] = (
         " \n",
         "<",
     ),
+    case(
+        "protocol/surfaces/a2ui/markdown.py:_references protocol/surfaces/a2ui/markdown.py:escape_markdown",
+        a2ui_markdown.escape_markdown,
+        "\n",
+        " ",
+        "\n ",
+        "a\n",
+        "* ",
+        Input(" ", after="a"),
+    ),
+    case("protocol/surfaces/a2ui/streams.py:_Stream.read", _read_a2ui, "a", "\\", "\u20ac", "[", Input("a", "\0")),
     case("protocol/forms/visible_text.py:_json_escape", visible_text.json_text, "\u200b", "\U000e0001", "a"),
     case(
         "adapters/http/routes/interrupts.py:prefers_html",
