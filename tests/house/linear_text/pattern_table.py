@@ -119,6 +119,7 @@ PATTERNS: dict[str, Entry] = {
     "cli/console/units.py:parse_duration": entry("1", "1s"),
     "cli/doctor/machine_checks.py:check_packages": entry("a", " ", "a "),
     "cli/render/drawing.py:_UNSAFE": entry("a", "\x1b", " "),
+    "cli/render/form_text.py:_WORDS": entry("a", " ", "a "),
     "cli/render/interrupt_text.py:_KEY": _ID,
     "protocol/envelopes/checks.py:_INSTANT": entry("0", "2026-01-01T00:00:00.", Input("0", "2026-01-01T00:00:00.")),
     "protocol/envelopes/checks.py:_URI": entry("a", "a:", ":", Input("a", "a:", " ")),

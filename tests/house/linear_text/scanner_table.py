@@ -21,7 +21,7 @@ from weftwork.adapters.providers.openai_compatible.event_stream import EventRead
 from weftwork.cli.client import event_stream
 from weftwork.cli.commands import models
 from weftwork.cli.console import table, text
-from weftwork.cli.render import interrupt_text, node_type_details
+from weftwork.cli.render import form_text, interrupt_text, node_type_details
 from weftwork.protocol.envelopes import answer_documents, checks, completion
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
@@ -661,6 +661,18 @@ CASES: tuple[Case, ...] = (
         " ",
     ),
     case(
+        "cli/render/form_text.py:wrap cli/render/form_text.py:_wrap_line cli/render/form_text.py:_pieces "
+        "cli/render/form_text.py:_limit_marks",
+        lambda given: form_text.wrap(given, 40),
+        "a",
+        "\n",
+        "\x1b",
+        "字",
+        "\u0301",
+        "a ",
+        " ",
+    ),
+    case(
         "cli/render/node_type_details.py:node_type_lines",
         lambda given: (list(node_type_details.node_type_lines({"description": given})),),
         "```json\n",
@@ -708,9 +720,12 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/sqlite/database/connection.py:check_library": _OWN,
     "adapters/system/clock_and_ids.py:RandomIds.event_ids": _OWN,
     "adapters/system/faults.py:arm_points": _OWN,
+    "cli/answer/agent_form.py:_entered": _ITEMS,
+    "cli/answer/agent_form.py:_prompt_for_button": _OWN,
+    "cli/answer/agent_form.py:_prompt_for_value": _OWN,
     "cli/answer/command_line.py:_edit": _OWN,
     "cli/answer/form.py:AnswerField._parse_text": _OWN,
-    "cli/answer/prompt.py:TerminalPrompt._line": _OWN,
+    "cli/answer/prompt.py:TerminalPrompt.line": _OWN,
     "cli/answer/prompt.py:TerminalPrompt.confirm": _OWN,
     "cli/answer/prompt.py:TerminalPrompt.field": _OWN,
     "cli/answer/prompt.py:TerminalPrompt.text": _OWN,

@@ -157,9 +157,11 @@ def check_options(
     vote: Mapping[str, Any], pairs: Sequence[str], whole: Sequence[str], link: bool, options_of_link: Mapping[str, Any]
 ) -> None:
     """Raises UsageError for options that cannot be combined."""
-    answers = [bool(vote["action"]), bool(pairs), *(True for _ in whole)]
+    answers = [bool(vote["action"] or pairs), *(True for _ in whole)]
     if sum(answers) > 1:
-        raise click.UsageError("pass only one of: an action, --set, --value or --value-file.")
+        raise click.UsageError(
+            "--value and --value-file have the whole answer; pass one of them, without other values."
+        )
     if vote["override"] != (vote["reason"] is not None):
         raise click.UsageError("--override and --reason must be used together.")
     approval_options = [option for option, name in _APPROVAL_OPTIONS.items() if vote[name]]
@@ -172,6 +174,23 @@ def check_options(
     link_options = [option for option, value in options_of_link.items() if value]
     if link_options and not link:
         raise click.UsageError(f"{link_options[0]} requires --link.")
+
+
+def answers_with_form(interrupt: dict[str, Any], action: str | None, pairs: Sequence[str]) -> bool:
+    """Whether these options press a button of the interrupt's form, rather than answer the interrupt itself.
+
+    An action alone is an action of an approval, and values alone answer a clarification. `--set action=BUTTON` is the
+    answer as the interrupt's own schema has it.
+    """
+    if any(text.startswith("action=") for text in pairs):
+        return False
+    match interrupt.get("kind"):
+        case "approval":
+            return bool(pairs)
+        case "clarification":
+            return bool(action)
+        case _:
+            return bool(action or pairs)
 
 
 def check_all_options(name: str | None, every: bool, all_options: Mapping[str, Any], others: Mapping[str, Any]) -> str:
@@ -205,6 +224,11 @@ def answer_from_options(
     """The value to send. Raises UsageError if the options cannot answer an interrupt of this kind."""
     vote = build_vote(options)
     is_approval = interrupt.get("kind") == "approval"
+    if vote.action and pairs:
+        raise click.UsageError(
+            "an action together with --set presses a button of a form that an agent wrote, and this interrupt has no "
+            "such form; pass one of them."
+        )
     if vote.action:
         if interrupt.get("kind") == LOW_CONFIDENCE:
             return _low_confidence_answer(vote)

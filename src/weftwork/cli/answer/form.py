@@ -16,8 +16,8 @@ from weftwork.cli.console.text import clean
 from weftwork.cli.render.schema_text import MAX_SCHEMA_TEXT, SchemaText, schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 
-_YES: Final = ("y", "yes", "true")
-_NO: Final = ("n", "no", "false")
+YES: Final = ("y", "yes", "true")
+NO: Final = ("n", "no", "false")
 
 
 class InvalidAnswer(Exception):
@@ -90,8 +90,8 @@ class AnswerField(msgspec.Struct, frozen=True):
         if self.kind == "text":
             return text
         if self.kind == "boolean":
-            if typed.lower() in (*_YES, *_NO):
-                return typed.lower() in _YES
+            if typed.lower() in (*YES, *NO):
+                return typed.lower() in YES
             raise InvalidAnswer("enter y or n")
         if self.kind == "list" and not typed.startswith("["):
             items = self._shape.get("items")

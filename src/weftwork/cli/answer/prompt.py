@@ -35,7 +35,7 @@ class TerminalPrompt:
     def text(self, label: str, required: bool = False) -> str:
         """A line; empty only if it is not required."""
         while True:
-            line = self._line(label if required else f"{label} (optional)")
+            line = self.line(label if required else f"{label} (optional)")
             if line.strip() or not required:
                 return line.strip()
             say("  a value is required; press Ctrl-C to quit without answering.", err=True)
@@ -45,7 +45,7 @@ class TerminalPrompt:
         cannot confirm."""
         while True:
             self._flush_input()
-            reply = self._line(f"{label} [y/N]").strip().lower()
+            reply = self.line(f"{label} [y/N]").strip().lower()
             if reply in ("y", "yes"):
                 return True
             if reply in ("", "n", "no"):
@@ -83,7 +83,7 @@ class TerminalPrompt:
             say(f"  and {len(field.choices) - MAX_CHOICES} more", err=True)
         hint = field.hint()
         while True:
-            text = self._line(f"  {hint}")
+            text = self.line(f"  {hint}")
             if not text.strip():
                 if field.default is not msgspec.UNSET or not field.required:
                     return field.default
@@ -94,10 +94,10 @@ class TerminalPrompt:
             except InvalidAnswer as error:
                 say(f"  {error}.", err=True)
 
-    def _line(self, prompt: str) -> str:
+    def line(self, prompt: str) -> str:
         """A line as typed, without its line end. The prompt must be printable."""
         while True:
-            click.echo(f"{prompt}> " if prompt.endswith(" ") else f"{prompt} > ", err=True, nl=False)
+            say(f"{prompt}> " if prompt.endswith(" ") else f"{prompt} > ", err=True, ends_line=False)
             try:
                 text = self._read()
             except UnicodeDecodeError:

@@ -1,6 +1,7 @@
 """Sends an answer and reports the result, or creates a link with which a person without a key can answer."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from weftwork.cli.answer.target import AnswerTarget
 from weftwork.cli.client.errors import NOT_OFFERED, HostUnreachable, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.listing import open_interrupts
+from weftwork.cli.client.surfaces import AgentForm, press_button
 from weftwork.cli.console.documents import as_list, as_object
 from weftwork.cli.console.text import clean, say, say_json
 from weftwork.cli.console.units import format_time
@@ -21,6 +23,8 @@ from weftwork.protocol.wire.v1.paths import path_for
 
 _TOO_LATE_CODES: Final = ("interrupt_already_resolved", "interrupt_gone", "interrupt_expired", "interrupt_not_found")
 """Errors after which the interrupt can no longer be answered. Other hosts send interrupt_gone after a cancel."""
+UNTRUSTED_CODE: Final = "untrusted_content_blocks_approval"
+"""The host refuses to decide an approval with a form of untrusted content."""
 
 
 def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str, Any]:
@@ -29,10 +33,23 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
     Every call sends a new Idempotency-Key: the same value from another person is a separate answer.
     """
     path = path_for("resolveInterruptByRun", runId=target.run_id, nodeId=target.node_id)
+    body, key = {"resumeValue": value}, str(uuid.uuid4())
+    return _submit(
+        client, target, lambda: client.post(path, body, idempotency_key=key, interruptId=target.interrupt_id)
+    )
+
+
+def submit_form(
+    client: Client, target: AnswerTarget, form: AgentForm, button_id: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    """Press a button of the form of this interrupt. The form belongs to one interrupt only."""
+    key = str(uuid.uuid4())
+    return _submit(client, target, lambda: press_button(client, form, button_id, values, key))
+
+
+def _submit(client: Client, target: AnswerTarget, send: Callable[[], Any]) -> dict[str, Any]:
     try:
-        answer = client.post(
-            path, {"resumeValue": value}, idempotency_key=str(uuid.uuid4()), interruptId=target.interrupt_id
-        )
+        answer = send()
     except KeyboardInterrupt:
         say("interrupted before the host replied; the answer may have been recorded.", err=True)
         raise
@@ -44,6 +61,8 @@ def submit_answer(client: Client, target: AnswerTarget, value: Any) -> dict[str,
             )
         elif refused.status == 403:
             refused.advice = _approvers_hint(target, refused)
+        elif refused.code == UNTRUSTED_CODE:
+            refused.advice = "pass --approve, --reject or --action without --set"
         raise
     client.require_text(answer, "status", "the run's status")
     return answer

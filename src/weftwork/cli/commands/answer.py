@@ -7,10 +7,13 @@ from typing import Any, Final
 
 import click
 
+from weftwork.cli.answer.agent_form import FormAnswer, prompt_for_form
+from weftwork.cli.answer.agent_form import answer_from_options as form_answer_from_options
 from weftwork.cli.answer.answer_all import CODES, Selection, answer_all
 from weftwork.cli.answer.command_line import (
     APPROVAL_ONLY,
     answer_from_options,
+    answers_with_form,
     build_vote,
     check_all_options,
     check_options,
@@ -18,29 +21,37 @@ from weftwork.cli.answer.command_line import (
 )
 from weftwork.cli.answer.form import build_form
 from weftwork.cli.answer.prompt import TerminalPrompt
-from weftwork.cli.answer.submission import outcome_text, print_link, submit_answer
+from weftwork.cli.answer.submission import outcome_text, print_link, submit_answer, submit_form
 from weftwork.cli.answer.target import AnswerTarget, find_target
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.client.options import client_options, suggest_waiting_runs, suggest_workflows
-from weftwork.cli.console.text import clean, say, say_json
+from weftwork.cli.client.surfaces import AgentForm, read_form
+from weftwork.cli.console.text import clean, say, say_json, say_lines
 from weftwork.cli.console.units import parse_duration
 from weftwork.cli.follow.follow_run import follow_run
 from weftwork.cli.follow.run_watch import print_interrupt
-from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE_ACTIONS, accepts_actions
+from weftwork.cli.render.form_text import FormText
+from weftwork.cli.render.interrupt_text import LOW_CONFIDENCE_ACTIONS, accepts_actions, question_lines
 
 _MAX_PREVIEW: Final = 400
 _NO_TERMINAL: Final = (
     "standard input is not a terminal, so the answer must be on the command line: --approve, --reject or --action for "
-    "an approval or a low-confidence decision, --set NAME=VALUE for the fields of a form, otherwise --value or "
-    "--value-file."
+    "an approval or a low-confidence decision, --set NAME=VALUE for the fields of a form, --action for its button, "
+    "otherwise --value or --value-file. --show shows the interrupt."
 )
+_CREDENTIALS: Final = ("interruptToken", "callbackUrl", "token")
+"""Members with which anyone can answer the interrupt; --show does not print them."""
 
 
 @click.command()
 @click.argument("name", metavar="RUN[/NODE]", required=False, shell_complete=suggest_waiting_runs)
 @click.option("--approve", is_flag=True, help="Accept the approval or the low-confidence decision.")
 @click.option("--reject", is_flag=True, help="Reject the approval or the low-confidence decision.")
-@click.option("--action", metavar="ACTION", help="Action on the approval: accept, reject, refine, edit-accept or ask.")
+@click.option(
+    "--action",
+    metavar="ACTION",
+    help="Action on the approval: accept, reject, refine, edit-accept or ask; or a button of the form.",
+)
 @click.option(
     "--comment",
     metavar="TEXT",
@@ -50,10 +61,16 @@ _NO_TERMINAL: Final = (
     "--data", metavar="FILE", help="File with the edited artifact for edit-accept, as JSON or text; - reads stdin."
 )
 @click.option(
-    "--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Value of one field of the answer. Repeatable."
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of one field of the answer or of the form. Repeatable.",
 )
 @click.option("--value", metavar="VALUE", help="The whole answer: JSON if it parses as JSON, otherwise text.")
 @click.option("--value-file", metavar="FILE", help="File with the whole answer; - reads standard input.")
+@click.option("--show", is_flag=True, help="Show the interrupt and its form; send nothing.")
+@click.option("--without-form", is_flag=True, help="Answer the interrupt itself, without the form of an agent.")
 @click.option(
     "--as", "voter", metavar="NAME", help="Name of the person to answer as.  [default: the holder of the key]"
 )
@@ -107,6 +124,8 @@ def answer(
     pairs: tuple[str, ...],
     value: str | None,
     value_file: str | None,
+    show: bool,
+    without_form: bool,
     yes: bool,
     follow: bool,
     link: bool,
@@ -133,6 +152,8 @@ def answer(
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --reject --comment "too expensive"
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --set colour=blue --set count=3
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --show
+      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --action book --set who=Ada
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --link --for ada --expires 2d
       weftwork answer --all --code effect-unknown --workflow order --set outcome=again --dry-run
 
@@ -158,6 +179,8 @@ def answer(
     filters = {"--workflow": workflow, "--node": node, "--older-than": older_than}
     all_options = {"--code": code, **filters, "--dry-run": dry_run}
     name = check_all_options(name, every, all_options, {**vote, "link": link, "follow": follow})
+    if show and (link or every or pairs or whole or any(vote.values())):
+        raise click.UsageError("--show sends nothing; remove --show, or the other options.")
     if every:
         make_value = partial(answer_from_options, options=vote, pairs=pairs, value=value, value_file=value_file)
         selection = Selection(workflow, node, older_than)
@@ -168,21 +191,36 @@ def answer(
     has_answer = bool(vote["action"] or pairs or whole)
     # Before the terminal check: "no open interrupt" is the more useful error.
     target = find_target(client, name)
+    if show:
+        _show(target, _read_form(client, target), as_json)
+        return
     if not has_answer and not sys.stdin.isatty():
         raise click.UsageError(_NO_TERMINAL)
-    if has_answer:
-        value_to_send = answer_from_options(target.interrupt, vote, pairs, value, value_file)
-    else:
+    form = None if without_form or whole else _read_form(client, target)
+    if not has_answer:
         try:
-            value_to_send = _prompt_for_answer(target, vote, yes)
+            to_send = _prompt_for_answer(target, form, vote, yes)
         except KeyboardInterrupt:
             say("\nnothing was sent.", err=True)
             raise
-    _send(client, target, value_to_send, as_json, follow)
+    elif form is not None and form.surface is not None and answers_with_form(target.interrupt, vote["action"], pairs):
+        to_send = form_answer_from_options(form, vote["action"], pairs)
+    else:
+        to_send = answer_from_options(target.interrupt, vote, pairs, value, value_file)
+    _send(client, target, form, to_send, as_json, follow)
 
 
-def _send(client: Client, target: "AnswerTarget", value: Any, as_json: bool, follow: bool) -> None:
-    response = submit_answer(client, target, value)
+def _read_form(client: Client, target: "AnswerTarget") -> AgentForm | None:
+    return read_form(client, target.run_id, target.node_id, target.workflow_id, target.interrupt)
+
+
+def _send(
+    client: Client, target: "AnswerTarget", form: AgentForm | None, value: Any, as_json: bool, follow: bool
+) -> None:
+    if form is not None and isinstance(value, FormAnswer):
+        response, value = submit_form(client, target, form, value.button.id, value.values), value.effect
+    else:
+        response = submit_answer(client, target, value)
     if not as_json:
         say(outcome_text(client, target, value, response), err=follow)
     elif not follow:
@@ -191,14 +229,35 @@ def _send(client: Client, target: "AnswerTarget", value: Any, as_json: bool, fol
         raise SystemExit(follow_run(client, target.run_id, as_json, False, target.workflow_id, is_resumed=True))
 
 
-def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) -> Any:
+def _show(target: "AnswerTarget", form: AgentForm | None, as_json: bool) -> None:
+    """Print the interrupt, and its form with the options that answer it."""
+    if as_json:
+        interrupt = {name: value for name, value in target.interrupt.items() if name not in _CREDENTIALS}
+        document = {"runId": target.run_id, "nodeId": target.node_id, "workflowId": target.workflow_id}
+        say_json({**document, "interrupt": interrupt, **({"surface": form.document} if form is not None else {})})
+        return
+    say_lines(question_lines(f"{clean(target.node_id, 60)} requests", target.interrupt, in_parts=form is not None))
+    if form is not None:
+        say_lines(FormText().whole(form, with_options=True))
+
+
+def _prompt_for_answer(target: "AnswerTarget", form: AgentForm | None, vote: dict[str, Any], yes: bool) -> Any:
     """The answer entered at the terminal: shows the question, prompts, and asks for confirmation."""
     prompt = TerminalPrompt()
     print_interrupt(target.node_id, target.interrupt, in_parts=True)
+    options = build_vote(vote)
+    if form is not None and form.working_buttons and options.is_empty:
+        answer = prompt_for_form(form, prompt)
+        if not yes and not prompt.confirm("Send this answer?"):
+            raise click.ClickException("nothing was sent.")
+        return answer
+    if form is not None:
+        say_lines(FormText().whole(form, with_options=False), err=True)
+        say(_why_unused(form), err=True)
     if target.interrupt.get("kind") == "approval":
-        value = prompt_for_approval(target.interrupt, build_vote(vote), prompt)
+        value = prompt_for_approval(target.interrupt, options, prompt)
     else:
-        if not build_vote(vote).is_empty:
+        if not options.is_empty:
             raise click.UsageError(APPROVAL_ONLY)
         if accepts_actions(target.interrupt):
             label = "Your answer (pass another decision with --value)"
@@ -208,3 +267,16 @@ def _prompt_for_answer(target: "AnswerTarget", vote: dict[str, Any], yes: bool) 
     if not yes and not prompt.confirm(f"Send {clean(json.dumps(value, ensure_ascii=False), _MAX_PREVIEW)}?"):
         raise click.ClickException("nothing was sent.")
     return value
+
+
+def _why_unused(form: AgentForm) -> str:
+    """Why the answer is not given with the form."""
+    if form.surface is None:
+        reason = "The form above is not rendered."
+    elif form.blocked_reason:
+        reason = clean(form.blocked_reason)
+    elif not form.working_buttons:
+        reason = "No button of the form above works here."
+    else:
+        reason = "The form does not take --comment, --data, --as or --override."
+    return f"{reason} Answer the interrupt itself:"

@@ -2,7 +2,7 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,8 +12,11 @@ from weftwork.cli.client.options import client_options, suggest_kinds, suggest_w
 from weftwork.cli.client.run_ids import complete_run_id
 from weftwork.cli.console.table import print_listing
 from weftwork.cli.console.units import format_elapsed, parse_duration
-from weftwork.cli.render.interrupt_text import due_text, headline, vote_progress
+from weftwork.cli.render.interrupt_text import due_text, form_note, headline, vote_progress
 from weftwork.protocol.timestamps import iso
+
+_FORM_COLUMN: Final = 3
+"""The position of the column `form`."""
 
 
 @click.command()
@@ -57,7 +60,8 @@ def inbox(
     """List open interrupts, oldest first.
 
     Requires a weftwork host. Answer an interrupt with `weftwork answer RUN/NODE`. The column `expires` has the time
-    left before the interrupt times out.
+    left before the interrupt times out. The column `form`, which is present if an agent wrote a form for one of the
+    interrupts, says whether the form is trusted and has its title.
 
     \b
     Examples:
@@ -79,8 +83,14 @@ def inbox(
     )
     filtered = bool(kinds) or any(each is not None for each in (workflow, run_id, node, due_within))
     empty = "no open interrupts match these options." if filtered else "no open interrupts."
-    head = ("run", "node", "question", "age", "expires", "votes", "kind", "workflow")
-    print_listing({"interrupts": rows}, as_json, head, map(_row, rows), ("question",), empty)
+    head = ["run", "node", "question", "age", "expires", "votes", "kind", "workflow"]
+    lines = [_row(each) for each in rows]
+    forms = [form_note(each) for each in rows]
+    if any(forms):
+        head.insert(_FORM_COLUMN, "form")
+        for line, form in zip(lines, forms, strict=True):
+            line.insert(_FORM_COLUMN, form)
+    print_listing({"interrupts": rows}, as_json, head, lines, ("question", "form"), empty)
 
 
 def _row(interrupt: dict[str, Any]) -> list[str]:

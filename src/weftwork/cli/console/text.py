@@ -34,11 +34,11 @@ def clean(text: object, most: int = MAX_LENGTH) -> str:
     return printable(text if isinstance(text, str) else json.dumps(text, ensure_ascii=False), most)
 
 
-def say(text: str, err: bool = False) -> None:
-    """Print a line. Characters that the stream's encoding lacks are replaced."""
+def say(text: str, err: bool = False, ends_line: bool = True) -> None:
+    """Print a line, or its beginning without `ends_line`. Characters that the stream's encoding lacks are replaced."""
     # A replaced stream, as in tests, may have no encoding.
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    click.echo(fit_encoding(text, encoding), err=err)
+    click.echo(fit_encoding(text, encoding), err=err, nl=ends_line)
 
 
 def say_lines(lines: Iterable[str], err: bool = False) -> None:

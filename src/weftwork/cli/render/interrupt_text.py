@@ -11,14 +11,18 @@ from itertools import islice
 from typing import Any, Final, TypeGuard
 
 from weftwork.cli.client.options import DEFAULT_URL
+from weftwork.cli.client.surfaces import title_and_trust
 from weftwork.cli.console.documents import as_list, as_object, objects
 from weftwork.cli.console.text import clean
 from weftwork.cli.console.units import format_duration, format_time, parse_time
+from weftwork.cli.render.form_text import visible
 from weftwork.cli.render.schema_text import SchemaText, schema_problems
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.wire.v1.paths import path_for
 
+FORM_KIND: Final = "ui.a2ui-surface"
+"""The kind of the envelope of a form. `protocol/envelopes/kinds` has it too, but loads the JSON Schema validator."""
 LOW_CONFIDENCE: Final = "low-confidence"
 """The interrupt kind for a decision with low confidence, which a person confirms or rejects."""
 LOW_CONFIDENCE_ACTIONS: Final = ("accept", "reject")
@@ -129,6 +133,7 @@ MAX_DETAIL_LINES: Final = 40
 _MAX_BODY: Final = 4000
 _INDENT: Final = "  "
 _TEXT_MEMBERS: Final = ("title", "description", "prompt", "message", "eventType")
+_FORM_NOUN: Final = "an answer to a form"
 _KEY: Final = re.compile(r"[A-Za-z0-9._:~-]{1,255}")
 _OUTCOME_HINT: Final = "outcome is one of these words; with done, output may have the result of the effect"
 _LOW_CONFIDENCE_HINT: Final = (
@@ -149,13 +154,18 @@ def describe_interrupt(interrupt: dict[str, Any], in_parts: bool = False) -> lis
     With `in_parts` the fields are prompted for one by one, so their schemas are omitted here.
     """
     kind = interrupt.get("kind")
+    note = form_note(interrupt)
+    notes = [f"{_INDENT}form of an agent: {note}; `weftwork answer` shows it"] if note and not in_parts else []
+    if is_form_only(interrupt):
+        title = as_object(as_object(interrupt.get("data")).get("payload")).get("title")
+        return [f"{_FORM_NOUN}: {clean(title, _MAX_SHORT)}" if isinstance(title, str) else _FORM_NOUN, *notes]
     head = _NOUNS.get(kind) or f"an answer ({clean(kind, _MAX_SHORT)})" if isinstance(kind, str) else "an answer"
     data = interrupt.get("data")
     texts, rest = _split_texts(as_object(data))
     if (summary := summarize_decision(interrupt)) and is_object(data):
         # The members that the summary leaves out or shortens.
         texts, rest = [summary], {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
-    choices = list(_choice_lines(interrupt, in_parts))
+    choices = [*_choice_lines(interrupt, in_parts), *notes]
     if not texts and data not in (None, {}):
         text = json.dumps(data, ensure_ascii=False)
         if len(text) <= _MAX_SHORT:
@@ -164,6 +174,21 @@ def describe_interrupt(interrupt: dict[str, Any], in_parts: bool = False) -> lis
     lines = [clean(line.rstrip("\r"), MAX_MESSAGE) for text in texts for line in text[:MAX_MESSAGE].split("\n")]
     first = f"{head}: {lines[0]}" if lines else head
     return [first, *(_INDENT + line for line in lines[1:]), *_limit_lines(_member_lines(rest)), *choices]
+
+
+def is_form_only(interrupt: dict[str, Any]) -> bool:
+    """Whether the interrupt has no question of its own: the form that an agent wrote is the question."""
+    return as_object(interrupt.get("data")).get("customKind") == FORM_KIND
+
+
+def form_note(interrupt: dict[str, Any]) -> str:
+    """Whether the form of the interrupt is trusted, and its title, printable. Empty if no agent wrote a form."""
+    found = title_and_trust(interrupt)
+    if found is None:
+        return ""
+    title, is_trusted = found
+    trust = "trusted" if is_trusted else "untrusted"
+    return f"{trust}, {visible(title[:_MAX_SHORT])}" if title.strip() and not is_form_only(interrupt) else trust
 
 
 def question_lines(actor: str, interrupt: dict[str, Any], in_parts: bool = False) -> list[str]:
@@ -184,6 +209,9 @@ def headline(interrupt: dict[str, Any]) -> str:
     texts, _ = _split_texts(members)
     if summary := summarize_decision(interrupt):
         texts = [summary]
+    if is_form_only(interrupt):
+        title = as_object(members.get("payload")).get("title")
+        return title.strip().partition("\n")[0] if isinstance(title, str) and title.strip() else "a form"
     if isinstance(custom := members.get("customKind"), str) and custom and not _is_unknown_outcome(interrupt):
         title = as_object(members.get("payload")).get("title")
         texts = [": ".join([custom, *([title] if isinstance(title, str) and title.strip() else texts)[:1]])]

@@ -183,7 +183,7 @@ def _read_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str
                 read[field.id] = field.default
             error = "This field must be filled in." if _is_required(field) else None
         else:
-            error = _value_error(field, value)
+            error = value_error(field, value)
             read[field.id] = value
         if error is not None:
             pointer = f"/values/{printable_token(field.id)}"
@@ -194,7 +194,8 @@ def _read_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str
     return read
 
 
-def _value_error(field: Field, value: Any) -> str | None:
+def value_error(field: Field, value: Any) -> str | None:
+    """surf-07: why the value, which is not empty, does not fit the field; None if it does."""
     if isinstance(field, CheckboxField):
         return None if isinstance(value, bool) else "The value of this field must be true or false."
     if not isinstance(value, str):
