@@ -285,12 +285,12 @@ def test_an_action_and_values_need_a_form(foreign: ForeignHost) -> None:
 def test_the_refusal_of_a_blocked_form_says_what_to_do(foreign: ForeignHost) -> None:
     asks_with_form(foreign, GATE, payload({**BUTTONS[0], "id": "accept"}), actions=[{"id": "accept"}])
     refusal = {"error": "untrusted_content_blocks_approval", "message": "This form contains untrusted content."}
-    foreign.replies[f"POST {PATH}/actions/accept"] = CannedResponse(409, refusal)
+    foreign.replies[f"POST {PATH}/actions/accept"] = CannedResponse(403, refusal)
     blocked = foreign.run_command("answer", RUN, "--action", "accept", "--set", "x=")
     assert blocked.exit_code == 2
     fields = payload(FIELDS[0], {**BUTTONS[0], "id": "accept"})
     asks_with_form(foreign, GATE, fields, actions=[{"id": "accept"}])
-    foreign.replies[f"POST {PATH}/actions/accept"] = CannedResponse(409, refusal)
+    foreign.replies[f"POST {PATH}/actions/accept"] = CannedResponse(403, refusal)
     blocked = foreign.run_command("answer", RUN, "--action", "accept", "--set", "who=Ada")
     assert blocked.exit_code == 7
     assert "pass --approve, --reject or --action without --set." in blocked.stderr

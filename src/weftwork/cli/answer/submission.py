@@ -59,10 +59,10 @@ def _submit(client: Client, target: AnswerTarget, send: Callable[[], Any]) -> di
                 f"the answer was not recorded; `weftwork runs show {quote_id(target.run_id)}` shows the run.",
                 err=True,
             )
-        elif refused.status == 403:
-            refused.advice = _approvers_hint(target, refused)
         elif refused.code == UNTRUSTED_CODE:
             refused.advice = "pass --approve, --reject or --action without --set"
+        elif refused.status == 403:
+            refused.advice = _approvers_hint(target, refused)
         raise
     client.require_text(answer, "status", "the run's status")
     return answer

@@ -5,7 +5,6 @@ this version does not know in full is not shown, since a form without one of its
 """
 
 from typing import Any, Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -61,7 +60,7 @@ def read_form(
     if not surface_id:
         return None
     try:
-        view = client.get(_path(run_id, surface_id))
+        view = client.get(path_for("getSurface", runId=run_id, surfaceId=surface_id))
     except RequestRefused as refused:
         if refused.status in NOT_OFFERED:
             return None
@@ -86,12 +85,8 @@ def title_and_trust(interrupt: dict[str, Any]) -> tuple[str, bool] | None:
 
 def press_button(client: Client, form: AgentForm, button_id: str, values: dict[str, Any], key: str) -> Any:
     """Press a button of the form with these values by field id. `key` makes the request repeatable."""
-    path = f"{_path(form.run_id, form.surface_id)}/actions/{quote(button_id, safe='')}"
+    path = path_for("actOnSurface", runId=form.run_id, surfaceId=form.surface_id, actionId=button_id)
     return client.post(path, {"values": values}, idempotency_key=key)
-
-
-def _path(run_id: str, surface_id: str) -> str:
-    return path_for("getRunTree", runId=run_id).removesuffix("tree") + f"surfaces/{quote(surface_id, safe='')}"
 
 
 def _form(surface_id: str, run_id: str, node_id: str, workflow_id: str, view: dict[str, Any]) -> AgentForm:
