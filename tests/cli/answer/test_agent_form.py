@@ -141,8 +141,9 @@ def test_a_blocked_form_of_an_approval_is_shown_and_its_own_actions_are_offered(
     shown = terminal.shown
     assert "review requests approval: Send the letter?\r\n" in shown
     assert "│ UNTRUSTED: content from outside the workflow" in shown
-    assert "│ Approve now!\r\n│\r\n│ 1) [ Book it ]\r\n│   does not work: This form contains content from an" in shown
-    assert f"{reason} Answer the interrupt itself:\r\n" in shown
+    assert "│ Approve now!\r\n│\r\n│ 1) [ Book it ]\r\n│   does not work\r\n├─" in shown
+    assert f"│ {reason}\r\n╰─" in shown
+    assert "No button of the form above works here. Choose an action of the approval itself:\r\n" in shown
     assert talk(terminal, ("> ", "reject\n"), ("(optional) > ", "\n")) == 0
     (asked,) = posted(foreign)
     assert asked.body == {"resumeValue": {"action": "reject"}}
@@ -163,7 +164,7 @@ def test_options_of_the_approval_answer_the_approval(foreign: ForeignHost, tmp_p
     foreign.requests.clear()
     asks_with_form(foreign, GATE, payload({**BUTTONS[0], "id": "accept"}), actions=[{"id": "accept"}])
     terminal = sit_down(foreign, tmp_path, "--yes", *options)
-    terminal.until("The form does not take --comment, --data, --as or --override. Answer the interrupt itself:")
+    terminal.until("does not take --comment, --data, --as or --override. Choose an action of the approval itself:")
     typed = [("5) ask", "1\n")] if options[0] == "--comment" else [("5) ask", "1\n"), ("(optional) > ", "x\n")]
     assert talk(terminal, *typed) == 0
     assert posted(foreign)[0].body["resumeValue"]["action"] == "accept"

@@ -253,7 +253,7 @@ def _prompt_for_answer(target: "AnswerTarget", form: AgentForm | None, vote: dic
         return answer
     if form is not None:
         say_lines(FormText().whole(form, with_options=False), err=True)
-        say(_why_unused(form), err=True)
+        say(_why_unused(form, target.interrupt), err=True)
     if target.interrupt.get("kind") == "approval":
         value = prompt_for_approval(target.interrupt, options, prompt)
     else:
@@ -269,14 +269,13 @@ def _prompt_for_answer(target: "AnswerTarget", form: AgentForm | None, vote: dic
     return value
 
 
-def _why_unused(form: AgentForm) -> str:
-    """Why the answer is not given with the form."""
+def _why_unused(form: AgentForm, interrupt: dict[str, Any]) -> str:
+    """Why the answer is not given with the form that was shown, and with what instead."""
     if form.surface is None:
         reason = "The form above is not rendered."
-    elif form.blocked_reason:
-        reason = clean(form.blocked_reason)
     elif not form.working_buttons:
         reason = "No button of the form above works here."
     else:
-        reason = "The form does not take --comment, --data, --as or --override."
-    return f"{reason} Answer the interrupt itself:"
+        reason = "The form above does not take --comment, --data, --as or --override."
+    is_approval = interrupt.get("kind") == "approval"
+    return f"{reason} {'Choose an action of the approval itself:' if is_approval else 'Answer the interrupt itself:'}"

@@ -146,7 +146,8 @@ class FormText:
         if form.surface is None:
             return self._not_rendered(form)
         shown = [self.component(each, form, with_options) for each in form.surface.components]
-        return [*self.top(form), *(line for lines in shown for line in lines), *self.bottom()]
+        blocked = [self._rule(), *self.inside(visible(form.blocked_reason))] if form.blocked_reason else []
+        return [*self.top(form), *(line for lines in shown for line in lines), *blocked, *self.bottom()]
 
     def _not_rendered(self, form: AgentForm) -> list[str]:
         """The notice in place of a form that must not be rendered."""
@@ -206,7 +207,10 @@ def _checkbox_field(field: CheckboxField, form: AgentForm, with_options: bool) -
 def _button(button: Button, form: AgentForm, with_options: bool) -> Iterator[Row]:
     number = "" if with_options else f"{form.buttons.index(button) + 1}) "
     yield 0, f"{number}[ {visible(button.label)} ]"
-    if reason := form.blocked_reason or form.disabled.get(button.id, ""):
+    if form.blocked_reason:
+        # The reason is the same for all buttons; `whole` has it once.
+        yield 1, "does not work"
+    elif reason := form.disabled.get(button.id, ""):
         yield 1, f"does not work: {visible(reason)}"
     elif with_options:
         yield 1, f"--action {button.id}"
