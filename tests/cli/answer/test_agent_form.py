@@ -283,6 +283,22 @@ def test_an_action_and_values_need_a_form(foreign: ForeignHost) -> None:
     assert "this interrupt has no such form; pass one of them." in done.stderr
 
 
+@each_case("options", ["--action", "accept", "--set", "x=1"], ["--set", "x=1"])
+@each_case(
+    "more, why",
+    ({"blockedReason": "It is untrusted."}, "It is untrusted. Answer the interrupt itself: an approval with --approve"),
+    ({"actions": []}, "no button of the form works here. Answer the interrupt itself"),
+)
+def test_a_form_without_a_button_that_works_says_what_to_do(
+    foreign: ForeignHost, options: list[str], more: dict[str, Any], why: str
+) -> None:
+    asks_with_form(foreign, GATE, payload({**BUTTONS[0], "id": "accept"}), **more)
+    done = foreign.run_command("answer", RUN, *options)
+    assert done.exit_code == 2
+    assert why in done.stderr
+    assert posted(foreign) == []
+
+
 def test_the_refusal_of_a_blocked_form_says_what_to_do(foreign: ForeignHost) -> None:
     asks_with_form(foreign, GATE, payload({**BUTTONS[0], "id": "accept"}), actions=[{"id": "accept"}])
     refusal = {"error": "untrusted_content_blocks_approval", "message": "This form contains untrusted content."}

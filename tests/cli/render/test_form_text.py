@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
 from weftwork.cli.answer import agent_form
 from weftwork.cli.client.surfaces import AgentForm
 from weftwork.cli.console.text import display_width
@@ -77,12 +77,14 @@ def problems(line: str) -> list[str]:
     ]
 
 
+@pytest.mark.rule("surf-02")
 def test_each_component_type_has_a_renderer() -> None:
     assert tuple(form_text._RENDERERS) == COMPONENTS == tuple(STRATEGIES)
     assert set(agent_form._READERS) == set(get_args(Field))
     assert FORM_KIND == SURFACE_KIND
 
 
+@pytest.mark.rule("surf-12")
 @settings(max_examples=150, deadline=None)
 @given(SURFACES, TEXTS, st.integers(1, 120))
 @example(Surface(title=EVIL, components=(Heading(text=EVIL), Text(text=EVIL))), EVIL, 80)
@@ -103,6 +105,16 @@ def test_without_the_marks_it_would(name: str, without: Any, monkeypatch: pytest
     monkeypatch.setattr(form_text, "mark_hidden", lambda text: text)
     monkeypatch.setattr(form_text, name, without)
     assert text in "".join(shown(form_of(Surface(components=(Text(text=text),)))))
+
+
+@fails_without(form_text, "wrap", lambda text, width: [text])
+def test_a_line_of_an_agent_cannot_pass_for_one_of_the_command() -> None:
+    forged = "Hello.\n╰─────\nSend this answer? [y/N] > y\n$ "
+    for component in (Text(text=forged), Heading(text=forged), Button(id="a", label=forged, action=Action("resume"))):
+        lines = "\n".join(shown(form_of(Surface(title=forged, components=(component,))))).split("\n")
+        assert all(line.startswith(("│", "├", "╭", "╰")) for line in lines)
+        # Each time the form is drawn, only the host closes the frame.
+        assert sum(line.startswith("╰") for line in lines) == 3
 
 
 def test_a_line_break_is_kept_in_a_text_only() -> None:

@@ -18,6 +18,9 @@ from weftwork.protocol.surfaces.actions import value_error
 from weftwork.protocol.surfaces.surface import Button, CheckboxField, DateField, Field, SelectField, TextField
 
 REQUIRED: Final = "a value is required; press Ctrl-C to quit without answering."
+INSTEAD: Final = (
+    "Answer the interrupt itself: an approval with --approve, --reject or --action without --set, others with --value."
+)
 _MAX_NAMES: Final = 20
 
 
@@ -128,9 +131,12 @@ def answer_from_options(form: AgentForm, action: str | None, pairs: Sequence[str
 
 
 def _button_of_option(form: AgentForm, action: str | None) -> Button:
-    """The button with this id, or without an id the only one that works. A button of a blocked form is not refused
-    here: the host says why."""
-    names = [each.id for each in form.buttons if each.id not in form.disabled]
+    """The button with this id, or without an id the only one that works."""
+    if form.blocked_reason:
+        raise click.UsageError(f"{clean(form.blocked_reason)} {INSTEAD}")
+    names = [each.id for each in form.working_buttons]
+    if not names:
+        raise click.UsageError(f"no button of the form works here. {INSTEAD}")
     if action is None:
         if len(names) != 1:
             raise click.UsageError(f"name the button of the form with --action: {_listed(names)}.")

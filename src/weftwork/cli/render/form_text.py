@@ -131,7 +131,7 @@ class FormText:
         return [f"{_BOTTOM}{'─' * (self._width - len(_BOTTOM))}"]
 
     def inside(self, *texts: str, indent: int = 0) -> list[str]:
-        """Texts inside the frame, wrapped, and indented by this many steps."""
+        """surf-12 (host): texts inside the frame, wrapped, and indented by this many steps."""
         room = self._width - len(BAR) - indent * len(_INDENT)
         return [f"{BAR}{_INDENT * indent}{line}".rstrip() for text in texts for line in wrap(text, room)]
 
