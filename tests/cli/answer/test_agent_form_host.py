@@ -31,7 +31,17 @@ FORM: dict[str, Any] = {
 }
 QUESTION = {"questions": [{"id": "who", "question": "Who?"}, {"id": "count", "question": "How many?"}]}
 CONFIG = {"userMessage": "A trip: {{inputs.text}}", "envelopeType": SURFACE_KIND}
+PAY: dict[str, Any] = {
+    "title": "Invoice of {{variables.text}}",
+    "components": [
+        {"component": "field.text", "id": "comment", "label": "Why?"},
+        {"component": "action.button", "id": "accept", "label": "Pay it", "action": {"target": "resume"}},
+        {"component": "action.button", "id": "reject", "label": "Do not", "action": {"target": "resume"}},
+    ],
+}
+GATE = {"title": "Pay?", "surface": PAY}
 FLOWS = [
+    chain("gate", [node("gate", "core.approvalGate", config=GATE)], variables=[variable("text")]),
     chain("trip", [node("trip", "core.ai.generateEnvelope", config=CONFIG)], variables=[variable("text")]),
     chain("ask", [node("ask", "core.ai.callPrompt", config={"prompt": "Well?"})]),
 ]
@@ -94,3 +104,34 @@ def test_a_form_of_a_clarification_answers_it(host: Host) -> None:
     terminal = sit_down(host, run_id, "--yes")
     assert talk(terminal, ("│ Who\r\n│   optional > ", "Ada\n"), ("│ Count\r\n│   optional > ", "3\n")) == 0
     assert answered(host, run_id) == {"answers": {"who": "Ada", "count": "3"}}
+
+
+def at_gate(host: Host, trust: str) -> str:
+    run_id = host.create("gate", inputs={"text": "Acme"}, configurable={"trustBoundary": trust})
+    await_status(host, run_id, "waiting-approval")
+    return run_id
+
+
+def test_a_form_of_an_approval_decides_it(host: Host) -> None:
+    run_id = at_gate(host, "trusted")
+    terminal = sit_down(host, run_id, "--yes")
+    terminal.until("│ Why?")
+    assert "│ Invoice of Acme\r\n" in terminal.shown
+    code = talk(terminal, ("│   optional > ", "fine\n"), ("│   button > ", "1\n"))
+    assert code == 0
+    (received,) = payloads(host, run_id, "approval.received")
+    assert (received["action"], received["comment"]) == ("accept", "fine")
+
+
+def test_an_untrusted_form_explains_itself_and_the_approval_decides(host: Host) -> None:
+    run_id = at_gate(host, "untrusted")
+    refused = run_on(host, "answer", run_id, "--action", "accept", "--set", "comment=x", code=2).stderr
+    assert "content from an untrusted source" in refused
+    assert "Answer the interrupt itself: an approval with --approve" in refused
+    terminal = sit_down(host, run_id, "--yes")
+    terminal.until("2) reject")
+    assert "│ This form contains content from an untrusted source, so it cannot answer an approval." in terminal.shown
+    assert "Choose an action of the approval itself:" in terminal.shown
+    assert talk(terminal, ("> ", "reject\n"), ("(optional) > ", "\n")) == 0
+    (received,) = payloads(host, run_id, "approval.received")
+    assert received["action"] == "reject"
