@@ -274,6 +274,8 @@ def test_the_interrupt_itself_can_still_be_answered(
     assert (done.exit_code, done.stderr) == (0, "")
     (asked,) = posted(foreign)
     assert asked.body == {"resumeValue": value}
+    # Also if the form cannot be read.
+    assert PATH not in [each.path for each in foreign.requests]
 
 
 def test_an_action_and_values_need_a_form(foreign: ForeignHost) -> None:

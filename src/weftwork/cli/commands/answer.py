@@ -196,14 +196,15 @@ def answer(
         return
     if not has_answer and not sys.stdin.isatty():
         raise click.UsageError(_NO_TERMINAL)
-    form = None if without_form or whole else _read_form(client, target)
+    with_form = not has_answer or answers_with_form(target.interrupt, vote["action"], pairs)
+    form = _read_form(client, target) if with_form and not (without_form or whole) else None
     if not has_answer:
         try:
             to_send = _prompt_for_answer(target, form, vote, yes)
         except KeyboardInterrupt:
             say("\nnothing was sent.", err=True)
             raise
-    elif form is not None and form.surface is not None and answers_with_form(target.interrupt, vote["action"], pairs):
+    elif form is not None and form.surface is not None:
         to_send = form_answer_from_options(form, vote["action"], pairs)
     else:
         to_send = answer_from_options(target.interrupt, vote, pairs, value, value_file)
