@@ -21,7 +21,7 @@ from weftwork.engine.api.runs import EventStreams, Reader
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES
-from weftwork.protocol.wire import streams
+from weftwork.protocol.wire import streams, surface_frames
 
 BATCH_BYTES: Final = 16_384
 """A batch of events that reaches this size is sent at once."""
@@ -60,6 +60,7 @@ class SseStream:
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, projection = await self._streams.join(self._caller, self._run_id, after)
         reader.wants_notifications = streams.shows_annotations(self._modes)
+        reader.wants_partial_surfaces = surface_frames.shows_partial_surfaces(self._modes)
         last, has_ended = projection.last_sequence, projection.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
@@ -88,8 +89,9 @@ class SseStream:
 
     async def _send_notifications(self, reader: Reader) -> None:
         """Send frames that are not in the event log. They cannot be read again, so each is kept until it is sent."""
-        for note in reader.take_notifications():
-            body = streams.batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
+        notes = [note.frame for note in reader.take_notifications()]
+        for frame in [*notes, *reader.take_partial_surfaces()]:
+            body = streams.batch_frame([frame]).encode() if self._buffer_seconds else frame.encode()
             at = 0
             while at < len(body):
                 await self._writer.drained()

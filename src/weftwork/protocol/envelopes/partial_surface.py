@@ -39,7 +39,7 @@ class PartialSurface(msgspec.Struct, eq=False):
     """The surface in one answer, as far as it has been written."""
 
     payload: dict[str, Any] | None = None
-    """The payload with all complete components, which is itself a valid payload; None while there is none."""
+    """The payload with all complete components, which is itself a valid payload. None before the first one."""
     is_closed: bool = False
     """Nothing more is read: the answer is no surface, or its surface will be refused."""
     _text: str = ""
