@@ -12,13 +12,24 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.errors import invalid
 from weftwork.protocol.privacy.credential_redaction import mask_credentials
 from weftwork.protocol.run.events import Event
+from weftwork.protocol.surfaces.delta import make_patch
 from weftwork.protocol.timestamps import iso
-from weftwork.protocol.wire.streams import UPDATE_TYPES, StreamFrame, StreamMode
+from weftwork.protocol.wire.streams import UPDATE_TYPES, Cursor, StreamFrame, StreamMode, event_frames
 
 PARTIAL_TYPE: Final = f"{SURFACE_KIND}.partial"
 """An event type that exists only in streams and is never stored."""
+DELTA_TYPE: Final = f"{SURFACE_KIND}.delta"
+"""The event type of a recorded surface that is sent as a delta. It is never stored either."""
+DELTA_PARAMETER: Final = "a2uiDelta"
+DELTA_TRANSPORT: Final = {"deltaTransport": True}
+"""surf-54 (RFC 0114): the capability `a2uiSurface` of a host whose streams accept `DELTA_PARAMETER`."""
+MAX_BASES: Final = 8
+"""Nodes of one run whose surfaces are kept for a reader that asks for deltas. Others are sent whole."""
+MAX_BASE_BYTES: Final = 262_144
+"""Size of the largest surface that is kept."""
 
 
 def shows_partial_surfaces(modes: frozenset[StreamMode]) -> bool:
@@ -47,3 +58,53 @@ def partial_frame(event: Event, payload: dict[str, Any] | None, index: int) -> S
         "payload": mask_credentials(payload),
     }
     return StreamFrame("", PARTIAL_TYPE, msgspec.json.encode(document))
+
+
+def parse_delta(text: str | None) -> bool:
+    """surf-53 (RFC 0114): whether a reader asks for deltas. Raises for other values than 0 and 1."""
+    if text not in (None, "0", "1"):
+        message = f"{DELTA_PARAMETER} must be 1, for deltas between surfaces, or 0, for whole surfaces."
+        raise invalid(message, parameter=DELTA_PARAMETER)
+    return text == "1"
+
+
+class SurfaceDeltas(msgspec.Struct, eq=False):
+    """What one reader that asks for deltas has received in one response: the newest surface of each node.
+
+    The first surface of each node in a response is sent whole, so the host needs no memory of earlier responses, and a
+    reader that could not apply a patch connects again.
+    """
+
+    _bases: dict[str, Event] = {}
+
+    def copy(self) -> "SurfaceDeltas":
+        return SurfaceDeltas(self._bases.copy())
+
+    def frames(self, event: Event, modes: frozenset[StreamMode], after: Cursor) -> list[StreamFrame]:
+        """The frames of an event, as `event_frames` returns them, and surfaces as deltas if possible."""
+        frames = event_frames(event, modes, after)
+        if event.type != SURFACE_KIND or not frames:
+            return frames
+        document = self.document(event)
+        return [StreamFrame(frames[0].id, document["type"], msgspec.json.encode(document), frames[0].flush)]
+
+    def document(self, event: Event) -> dict[str, Any]:
+        """surf-53 (RFC 0114): the document of a recorded surface for this reader: the event itself with the member
+        `surfaceRef`, or a delta from the surface that the reader has under this reference.
+
+        Without a delta between surfaces of different trust, the trust of each surface is that of its last whole one.
+        """
+        reference = event.node_id or ""
+        base = self._bases.pop(reference, None)
+        if len(event.payload) <= MAX_BASE_BYTES:
+            self._bases[reference] = event
+            if len(self._bases) > MAX_BASES:
+                del self._bases[next(iter(self._bases))]
+        document: dict[str, Any] = msgspec.json.decode(event.document)
+        if base is not None and base.content_trust == event.content_trust:
+            payload = document["payload"]
+            patch = make_patch(msgspec.json.decode(base.payload), payload)
+            if patch is not None:
+                delta = {"surfaceRef": reference, "catalogVersion": payload["catalogVersion"], "patch": patch}
+                return {**document, "type": DELTA_TYPE, **delta, "payload": delta}
+        return {**document, "surfaceRef": reference}
