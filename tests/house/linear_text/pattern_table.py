@@ -126,6 +126,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/envelopes/kinds.py:_KIND_NAME": entry(
         "a", Input("a", "vendor."), Input("a.", "vendor."), Input("a-", "vendor.a."), Input("a", "local."), "local."
     ),
+    "protocol/envelopes/partial_surface.py:_START": entry("[", "[ ", Input(" ", "["), Input("\n", "[")),
     "protocol/envelopes/text/extraction.py:_BRACKET": entry("a", "{", '"'),
     "protocol/envelopes/text/extraction.py:_FENCE": entry(
         Input("~", after="{"),

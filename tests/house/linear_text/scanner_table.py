@@ -22,7 +22,7 @@ from weftwork.cli.client import event_stream
 from weftwork.cli.commands import models
 from weftwork.cli.console import table, text
 from weftwork.cli.render import form_text, interrupt_text, node_type_details
-from weftwork.protocol.envelopes import answer_documents, checks, completion
+from weftwork.protocol.envelopes import answer_documents, checks, completion, partial_surface
 from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
@@ -167,6 +167,12 @@ def _extract(given: str) -> None:
     extraction.holds_document(given)
 
 
+def _read_partial_surface(given: str) -> None:
+    surface = partial_surface.PartialSurface()
+    for at in range(0, len(given), 64):
+        surface.add(given[at : at + 64])
+
+
 def _echo(given: str) -> None:
     completion.remove_prompt_echo(given, [given, given[:20], "a" * 30])
 
@@ -258,6 +264,13 @@ CASES: tuple[Case, ...] = (
         _extract,
         *_PROSE,
         *_OPENINGS,
+    ),
+    case(
+        """protocol/envelopes/partial_surface.py:PartialSurface._read""",
+        _read_partial_surface,
+        *_OPENINGS,
+        Input('{"component":"text","text":"}"},', '{"catalogVersion":"0.9.1","surface":{"components":['),
+        Input("}", '{"catalogVersion":"'),
     ),
     case(
         """protocol/envelopes/text/repair.py:_RepairPass.run

@@ -21,7 +21,7 @@ from weftwork.engine.api.runs import EventStreams, Reader
 from weftwork.ports.fault_points import fault_point
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES
-from weftwork.protocol.wire import streams
+from weftwork.protocol.wire import streams, surface_frames
 
 BATCH_BYTES: Final = 16_384
 """A batch of events that reaches this size is sent at once."""
@@ -45,6 +45,10 @@ class SseStream:
     _cursor: streams.Cursor
     _buffer_seconds: float
     _keepalive: float
+    _deltas: surface_frames.SurfaceDeltas | None = None
+    """The surfaces that have been sent. None if the client did not ask for deltas."""
+    _next_deltas: surface_frames.SurfaceDeltas | None = None
+    """The same, after the body that is being sent."""
     _keepalive_at: float = 0.0
     _writer: ResponseWriter = field(init=False)
     _caller: Principal = field(init=False)
@@ -60,6 +64,7 @@ class SseStream:
         after = self._cursor.sequence if self._cursor.chunk else self._cursor.sequence - 1
         reader, projection = await self._streams.join(self._caller, self._run_id, after)
         reader.wants_notifications = streams.shows_annotations(self._modes)
+        reader.wants_partial_surfaces = surface_frames.shows_partial_surfaces(self._modes)
         last, has_ended = projection.last_sequence, projection.status in TERMINAL_STATUSES
         try:
             headers = [*_HEADERS, (b"traceparent", self._request.traceparent.encode())]
@@ -75,21 +80,34 @@ class SseStream:
 
     async def _stream_events(self, reader: Reader) -> None:
         while not reader.ended:
+            self._begin_body()
             first, last, body = await self._next_body(reader)
             at = await self._write_available(body)
             while at < len(body):
                 del body
                 await self._writer.drained()
+                self._begin_body()
                 body = await self._reread(reader, first, last)
                 at = await self._write_available(body, at)
             del body
+            self._deltas = self._next_deltas
             if not reader.ended:
                 await self._send_notifications(reader)
 
+    def _begin_body(self) -> None:
+        # A body that is encoded again must have the same bytes, so deltas start from what was sent before it.
+        self._next_deltas = None if self._deltas is None else self._deltas.copy()
+
+    def _event_frames(self, event: Event) -> list[streams.StreamFrame]:
+        if self._next_deltas is not None:
+            return self._next_deltas.frames(event, self._modes, self._cursor)
+        return streams.event_frames(event, self._modes, self._cursor)
+
     async def _send_notifications(self, reader: Reader) -> None:
         """Send frames that are not in the event log. They cannot be read again, so each is kept until it is sent."""
-        for note in reader.take_notifications():
-            body = streams.batch_frame([note.frame]).encode() if self._buffer_seconds else note.frame.encode()
+        notes = [note.frame for note in reader.take_notifications()]
+        for frame in [*notes, *reader.take_partial_surfaces()]:
+            body = streams.batch_frame([frame]).encode() if self._buffer_seconds else frame.encode()
             at = 0
             while at < len(body):
                 await self._writer.drained()
@@ -114,7 +132,7 @@ class SseStream:
         size, flush = 0, False
         while True:
             for event in events:
-                if frames := streams.event_frames(event, self._modes, self._cursor):
+                if frames := self._event_frames(event):
                     sequences.append(event.sequence)
                     batch += frames
                     size += event.size
@@ -145,7 +163,7 @@ class SseStream:
                 raise ResponseAborted
             await self._take_turn(reader, page)
             if self._buffer_seconds:
-                batch += [frame for event in page for frame in streams.event_frames(event, self._modes, self._cursor)]
+                batch += [frame for event in page for frame in self._event_frames(event)]
             else:
                 parts.append(self._encode_events(page))
             first = page[-1].sequence + 1
@@ -160,6 +178,8 @@ class SseStream:
         return await reader.next(self._keepalive_at - clock.time())
 
     def _encode_events(self, events: list[Event]) -> bytes:
+        if self._next_deltas is not None:
+            return b"".join([frame.encode() for event in events for frame in self._event_frames(event)])
         return b"".join([streams.encoded_frames(event, self._modes, self._cursor) for event in events])
 
     async def _stream_snapshots(self, reader: Reader, last: int) -> None:

@@ -15,7 +15,7 @@ as soon as the executor drops it.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -41,6 +41,7 @@ from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
 from weftwork.protocol.run.projection import Projection, StateRow, StoredRun
+from weftwork.protocol.surfaces.surface import parse_surface
 
 log = logging.getLogger("weftwork.run")
 
@@ -248,6 +249,7 @@ class LiveRun:
         except _MovedElsewhere:
             log.warning("run released: another process executes it", extra={"runId": self.key.run_id})
             self._halt(StoreUnavailable("another process executes this run"))
+            self._runtime.feeds.release(self.key)
             self._callbacks.on_parked(self)
         except Exception:
             self._abandon()
@@ -294,10 +296,19 @@ class LiveRun:
         self._has_unsaved_parking = False
         self._committed_view.apply_batch(batch)
         self.budget.log_bytes += work.builder.size
-        self._runtime.feeds.publish(self.key, batch.events)
+        self._runtime.feeds.publish(self.key, batch.events, self._visible_surface)
         fault_point("append.published")
         if batch.has_family_messages:
             self._callbacks.on_family_committed(self, batch, work.builder.children)
+
+    def _visible_surface(self, node_id: str, payload: dict[str, Any]) -> dict[str, Any] | None:
+        """hide-07: a partial surface with the sensitive values cut out that are cut out of the recorded one. None if
+        no surface is left."""
+        redactor = self.redactor
+        if redactor is None:
+            return payload
+        visible = redactor.visible_surface(node_id, payload)
+        return visible if parse_surface(visible) is not None else None
 
     @property
     def is_rechecking(self) -> bool:
@@ -381,6 +392,7 @@ class LiveRun:
         """Halt the run after an unexpected exception, and fail its open requests. Called from an except block."""
         log.exception("run halted: bug in the host", extra={"runId": self.key.run_id})
         self._halt(HostFault("this run was halted by a bug in the host"))
+        self._runtime.feeds.release(self.key)
         self._callbacks.on_failed(self)
 
     def _halt(self, reason: Exception) -> None:

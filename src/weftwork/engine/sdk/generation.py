@@ -48,7 +48,7 @@ from weftwork.protocol.envelopes.instructions import (
     unreadable_correction,
     violation_summary,
 )
-from weftwork.protocol.envelopes.kinds import ERROR_KIND, KindDefinition
+from weftwork.protocol.envelopes.kinds import ERROR_KIND, SURFACE_KIND, KindDefinition
 from weftwork.protocol.envelopes.outcome import Accepted, Invalid
 from weftwork.protocol.envelopes.reassembly import reassemble
 from weftwork.protocol.envelopes.text.extraction import (
@@ -236,7 +236,7 @@ async def generate_envelope(
     goal = _Goal(kind, msgspec.structs.replace(contract, accepts=accepts), answer_spec, asks=asks)
     reasons = "reasoning" in kind.schema.get("properties", {})
     directive = envelope_directive(kind.name, kind.version, kind.schema, reasons)
-    with_directive = _with_directive(context, request, directive)
+    with_directive = _with_directive(context, request, directive, streams=kind.name == SURFACE_KIND)
     return await _generate(context, call, msgspec.structs.replace(with_directive, payload_schema=kind.schema), goal)
 
 
@@ -342,10 +342,11 @@ def _attempts(context: NodeContext, rounds: int) -> int:
     return attempts_allowed(max(limits.schema_rounds - rounds, 0), limits.max_retry_attempts)
 
 
-def _with_directive(context: NodeContext, request: ModelRequest, directive: str) -> ModelRequest:
-    """env-27 (RFC 0021): an answer that has to be an envelope is not streamed before the gate has judged it."""
+def _with_directive(context: NodeContext, request: ModelRequest, directive: str, streams: bool = False) -> ModelRequest:
+    """env-27 (RFC 0021): an answer that has to be an envelope is not streamed before the gate has judged it. A surface
+    is (RFC 0102): readers see it grow, and cannot act on it."""
     whole = f"{context.prompt_directive}\n\n{directive}".lstrip()
-    return _with_system(msgspec.structs.replace(request, stream=False), whole)
+    return _with_system(request if streams else msgspec.structs.replace(request, stream=False), whole)
 
 
 def _with_system(request: ModelRequest, directive: str) -> ModelRequest:

@@ -8,6 +8,8 @@ bytes, and so is the total of all tails.
 Notifications, such as the one for a new annotation, are not events of the log and have no sequence, so a reader cannot
 resume from one. A reader that connects later, or is so slow that newer notifications have displaced it from the buffer,
 does not get it. Everything that a notification announces can also be read by a request.
+
+Partial surfaces are not events of the log either. A reader gets the newest one of each node (see `partial_surfaces`).
 """
 
 import asyncio
@@ -17,11 +19,12 @@ from typing import Final
 
 import msgspec
 
+from weftwork.engine.streams.partial_surfaces import PartialFrame, PartialSurfaces, VisibleSurface
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.limits import Limits
 from weftwork.protocol.models.answers import mask_answers
-from weftwork.protocol.run.events import Event, take_bytes
+from weftwork.protocol.run.events import OUTPUT_CHUNK, Event, take_bytes
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 
@@ -150,6 +153,7 @@ class Reader(msgspec.Struct, eq=False):
 
     _feed: Feed
     _notifications: Notifications
+    _partial_surfaces: PartialSurfaces
     _last_number: int
     _log: EventLog
     _reads: asyncio.Semaphore
@@ -165,10 +169,26 @@ class Reader(msgspec.Struct, eq=False):
     """Whether this reader gets notifications. If so, `next` returns early while one is due, and `take_notifications`
     returns it."""
 
+    wants_partial_surfaces: bool = False
+    """Whether this reader gets partial surfaces, which become due as notifications do."""
+    _shown: dict[str, int] = {}
+    """The number of the last partial surface of each node that this reader got."""
+
     @property
     def has_notification(self) -> bool:
-        """Whether a notification is due before the next event."""
-        return bool(self._due_notifications())
+        """Whether a notification or a partial surface is due before the next event."""
+        return bool(self._due_notifications() or self._due_partial_surfaces())
+
+    def take_partial_surfaces(self) -> list[StreamFrame]:
+        """The frames of partial surfaces that are due; each is returned once."""
+        due = self._due_partial_surfaces()
+        self._shown.update((node, each.number) for node, each in due)
+        return [each.frame for _, each in due]
+
+    def _due_partial_surfaces(self) -> list[tuple[str, PartialFrame]]:
+        if not self.wants_partial_surfaces or not self._partial_surfaces.runs:
+            return []
+        return self._partial_surfaces.after(self._run, self.sequence, self._shown)
 
     def take_notifications(self) -> list[Notification]:
         """The notifications that are due; each is returned once."""
@@ -257,6 +277,7 @@ class Feeds:
         """Feeds with a tail, the most recently changed last."""
         self._size = 0
         self._notifications = Notifications()
+        self._partial_surfaces = PartialSurfaces()
         self._closed = False
 
     @property
@@ -264,10 +285,20 @@ class Feeds:
         """The number of readers of all runs."""
         return self.slots.total
 
-    def publish(self, run: RunKey, events: tuple[Event, ...]) -> None:
-        """Deliver durable events to the readers of a run."""
+    def publish(self, run: RunKey, events: tuple[Event, ...], visible: VisibleSurface | None = None) -> None:
+        """Deliver durable events to the readers of a run. `visible` redacts its partial surfaces; without it, the run
+        is not executed here and has none."""
+        if visible is not None:
+            # Without calls for runs that stream no answer: this is executed for every commit.
+            is_followed = run in self._partial_surfaces.runs
+            for event in events:
+                is_followed = is_followed or event.type == OUTPUT_CHUNK
+            if is_followed:
+                self._partial_surfaces.update(run, events, visible)
         feed = self._feeds.get(run)
         if feed is None:
+            if visible is not None and run in self._partial_surfaces.runs:
+                self._partial_surfaces.drop_void(run)
             return
         self._tails.pop(run, None)
         self._size -= feed.size
@@ -288,10 +319,15 @@ class Feeds:
     def invalidate(self, run: RunKey) -> None:
         """Drop the tail of a run, because its log may have events that were not published. Readers read the log
         again."""
+        self._partial_surfaces.forget_answers(run)
         feed = self._feeds.get(run)
         if feed is not None:
             self._drop(run)
             feed.wake()
+
+    def release(self, run: RunKey) -> None:
+        """This process no longer executes the run, so it has no partial surfaces here."""
+        self._partial_surfaces.drop(run)
 
     def join(self, run: RunKey, sequence: int) -> Reader:
         """Add a reader that has all events up to `sequence`. The caller must call `leave` when done."""
@@ -302,7 +338,8 @@ class Feeds:
         feed.readers += 1
         self.slots.force(run.partition)
         notifications = self._notifications
-        return Reader(feed, notifications, notifications.count, self._log, self._reads, run, sequence)
+        partial_surfaces = self._partial_surfaces
+        return Reader(feed, notifications, partial_surfaces, notifications.count, self._log, self._reads, run, sequence)
 
     def leave(self, run: RunKey) -> None:
         feed = self._feeds[run]
@@ -311,10 +348,12 @@ class Feeds:
         if feed.readers == 0:
             self._drop(run)
             self._notifications.forget(run)
+            self._partial_surfaces.drop_void(run)
             del self._feeds[run]
 
     def end(self, run: RunKey) -> None:
         """End the readers of a run that was deleted."""
+        self._partial_surfaces.drop(run)
         feed = self._feeds.get(run)
         if feed is not None:
             self._drop(run)

@@ -55,7 +55,7 @@ class ProviderRetried(Payload, frozen=True):
 class OutputChunk(Payload, frozen=True):
     """evt-07 (RFC 0094 D): a part of a model's answer. Streams derive `ai.message.chunk` from it."""
 
-    event_type = "output.chunk"
+    event_type = events.OUTPUT_CHUNK
     node_id: str
     run_id: str
     chunk: str

@@ -4,7 +4,7 @@ Every family, the envelope kinds and the limits are at the root of the document 
 older clients (readings, Discovery layout). A block is present only if its feature is enabled. The blocks about
 supervisors and agents depend on the registered node types, those about models and envelopes on the envelope gate.
 
-Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0031, 0032, 0033, 0037, 0039, 0040 D, 0094 F.
+Sources: RFC 0006, 0007, 0021, 0022, 0023, 0024, 0026, 0030, 0031, 0032, 0033, 0037, 0039, 0040 D, 0094 F, 0114.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.completion import RELIABILITY_EVENTS, TRUNCATION_MULTIPLIER
 from weftwork.protocol.envelopes.instructions import PROMPT_DIRECTIVE
-from weftwork.protocol.envelopes.kinds import MEDIA_KINDS
+from weftwork.protocol.envelopes.kinds import MEDIA_KINDS, SURFACE_KIND
 from weftwork.protocol.envelopes.schema_subset import Compliance
 from weftwork.protocol.ids import TEST_KEY_PREFIX
 from weftwork.protocol.limits import Limits
@@ -29,6 +29,7 @@ from weftwork.protocol.run.child_runs import DISPATCH, SUB_WORKFLOW
 from weftwork.protocol.run.header import DRAIN_POLICIES, ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION
 from weftwork.protocol.run.projection import MAX_BULK_CANCEL
 from weftwork.protocol.wire.idempotency import RETENTION_SECONDS
+from weftwork.protocol.wire.surface_frames import DELTA_TRANSPORT
 from weftwork.protocol.workflow import orchestration
 from weftwork.protocol.workflow.registration import GATED_NODE_TYPES
 from weftwork.protocol.workflow.run_options import DEFAULT_VERBOSITY, MOCK_PROVIDERS
@@ -190,6 +191,8 @@ def _families(offer: HostOffer) -> dict[str, Any]:
         media = any(kind in offer.envelopes for kind in MEDIA_KINDS)
         families |= envelope_families(offer.limits, offer.providers, offer.modalities, media)
         families["envelopes"]["tierOneSubsetCompliance"] = offer.subset_compliance
+    if SURFACE_KIND in offer.envelopes:
+        families["a2uiSurface"] = DELTA_TRANSPORT
     if offer.models is not None:
         families["modelCapabilities"] = capability_family(offer.models)
     if offer.prompts is not None:

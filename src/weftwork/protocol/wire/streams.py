@@ -18,7 +18,7 @@ import msgspec
 from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.json.pieces import Piece, Placeholder
-from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, Event
+from weftwork.protocol.run.events import MAX_CACHED_DOCUMENT, OUTPUT_CHUNK, Event
 from weftwork.protocol.run.header import EVENT_SCHEMA_VERSION, TERMINAL_STATUSES
 from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.timestamps import iso
@@ -134,7 +134,7 @@ def event_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) -> l
     frames: list[StreamFrame] = []
     if event.sequence > after.sequence and ("debug" in modes or ("updates" in modes and event.type in UPDATE_TYPES)):
         frames.append(event_frame(event))
-    if event.type == "output.chunk" and ("messages" in modes or "debug" in modes):
+    if event.type == OUTPUT_CHUNK and ("messages" in modes or "debug" in modes):
         # In `debug` the stream also has the output.chunk, so the projected frame needs an id between two sequences.
         twice = "debug" in modes
         if event.sequence > after.sequence or (event.sequence == after.sequence and twice and not after.chunk):

@@ -2,18 +2,22 @@
 
 from typing import Final
 
+import msgspec
+
 from weftwork.adapters.http.message import Request, Response
 from weftwork.adapters.http.shared_bodies import LargeBody, SharedBodies, SharedBody
 from weftwork.adapters.http.snapshots import SnapshotCache
 from weftwork.adapters.http.sse import SseStream
 from weftwork.engine.api.keyring import Keyring, Principal
 from weftwork.engine.api.runs import EventStreams, Runs
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.json.pieces import Piece, join_small
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.wire import streams
 from weftwork.protocol.wire.route import DEFAULT_POLL_SECONDS, MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS
+from weftwork.protocol.wire.surface_frames import DELTA_PARAMETER, SurfaceDeltas, parse_delta
 
 POLL_PAGE: Final = 1000
 LARGE_PAGE_BYTES: Final = 32_768
@@ -42,6 +46,7 @@ class EventRoutes:
     async def stream(self, request: Request) -> Response | None:
         """sse-11 (OpenWOP stream-modes): all parameters are validated before the format is chosen."""
         modes = streams.parse_modes(request.query("streamMode"))
+        deltas = SurfaceDeltas() if parse_delta(request.query(DELTA_PARAMETER)) else None
         buffer_ms = streams.parse_buffer(request.query("bufferMs"))
         last_event_id = request.query("lastEventId")
         streams.parse_cursor(last_event_id)  # validated even if the header takes precedence
@@ -49,20 +54,28 @@ class EventRoutes:
         first = request.query_integer("fromSequence", 0, MAX_CURSOR, 0)
         limit = request.query_integer("limit", 1, MAX_EVENTS, MAX_EVENTS)
         if streams.wants_json(request.header(b"accept")):
-            return await self._events_page(request, first, limit)
+            return await self._events_page(request, first, limit, deltas)
         stream = SseStream(
-            self._streams, self._keyring, self._snapshots, request, modes, cursor, buffer_ms / 1000, self._keepalive
+            self._streams,
+            self._keyring,
+            self._snapshots,
+            request,
+            modes,
+            cursor,
+            buffer_ms / 1000,
+            self._keepalive,
+            deltas,
         )
         await stream.run()
         return None
 
-    async def _events_page(self, request: Request, first: int, limit: int) -> Response:
+    async def _events_page(self, request: Request, first: int, limit: int, deltas: SurfaceDeltas | None) -> Response:
         after = first - 1
         run_id = request.params["runId"]
         page, projection = await self._streams.read_page(request.caller, run_id, after, limit)
         events = [event for event in page if event.sequence > after]
-        complete = _complete_flag(events, projection, after)
-        return self._page_response(request.caller, run_id, b'{"events":[', events, b'],"isComplete":%b}' % complete)
+        tail = b'],"isComplete":%b}' % _complete_flag(events, projection, after)
+        return self._page_response(request.caller, run_id, b'{"events":[', events, tail, deltas)
 
     async def poll(self, request: Request) -> Response:
         """poll-01 (OpenWOP rest-endpoints): the events after lastSequence. Waits only if a live run has none yet."""
@@ -87,10 +100,18 @@ class EventRoutes:
         )
         return self._page_response(request.caller, run_id, b'{"runId":"%b","events":[' % run_id.encode(), events, tail)
 
-    def _page_response(self, caller: Principal, run_id: str, head: bytes, events: list[Event], tail: bytes) -> Response:
+    def _page_response(
+        self,
+        caller: Principal,
+        run_id: str,
+        head: bytes,
+        events: list[Event],
+        tail: bytes,
+        deltas: SurfaceDeltas | None = None,
+    ) -> Response:
         """A page of events. A large page is shared by all clients that are being sent the same events."""
         if sum([event.size for event in events]) <= LARGE_PAGE_BYTES:
-            return Response(200, b"%b%b%b" % (head, b",".join([event.document for event in events]), tail))
+            return Response(200, b"%b%b%b" % (head, b",".join(_documents(events, deltas)), tail))
         # Callers without the scope runs:debug see other events.
         key = (
             EventRoutes,
@@ -98,15 +119,27 @@ class EventRoutes:
             events[0].sequence,
             events[-1].sequence,
             DEBUG in caller.scopes,
+            deltas is not None,
             head,
             tail,
         )
-        body = self._bodies.get(key) or self._bodies.add(key, SharedBody(_page_pieces(head, events, tail)))
+        body = self._bodies.get(key)
+        if body is None:
+            body = self._bodies.add(key, SharedBody(_page_pieces(head, _documents(events, deltas), tail)))
         return Response(200, large=LargeBody(body, self._bodies.may_wait))
 
 
-def _page_pieces(head: bytes, events: list[Event], tail: bytes) -> list[Piece]:
-    parts = [part for event in events for part in (b",", event.document)]
+def _documents(events: list[Event], deltas: SurfaceDeltas | None) -> list[bytes]:
+    if deltas is None:
+        return [event.document for event in events]
+    return [
+        msgspec.json.encode(deltas.document(event)) if event.type == SURFACE_KIND else event.document
+        for event in events
+    ]
+
+
+def _page_pieces(head: bytes, documents: list[bytes], tail: bytes) -> list[Piece]:
+    parts = [part for document in documents for part in (b",", document)]
     return list(join_small([head, *parts[1:], tail]))
 
 

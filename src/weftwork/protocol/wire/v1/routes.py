@@ -17,6 +17,7 @@ from weftwork.protocol.surfaces.limits import is_component_id
 from weftwork.protocol.wire import route
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, integer_parameter, page_cursor, page_limit
 from weftwork.protocol.wire.streams import MAX_BUFFER_MS
+from weftwork.protocol.wire.surface_frames import DELTA_PARAMETER
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_ROUTES
 from weftwork.protocol.wire.v1.paths import operation
@@ -142,6 +143,11 @@ ROUTES: Final[tuple[Route, ...]] = (
                 "One mode, or several without `values`; `updates` by default.",
             ),
             integer_parameter("bufferMs", 0, MAX_BUFFER_MS, "Batch events for up to this many milliseconds."),
+            Parameter(
+                DELTA_PARAMETER,
+                {"type": "string", "enum": ["0", "1"]},
+                "1: send a surface as a JSON Patch if the client received the one before.",
+            ),
             integer_parameter("fromSequence", 0, route.MAX_CURSOR, "JSON only: the first sequence to return."),
             integer_parameter("limit", 1, route.MAX_EVENTS, "JSON only: the maximum number of events to return."),
             route.LAST_EVENT_ID,
