@@ -402,6 +402,7 @@ class Host:
                 templates=self._templates,
                 models=self.model_catalogue,
                 declarations=declarations,
+                event_stream=events.stream,
             )
         return {route.operation_id: all_handlers[route.operation_id] for route in routes}
 

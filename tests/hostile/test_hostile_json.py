@@ -19,7 +19,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.models.prompt_composition import MAX_EVENT_PROMPT
 from weftwork.protocol.people.interrupt_tokens import is_person_name
 from weftwork.protocol.review.annotations import MAX_TEXT
-from weftwork.protocol.surfaces.limits import MAX_VALUE
+from weftwork.protocol.surfaces.limits import MAX_TITLE, MAX_VALUE
 from weftwork.protocol.wire.v1.routes import ROUTES
 
 pytestmark = pytest.mark.usefixtures("nothing_failed")
@@ -59,6 +59,7 @@ TEMPLATES: dict[str, bytes] = {
     b'"variables":{"x":%b}}',
     "emitEnvelopeReliability": b'{"runId":"evil","type":"envelope.refusal",'
     b'"payload":{"nodeId":"n","provider":"p","model":"m","refusalText":%b}}',
+    "emitSurface": b'{"runId":"evil","surface":{"catalogVersion":"0.9.1","surface":{"components":[],"title":%b}}}',
     "putMedia": b'{"contentType":"text/plain","contentBase64":%b}',
 }
 """Where a fragment stands in the body of each route."""
@@ -169,6 +170,10 @@ def check_evil_value(host: Host, run_id: str, name: str, operation: str) -> None
         assert answer.document == {"outcome": "blocked", "blocked": "ssrf"}
     elif operation == "exportDebugBundle":
         assert answer.document["bundle"]["events"] == []
+    elif operation == "emitSurface" and isinstance(value, str) and len(value) <= MAX_TITLE:
+        assert answer.document["surfaceRef"]
+    elif operation == "emitSurface":
+        assert (answer.status, answer.document["error"]) == (422, "a2ui_surface_invalid")
     elif operation == "callAi":
         assert answer.document["accepted"] is True
     elif operation == "programMockAi":

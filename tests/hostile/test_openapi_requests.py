@@ -39,6 +39,7 @@ BEYOND_SCHEMA: dict[str, str] = {
     "resolvePrompts": "The template of a reference must be there.",
     "composePrompts": "As resolvePrompts, and its variables must have values of their types.",
     "emitEnvelopeReliability": "The payload must be one of its type.",
+    "emitSurface": "The payload must be a surface.",
     "getAsset": "A range must be one of the asset.",
     "getSampleAsset": "As getAsset.",
     "uploadAsset": "The digests that are generated are not those of the bytes that are.",
@@ -48,7 +49,7 @@ BEYOND_SCHEMA: dict[str, str] = {
 """Operations that refuse what their schema allows, which no schema can say."""
 SELDOM_FOUND = (
     "registerWorkflow registerSampleWorkflow setVariables diffRun inspectInterruptByToken resolveInterruptByToken "
-    "emitEnvelopeReliability getSchema getEnvelopeSchema getAsset getSampleAsset uploadAsset putMedia"
+    "emitEnvelopeReliability emitSurface getSchema getEnvelopeSchema getAsset getSampleAsset uploadAsset putMedia"
 ).split()
 """Operations that are asked for what no generated request names: two runs that are there, a token, a schema."""
 MORE = {

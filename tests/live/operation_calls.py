@@ -73,6 +73,9 @@ CALLS: dict[str, OperationCall] = {
     "emitEnvelopeReliability": OperationCall(
         document={"runId": UNKNOWN_ID, "type": "envelope.refusal", "payload": REFUSAL}
     ),
+    "emitSurface": OperationCall(
+        document={"runId": "matrix-surface", "surface": {"catalogVersion": "0.9.1", "surface": {"components": []}}}
+    ),
     "setVariables": OperationCall("run", document={"variables": {"known": 1}}, found=409),
     "uploadAsset": OperationCall(document={"any": "bytes"}, found=201),
     "listAssets": OperationCall(),

@@ -9,6 +9,7 @@ from weftwork.adapters.providers.scripted import ScriptPlayer
 from weftwork.conformance.endpoints import envelopes, host_services, model_capabilities
 from weftwork.conformance.endpoints.model_programs import ScriptedPrograms
 from weftwork.conformance.endpoints.run_observation import ObservationEndpoints, RunObservation
+from weftwork.conformance.endpoints.surfaces import SurfaceEmission
 from weftwork.conformance.endpoints.test_log import TestLog
 from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.models import EnvelopeRecords, ModelInput
@@ -42,8 +43,10 @@ def endpoint_handlers(
     templates: PromptTemplates,
     models: ModelCatalogue,
     declarations: Mapping[str, NodeDeclaration],
+    event_stream: Handler,
 ) -> dict[str, Handler]:
-    """The handlers of all `test_only` routes, by operation. The arguments are components of the host; registration
+    """The handlers of all `test_only` routes, by operation, and of `streamRunEvents` for the ids of runs that only the
+    test endpoints know. The arguments are components of the host; registration
     treats the capabilities that toggleCapability switches off as missing from now on.
 
     The handlers keep their state in memory by partition. `resetSeams` deletes the state of the caller's partition.
@@ -53,12 +56,15 @@ def endpoint_handlers(
     overlay = envelopes.CapabilityOverlay()
     workflows.overrides = lambda caller: overlay.missing(caller.partition)
     gate = envelopes.EnvelopeAcceptEndpoint(kinds, test_log, EnvelopeRecords(log), overlay)
+    emission = SurfaceEmission(test_log, event_stream)
     resets = (test_log.reset, player.reset, overlay.reset, gate.reset)
     observation = ObservationEndpoints(RunObservation(log, clock, runs, bundles, test_log), resets)
     return {
         "acceptEnvelope": gate.accept,
         "callAi": partial(host_services.call_ai, model_input),
         "composePrompts": partial(host_services.compose_prompts, templates),
+        "emitSurface": emission.emit,
+        "streamRunEvents": emission.events,
         "emitEnvelopeReliability": partial(envelopes.emit_reliability_event, test_log),
         "evaluateModelGate": partial(model_capabilities.evaluate, models),
         "exportDebugBundle": observation.export,

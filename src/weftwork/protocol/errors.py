@@ -73,6 +73,9 @@ ERRORS: dict[str, ErrorRow] = {
     "capability_required": ErrorRow(
         422, False, "The workflow requires a capability that this host does not offer; see details.requiredCapability."
     ),
+    "a2ui_surface_invalid": ErrorRow(
+        422, False, "The payload is not a surface of a known catalogue version; only a test endpoint returns this."
+    ),
     "rate_limited": ErrorRow(429, True, "Too many requests or open streams; retry after Retry-After."),
     "internal_error": ErrorRow(
         500, True, "The host failed. Its log has the cause under the id in details.correlationId."

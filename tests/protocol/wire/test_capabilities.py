@@ -242,6 +242,7 @@ def test_the_scopes_are_a_fixed_vocabulary_that_the_routes_use() -> None:
         "resolvePrompts": "runs:create",
         "composePrompts": "runs:create",
         "emitEnvelopeReliability": "runs:create",
+        "emitSurface": "runs:create",
         "setVariables": "runs:create",
         "uploadAsset": "runs:create",
         "putMedia": "runs:create",

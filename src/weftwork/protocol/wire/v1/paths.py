@@ -73,6 +73,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "toggleCapability": ("POST", "/v1/host/sample/test/capability-toggle"),
     "wrapPrompt": ("POST", "/v1/host/sample/test/llm-prompt-wrap"),
     "emitEnvelopeReliability": ("POST", "/v1/host/sample/test/emit-envelope-reliability"),
+    "emitSurface": ("POST", "/v1/host/sample/a2ui/emit-surface"),
     "uploadAsset": ("POST", "/v1/host/weftwork/assets"),
     "listAssets": ("GET", "/v1/host/weftwork/assets"),
     "getAsset": ("GET", "/v1/host/weftwork/assets/{token}"),

@@ -140,4 +140,11 @@ ENVELOPE_ROUTES: Final[tuple[Route, ...]] = (
         response="emitted-event",
         refusal="seam-refusal",
     ),
+    _seam(
+        *operation("emitSurface"),
+        "Append a surface to the test log; the events of an unknown run then have it.",
+        request="emit-surface",
+        response="emitted-surface",
+        errors=("a2ui_surface_invalid",),
+    ),
 )

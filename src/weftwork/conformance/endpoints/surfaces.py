@@ -1,0 +1,54 @@
+"""The test endpoint that emits a surface under the id of a run, which need not exist."""
+
+from weftwork.adapters.http.app import Handler
+from weftwork.adapters.http.message import Request, Response, json_response
+from weftwork.conformance.endpoints.test_log import EventQuery, TestLog
+from weftwork.engine.api.keyring import Principal
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import Draft
+from weftwork.protocol.surfaces.stored import check_stored
+from weftwork.protocol.wire import streams
+
+_EMITTED = EventQuery(type=SURFACE_KIND)
+
+
+class SurfaceEmission:
+    """emitSurface, and streamRunEvents for the ids of runs that only this endpoint knows. `stream` is the route."""
+
+    def __init__(self, log: TestLog, stream: Handler) -> None:
+        self._log = log
+        self._stream = stream
+
+    async def emit(self, request: Request) -> Response:
+        """seam-04 (RFC 0114, conformance): record a surface in the test log. All surfaces of a run are one chain, whose
+        reference is the id of the first event."""
+        body = await request.json()
+        schema.require("emit-surface", body)
+        run_id, payload = body["runId"], body["surface"]
+        if diagnostics := check_stored(payload).diagnostics:
+            listed = [{"pointer": f"/surface{each.pointer}", "message": each.message} for each in diagnostics]
+            text = f"The payload is not a surface: the value at the pointer {diagnostics[0].message}."
+            details = {"pointer": listed[0]["pointer"], "violations": listed}
+            raise ClientFault("a2ui_surface_invalid", text, details)
+        caller = request.caller
+        written = self._log.append(caller.partition, run_id, (Draft(SURFACE_KIND, payload),))
+        first = next(iter(self._log.events(caller.partition, run_id, _EMITTED)), written[0])
+        return json_response(200, {"surfaceRef": first["eventId"]})
+
+    async def events(self, request: Request) -> Response | None:
+        """seam-04: the events of a run; for an unknown run, the surfaces that were emitted under its id, as JSON."""
+        try:
+            return await self._stream(request)
+        except ClientFault as fault:
+            if fault.code != "not_found" or not streams.wants_json(request.header(b"accept")):
+                raise
+            emitted = self._emitted(request.caller, request)
+            if not emitted:
+                raise
+            return json_response(200, {"events": emitted, "isComplete": False})
+
+    def _emitted(self, caller: Principal, request: Request) -> list[dict[str, object]]:
+        (run_id,) = request.params.values()
+        return self._log.events(caller.partition, run_id, _EMITTED)
