@@ -42,6 +42,7 @@ CLI_PAGES = {
     "cli-workflows": ("workflows", "nodes"),
     "cli-models": ("models",),
     "cli-envelope": ("envelope", "kinds"),
+    "cli-surface": ("surface",),
 }
 """Commands whose help is on a separate page, by the name of the generated part."""
 

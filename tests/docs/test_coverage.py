@@ -24,7 +24,9 @@ from weftwork.settings import FILE_ONLY, Settings
 from weftwork.wiring.node_types import builtin_node_types
 
 SOURCE = ROOT / "src" / "weftwork"
-CLI_PAGES = tuple(f"cli-{name}" for name in "run runs bundle assets answer keys workflows models envelope".split())
+CLI_PAGES = tuple(
+    f"cli-{name}" for name in "run runs bundle assets answer keys workflows models envelope surface".split()
+)
 
 
 def missing(names: list[str], text: str) -> list[str]:

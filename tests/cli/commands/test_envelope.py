@@ -13,7 +13,7 @@ from tests.cli.foreign_host import CannedResponse, ForeignHost, run_command
 from tests.harness.cases import each_case
 from tests.live import Host, start_host, weftwork
 from tests.live.envelopes import PAYLOADS, UNIVERSAL, VENDOR, envelope
-from weftwork.cli.commands import kinds
+from weftwork.cli.commands import envelope as kinds
 from weftwork.cli.main import main
 from weftwork.protocol.envelopes import gate as acceptor
 from weftwork.protocol.envelopes.kinds import BUILTIN_KINDS, DISPLAY_KINDS, UNIVERSAL_KINDS
