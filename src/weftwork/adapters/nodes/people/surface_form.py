@@ -43,7 +43,7 @@ _OPTION: Final = schemas.closed_object(
 )
 _COMPONENT: Final = schemas.closed_object(
     "component",
-    component=schemas.one_of((each.__struct_config__.tag for each in COMPONENTS), "The type of the component."),
+    component=schemas.one_of((str(each.__struct_config__.tag) for each in COMPONENTS), "The type of the component."),
     text=schemas.template_string("The text of a heading or a text; a template.", 0),
     level=schemas.integer(1, 6, "The level of a heading.", default=2),
     id=schemas.typed("string", "The id of a field or a button."),
@@ -201,7 +201,7 @@ async def surface_node(call: NodeCall, context: NodeContext) -> NodeOutcome:
     emitted = await emit_surface(context, payload, "node")
     if isinstance(emitted, Failed):
         return emitted
-    return Completed({"surfaceId": emitted.envelope_id} if emitted is not None else {})
+    return Completed({"surfaceId": emitted})
 
 
 def _has_buttons(surface: Surface | None) -> bool:

@@ -252,7 +252,7 @@ class Invocation:
         emitted = await self.state.await_host(emit_surface(self.host, payload, turn_prefix))
         if isinstance(emitted, Failed):
             raise node_error(emitted)
-        return emitted.envelope_id if emitted is not None else ""
+        return emitted
 
     async def fetch(self, request: OutboundRequest) -> FetchResponse:
         self.state.check()
