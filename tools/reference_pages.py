@@ -70,6 +70,8 @@ SETTINGS_TEXT = {
     "api_key": "API keys that are valid while this process runs, as `KEY=TENANT` or `KEY=TENANT:SCOPE+SCOPE`.",
     "conformance": "Register the conformance workflows of the package, and add the provider `mock`, whose model "
     "accepts images, audio and documents.",
+    "surfaces": "Show [surfaces](../how-to/ask-with-a-form.md) to people. Advertised, as the envelope kind "
+    "`ui.a2ui-surface`. If disabled, the host records surfaces without showing them, and no run waits for one.",
     "conversation": "Enable [conversations](nodes/core.conversationGate.md). Advertised. If disabled, workflows with a "
     "conversation are refused.",
     "test_seams": "Mount the [test endpoints](test-endpoints.md) below `/v1/host/sample/`.",

@@ -82,7 +82,7 @@ from weftwork.wiring.data_folder import (
     make_folder,
 )
 from weftwork.wiring.dependencies import require_evaluator
-from weftwork.wiring.envelope_kinds import load_kinds
+from weftwork.wiring.envelope_kinds import displayed_kinds, load_kinds
 from weftwork.wiring.local_model import build_model_server
 from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
@@ -126,7 +126,7 @@ class Host:
         self.model_catalogue = model_catalogue(self.models, settings.model_substitution)
         check_packages(settings.nodes, self.model_catalogue)
         self._feeds = Feeds(self._store.log, settings.limits())
-        self.kinds = load_kinds(settings).with_displayed(DISPLAY_KINDS)
+        self.kinds = load_kinds(settings).with_displayed(displayed_kinds(settings))
         self._signer = Signer(self._store.signing, self._clock, self._ids)
         self.blobs = build_blobs(settings, self._clock, self._ids)
         self.assets = Assets(

@@ -49,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_key: tuple[str, ...] = ()
     conformance: bool = False
     conversation: bool = True
+    surfaces: bool = True
     test_seams: bool = False
     allow_private_network: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"

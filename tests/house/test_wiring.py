@@ -139,6 +139,7 @@ PUBLIC: list[str] = [
     "PlainContext",
     "Settings",
     "StepError",
+    "SurfaceAnswer",
     "node",
 ]
 """The snapshot. A change here is a change of the public API and belongs in CHANGELOG.md."""

@@ -274,7 +274,7 @@ class NodeContext(Protocol):
 
     @property
     def renders_surfaces(self) -> bool:
-        """Whether this host shows surfaces to people. If not, it records them, and a surface asks nobody."""
+        """Whether this host shows surfaces to people. If not, it only records them."""
         ...
 
     def check_envelope(self, document: Any, emission: Emission) -> CheckedEnvelope | Invalid:

@@ -9,6 +9,8 @@ from weftwork.adapters.python.declaration.node_discovery import NodeLoadError, f
 from weftwork.protocol.envelopes.kinds import (
     BUILTIN_KINDS,
     MAX_BYTES,
+    MEDIA_KINDS,
+    SURFACE_KIND,
     KindDefinition,
     KindRefused,
     KindRegistration,
@@ -17,12 +19,19 @@ from weftwork.protocol.envelopes.kinds import (
     register_kinds,
 )
 from weftwork.protocol.json.values import is_object
+from weftwork.protocol.surfaces.surface import CATALOG_VERSIONS
 from weftwork.settings import Settings, SettingsError
 from weftwork.wiring.document_file import DocumentFileError, read_document
 
 SCHEMA_SUFFIX: Final = ".schema.json"
 VERSION_MEMBER: Final = "x-version"
 """The member of a schema file that holds the version of its kind. JSON Schema leaves `x-` names to its users."""
+
+
+def displayed_kinds(settings: Settings) -> tuple[str, ...]:
+    """surf-36 (RFC 0102, advertising): the display kinds that this host shows to people. The gate accepts them, and
+    discovery lists them. Of other display kinds the host records the payload, and no run waits for them."""
+    return (*MEDIA_KINDS, *((SURFACE_KIND,) if settings.surfaces and CATALOG_VERSIONS else ()))
 
 
 def load_kinds(settings: Settings, more: Iterable[EnvelopeKind] = ()) -> KindSet:

@@ -118,7 +118,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], NodeOutcome]] = {
     ),
     "core.ui.surface": (
         {"order": ORDER},
-        Suspended(Interrupt("custom", "node", {"customKind": "ui.a2ui-surface"}, None, 86_400_000, form=DELIVERY)),
+        Suspended(Interrupt("custom", "node", {"customKind": "ui.a2ui-surface"}, form=DELIVERY)),
     ),
     "core.conversationGate": (
         {},

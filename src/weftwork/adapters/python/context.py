@@ -294,8 +294,8 @@ class ContextBase(
         return self._call("ctx.ask_surface", lambda _, __: self._invocation.ask_surface(turn_prefix, request))
 
     def show_surface(self, surface: SurfaceSource) -> TextT:
-        """Show a surface without a button to the clients of the run, and return its id. It asks nobody, and the
-        function goes on. A repeated call of the node shows it once."""
+        """Show a surface without a button to the clients of the run, and return its id. The function does
+        not wait. A repeated call of the node shows it once."""
         turn_prefix = self._invocation.models.next_turn_prefix()
         return self._call("ctx.show_surface", lambda _, __: self._invocation.show_surface(turn_prefix, surface))
 

@@ -85,6 +85,13 @@ from weftwork.settings import DEFAULT_LOCAL_MODEL, Settings, SettingsError, load
     help="Disable conversations; workflows that use one are refused.",
 )
 @click.option(
+    "--no-surfaces",
+    "surfaces",
+    flag_value=False,
+    default=None,
+    help="Record surfaces without showing them; no run waits for one.",
+)
+@click.option(
     "--test-seams",
     is_flag=True,
     default=None,

@@ -22,7 +22,8 @@ from weftwork.protocol.run.interrupts import Interrupt
 
 
 class RecordedForm(msgspec.Struct, frozen=True):
-    """An interrupt with its form, and the events that record the form."""
+    """An interrupt with its form, and the events that record the form. surf-38 (RFC 0102, trust): the form has the
+    trust of everything that its node has received or read so far."""
 
     interrupt: Interrupt
     drafts: tuple[Draft, ...] = ()

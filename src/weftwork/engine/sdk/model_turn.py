@@ -24,13 +24,14 @@ from weftwork.protocol.envelopes.kinds import (
     KindDefinition,
 )
 from weftwork.protocol.envelopes.outcome import Accepted, Gated, Invalid
-from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin
+from weftwork.protocol.envelopes.reassembly import EnvelopeOrigin, derive_envelope_id
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.models.answers import ModelAnswer
 from weftwork.protocol.privacy.trust import wrap_untrusted
 from weftwork.protocol.run.interrupts import Interrupt, Resolution
+from weftwork.protocol.surfaces.stored import check_stored
 from weftwork.protocol.surfaces.surface import has_buttons
 
 
@@ -100,6 +101,8 @@ class ModelTurn(msgspec.Struct, eq=False):
         checked = self.context.check_envelope(document, self._with_form(document, self.emission(answer)))
         if isinstance(checked, Invalid):
             return violations_of(checked)
+        if breaches := self._unshown_breaches(document):
+            return breaches
         if is_kind(document, CLARIFICATION_KIND) and (form := self._form) is not None:
             # The surface came first, and was checked without the questions.
             emission = msgspec.structs.replace(self.emission(answer), form_of=_asked(document))
@@ -109,6 +112,14 @@ class ModelTurn(msgspec.Struct, eq=False):
             return violations_of(conflict)
         self.checked.append(checked)
         return []
+
+    def _unshown_breaches(self, document: Any) -> list[Violation]:
+        """The violations of a surface that the node asked for, on a host that shows none: the gate records such a
+        surface without looking at its payload."""
+        if self.context.renders_surfaces or self._result_kind != SURFACE_KIND or not is_kind(document, SURFACE_KIND):
+            return []
+        breaches = check_stored(document.get("payload")).diagnostics
+        return [Violation(f"/payload{each.pointer}", each.rule, each.message) for each in breaches]
 
     async def send(self, answer: ModelAnswer) -> Failed | None:
         """Send the checked envelopes through the gate and act on each kind; returns a failure if the node has to
@@ -122,7 +133,10 @@ class ModelTurn(msgspec.Struct, eq=False):
             self._sent += 1
             if (failed := failure_of(outcome)) is not None:
                 return failed
-            if isinstance(outcome, Gated):
+            if isinstance(outcome, Gated) and outcome.payload is not None and outcome.type == self._result_kind:
+                # surf-37: this host shows no envelopes of the kind that the node asked for, and has recorded it.
+                self.accepted.append(_unshown(outcome))
+            elif isinstance(outcome, Gated):
                 self.fragments.append(discarded_kind_text(outcome.type, outcome.allowed))
             elif isinstance(outcome, Accepted):
                 if emission.form_of is not None:
@@ -179,6 +193,12 @@ class ModelTurn(msgspec.Struct, eq=False):
         text = encode_stored(resolution.value).decode()
         fenced = wrap_untrusted(resolution.value, type="answers") if resolution.untrusted else text
         self.fragments.append(f"{title}:\n{fenced}")
+
+
+def _unshown(outcome: Gated) -> Accepted:
+    """surf-37 (RFC 0102, degradation): the result of a node whose envelope is recorded and not shown."""
+    name = derive_envelope_id(outcome.correlation_id)
+    return Accepted(outcome.type, name, outcome.correlation_id, outcome.payload, outcome.content_trust)
 
 
 def is_kind(document: Any, kind: str) -> bool:

@@ -238,6 +238,19 @@ def surface_interrupt(accepted: Accepted) -> Interrupt | None:
     return bind_surface(Interrupt("custom", f"envelope:{accepted.correlation_id}", {}), accepted)
 
 
+def surface_request(
+    key: str, form: dict[str, Any] | None, timeout_ms: int | None = None, remind_after_ms: tuple[int, ...] = ()
+) -> Interrupt:
+    """The interrupt of a node that asks with a surface alone, before the gate has accepted the surface."""
+    data = {"customKind": SURFACE_KIND}
+    return Interrupt("custom", key, data, None, timeout_ms, remind_after_ms, form=form)
+
+
+def requested_surface_id(data: Any) -> str:
+    """The id of the surface that an interrupt of `surface_request` was bound to, from the data of the interrupt."""
+    return data["payload"]["envelopeId"]
+
+
 def surface_envelope(payload: Any) -> dict[str, Any]:
     """The envelope of a surface that a node wrote, before the gate fills in its ids."""
     return {"type": SURFACE_KIND, "schemaVersion": 1, "payload": payload, "meta": {"source": "system"}}

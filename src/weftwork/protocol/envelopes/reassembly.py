@@ -79,9 +79,13 @@ def fill_defaults(document: Any, origin: EnvelopeOrigin) -> Any:
         if origin.trust == "untrusted":
             meta["contentTrust"] = "untrusted"
     complete = {"nodeId": origin.node_id, **document, "correlationId": correlation, "meta": meta}
-    complete["envelopeId"] = f"env-{_digest(str(correlation))}"
+    complete["envelopeId"] = derive_envelope_id(str(correlation))
     # The event has the full node id, so the member can be cut to the limit of the schema.
     return complete if len(str(complete["nodeId"])) <= MAX_ID else {**complete, "nodeId": origin.node_id[:MAX_ID]}
+
+
+def derive_envelope_id(correlation_id: str) -> str:
+    return f"env-{_digest(correlation_id)}"
 
 
 def derive_correlation_id(origin: EnvelopeOrigin, name: str) -> str:

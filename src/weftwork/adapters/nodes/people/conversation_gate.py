@@ -12,6 +12,7 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     TIMEOUT_CONFIG,
     check_interrupt_config,
     default_interrupt_key,
+    reminders_ms,
     timeout_ms,
 )
 from weftwork.adapters.nodes.people.surface_form import (
@@ -38,6 +39,8 @@ MOCK_ANSWER: Final = "Answered by the host."
 MAX_TURNS: Final = 100
 MAX_PROMPT: Final = 8_192
 
+_SCHEMA: Final = "outcomeSchema"
+_MOCK: Final = "mockAutoResume"
 _EXPRESSION_NAMES: Final = ("answer", "turn")
 
 
@@ -54,17 +57,17 @@ def _turn_count(config: dict[str, Any]) -> int:
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     data = {"conversationId": "id", "prompt": "?"}
-    data |= {member: config[member] for member in ("outcomeSchema",) if member in config}
+    data |= {member: config[member] for member in (_SCHEMA,) if member in config}
     violations = check_interrupt_config(config, "conversation.exchange", data)
     if len(config.get("prompts", ())) > _turn_count(config):
         violations.append(Violation("/prompts", "maxItems", "has more prompts than turnCount"))
     violations = violations or check_surface_config(config, "conversation.exchange", data)
     if "surface" in config:
-        others = [each for each in ("outcomeSchema", "mockAutoResume") if config.get(each)]
+        others = [each for each in (_SCHEMA, _MOCK) if config.get(each)]
         violations += [Violation(f"/{each}", "not", "cannot be combined with a surface") for each in others]
-    if violations or not config.get("mockAutoResume") or "outcomeSchema" not in config:
+    if violations or not config.get(_MOCK) or _SCHEMA not in config:
         return violations
-    if check_value(config["outcomeSchema"], MOCK_ANSWER, ""):
+    if check_value(config[_SCHEMA], MOCK_ANSWER, ""):
         violations.append(
             Violation("/mockAutoResume", "not", "answers with a text, which outcomeSchema does not allow")
         )
@@ -146,7 +149,7 @@ Each round of a loop is a new conversation. A host with `--no-conversation` does
     example_config={
         "title": "Trip to {{variables.city}}",
         "prompts": ["When do you leave?", "You said {{answer}}. When do you come back?"],
-        "mockAutoResume": True,
+        _MOCK: True,
     },
 )
 async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome:
@@ -156,7 +159,7 @@ async def conversation_gate(call: NodeCall, context: NodeContext) -> NodeOutcome
         return Failed("node_config_invalid", message, retryable=False)
     opening = await context.compute(partial(_render_opening, call))
     form = await context.compute(partial(form_payload, call))
-    if form is not None and (config.get("mockAutoResume") or "outcomeSchema" in config):
+    if form is not None and (config.get(_MOCK) or _SCHEMA in config):
         message = "The input surface cannot be combined with outcomeSchema or mockAutoResume."
         return Failed("node_config_invalid", message, retryable=False)
     # Unique in the tenant, and different in each round of a loop.
@@ -202,17 +205,17 @@ async def _exchange(
 ) -> Resolution:
     config = call.config
     data: dict[str, Any] = {"conversationId": conversation_id, "prompt": prompt, "turnIndex": index}
-    if "outcomeSchema" in config:
-        data["outcomeSchema"] = config["outcomeSchema"]
+    if _SCHEMA in config:
+        data[_SCHEMA] = config[_SCHEMA]
     interrupt = Interrupt(
         "conversation.exchange",
         f"{default_interrupt_key(call)}:{index}",
         data,
         timeout_ms=timeout_ms(config),
-        remind_after_ms=tuple(config.get("remindAfterMs", ())),
+        remind_after_ms=reminders_ms(config),
         form=form,
     )
-    if config.get("mockAutoResume"):
+    if config.get(_MOCK):
         return await context.ask(interrupt, instead=MOCK_ANSWER)
     return await context.ask(interrupt)
 

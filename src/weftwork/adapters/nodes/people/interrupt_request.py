@@ -64,8 +64,8 @@ def resolve_or_suspend(
     untrusted content. `form` returns the payload of the surface that is the form of the interrupt.
     """
     config = call.config
-    reminders = tuple(config.get("remindAfterMs", ()))
-    interrupt = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), timeout_ms(config), reminders)
+    times = timeout_ms(config), reminders_ms(config)
+    interrupt = Interrupt(kind, interrupt_key(call), data, config.get("resumeSchema"), *times)
     resolution = call.answers.get(interrupt.key)
     if resolution is None:
         return Suspended(interrupt if form is None else msgspec.structs.replace(interrupt, form=form()))
@@ -80,11 +80,15 @@ def timeout_ms(config: dict[str, Any]) -> int | None:
     return config["timeoutSec"] * 1000 if "timeoutSec" in config else config.get("timeoutMs")
 
 
+def reminders_ms(config: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(config.get("remindAfterMs", ()))
+
+
 def check_interrupt_config(
     config: dict[str, Any], kind: str, data: dict[str, Any], inside: bool = False
 ) -> list[Violation]:
     """Check the interrupt that a config describes. `inside`: the data of the interrupt is the config member `data`."""
-    timeout, reminders = timeout_ms(config), tuple(config.get("remindAfterMs", ()))
+    timeout, reminders = timeout_ms(config), reminders_ms(config)
     interrupt = Interrupt(kind, config.get("key", kind), data, config.get("resumeSchema"), timeout, reminders)
     violations = check_interrupt(interrupt)
     if not inside:

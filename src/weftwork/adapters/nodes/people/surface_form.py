@@ -12,22 +12,24 @@ from weftwork.adapters.nodes.people.interrupt_request import (
     check_interrupt_config,
     check_timeout_default,
     default_interrupt_key,
+    reminders_ms,
     timeout_ms,
 )
 from weftwork.adapters.nodes.schemas import Schema, waiting_node
 from weftwork.engine.sdk.surfaces import emit_surface
 from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome, StepFailed
 from weftwork.ports.nodes import NodeCall, NodeContext
-from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.envelopes.handling import requested_surface_id, surface_request
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.pointers import match_pointer_pattern
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.surfaces.actions import ACTION, BoundSurface, answer_schema, check_binding
 from weftwork.protocol.surfaces.stored import check_stored
 from weftwork.protocol.surfaces.surface import COMPONENTS, Surface, as_payload, parse_surface
 
+_DEFAULT: Final = "defaultAnswer"
+_ID: Final = "surfaceId"
 _TEXTS: Final = ("/title", "/components/*/text", "/components/*/label", "/components/*/placeholder")
 _OPTION_TEXTS: Final = "/components/*/options/*/label"
 SURFACE_TEMPLATES: Final[dict[str, tuple[str, ...]]] = {f"/surface{each}": () for each in (*_TEXTS, _OPTION_TEXTS)}
@@ -43,7 +45,7 @@ _OPTION: Final = schemas.closed_object(
 )
 _COMPONENT: Final = schemas.closed_object(
     "component",
-    component=schemas.one_of((each.__struct_config__.tag for each in COMPONENTS), "The type of the component."),
+    component=schemas.one_of((str(each.__struct_config__.tag) for each in COMPONENTS), "The type of the component."),
     text=schemas.template_string("The text of a heading or a text; a template.", 0),
     level=schemas.integer(1, 6, "The level of a heading.", default=2),
     id=schemas.typed("string", "The id of a field or a button."),
@@ -93,7 +95,7 @@ def check_surface_config(config: dict[str, Any], kind: str | None, data: dict[st
 
 
 def form_payload(call: NodeCall) -> dict[str, Any] | None:
-    """The payload of the surface in the input or the config, with its texts rendered. None if there is none. Raises
+    """The payload of the surface in the input or the config, with its texts rendered. None without one. Raises
     StepFailed for a surface that is not valid, and ExpressionFault."""
     if (given := call.inputs.get("surface")) is not None:
         payload = as_payload(given)
@@ -129,12 +131,12 @@ def _replaced(value: Any, texts: dict[str, str], at: str) -> Any:
 
 def _check(config: dict[str, Any]) -> list[Violation]:
     violations = check_surface_config(config, None, {})
-    violations += check_interrupt_config(config, "custom", {"customKind": SURFACE_KIND})
-    violations += check_timeout_default(config, "defaultAnswer")
+    violations += check_interrupt_config(config, "custom", surface_request("key", None).data)
+    violations += check_timeout_default(config, _DEFAULT)
     surface = parse_surface(as_payload(config["surface"])) if "surface" in config else None
-    if violations or surface is None or "defaultAnswer" not in config:
+    if violations or surface is None or _DEFAULT not in config:
         return violations
-    return check_value(answer_schema(surface, "resume"), config["defaultAnswer"], "/defaultAnswer")
+    return check_value(answer_schema(surface, "resume"), config[_DEFAULT], f"/{_DEFAULT}")
 
 
 @waiting_node(
@@ -142,17 +144,19 @@ def _check(config: dict[str, Any]) -> list[Violation]:
     "Shows a surface to a person. If it has a button, waits until one is pressed.",
     inputs=schemas.port_schema(surface=surface_input("The surface.")),
     outputs=schemas.fixed_ports(
-        action=schemas.typed("string", "The id of the pressed button. Absent if the surface asks nobody."),
+        action=schemas.typed("string", "The id of the pressed button. Absent if the surface has no button."),
         values=schemas.typed(
             "object", "The values by field id. A field that was left empty has none; a check box always has one."
         ),
-        surfaceId=schemas.typed("string", "The id of the surface."),
+        **{_ID: schemas.typed("string", "The id of the surface.")},
     ),
     config=schemas.closed_object(
         surface=surface_config("The surface."),
-        defaultAnswer=schemas.typed(
-            "object", "The answer after a timeout: `action`, the id of a button, and the values by field id."
-        ),
+        **{
+            _DEFAULT: schemas.typed(
+                "object", "The answer after a timeout: `action`, the id of a button, and the values by field id."
+            )
+        },
         **TIMEOUT_CONFIG,
     ),
     templates=SURFACE_TEMPLATES,
@@ -183,7 +187,6 @@ surfaces records the surface, and the node completes without an answer.
                 {"component": "action.button", "id": "cancel", "label": "Cancel", "action": {"target": "resume"}},
             ],
         },
-        "timeoutMs": 86_400_000,
     },
     example_inputs={"order": {"type": "variable", "variableName": "order"}},
 )
@@ -201,7 +204,7 @@ async def surface_node(call: NodeCall, context: NodeContext) -> NodeOutcome:
     emitted = await emit_surface(context, payload, "node")
     if isinstance(emitted, Failed):
         return emitted
-    return Completed({"surfaceId": emitted.envelope_id} if emitted is not None else {})
+    return Completed({_ID: emitted})
 
 
 def _has_buttons(surface: Surface | None) -> bool:
@@ -209,12 +212,10 @@ def _has_buttons(surface: Surface | None) -> bool:
 
 
 async def _answered(call: NodeCall, context: NodeContext, key: str, form: dict[str, Any] | None) -> NodeOutcome:
-    reminders = tuple(call.config.get("remindAfterMs", ()))
-    data = {"customKind": SURFACE_KIND}
-    resolution = await context.ask(Interrupt("custom", key, data, None, timeout_ms(call.config), reminders, form=form))
-    if resolution.timed_out and "defaultAnswer" not in call.config:
+    resolution = await context.ask(surface_request(key, form, timeout_ms(call.config), reminders_ms(call.config)))
+    if resolution.timed_out and _DEFAULT not in call.config:
         return TIMED_OUT
-    answer: dict[str, Any] = call.config["defaultAnswer"] if resolution.timed_out else resolution.value
+    answer: dict[str, Any] = call.config[_DEFAULT] if resolution.timed_out else resolution.value
     values = {name: value for name, value in answer.items() if name != ACTION}
-    shown: dict[str, Any] = call.answers[key].data["payload"]
-    return Completed({"action": answer.get(ACTION), "values": values, "surfaceId": shown["envelopeId"]})
+    surface_id = requested_surface_id(call.answers[key].data)
+    return Completed({"action": answer.get(ACTION), "values": values, _ID: surface_id})

@@ -237,7 +237,7 @@ class Invocation:
         return await self.request_interrupt(request)
 
     async def show_surface(self, turn_prefix: str, surface: SurfaceSource) -> str:
-        """surf-33: the id of a surface without a button, which is shown and asks nobody. Raises NodeError."""
+        """surf-33: the id of a surface without a button, which is shown and not answered. Raises NodeError."""
         self.state.check_not_stopping()
         return await self._emit_surface("ctx.show_surface", turn_prefix, surface)
 
@@ -252,7 +252,7 @@ class Invocation:
         emitted = await self.state.await_host(emit_surface(self.host, payload, turn_prefix))
         if isinstance(emitted, Failed):
             raise node_error(emitted)
-        return emitted.envelope_id if emitted is not None else ""
+        return emitted
 
     async def fetch(self, request: OutboundRequest) -> FetchResponse:
         self.state.check()
