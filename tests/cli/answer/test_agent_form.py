@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.cli.answer import test_answer_terminal
 from tests.cli.answer.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, posted
-from tests.cli.answer.test_answer_terminal import sit_down, talk
+from tests.cli.answer.test_answer_terminal import talk
 from tests.cli.follow.test_run_hostile import Terminal
 from tests.cli.foreign_host import CannedResponse, ForeignHost
 from tests.harness.cases import each_case
@@ -66,6 +67,11 @@ def asks_with_form(
     for each in BUTTONS:
         said = {"runId": RUN, "nodeId": interrupt["nodeId"], "status": "completed"}
         foreign.replies[f"POST {PATH}/actions/{each['id']}"] = CannedResponse(200, said)
+
+
+def sit_down(foreign: ForeignHost, folder: Path, *args: str, **env: str) -> Terminal:
+    """The command at a terminal of 100 columns, also where the tests run in one of another size."""
+    return test_answer_terminal.sit_down(foreign, folder, *args, **{"COLUMNS": "100", **env})
 
 
 def pressed(foreign: ForeignHost) -> tuple[str, Any]:

@@ -50,7 +50,7 @@ _CREDENTIALS: Final = ("interruptToken", "callbackUrl", "token")
 @click.option(
     "--action",
     metavar="ACTION",
-    help="Action on the approval: accept, reject, refine, edit-accept or ask; or a button of the form.",
+    help="Action of the approval, such as accept, or button of the form.",
 )
 @click.option(
     "--comment",
@@ -152,7 +152,6 @@ def answer(
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --reject --comment "too expensive"
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --set colour=blue --set count=3
-      weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --show
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/ask --action book --set who=Ada
       weftwork answer 01m7f5zzhp2z8y1fpzhf93nsbb/review --link --for ada --expires 2d
       weftwork answer --all --code effect-unknown --workflow order --set outcome=again --dry-run

@@ -60,8 +60,7 @@ def inbox(
     """List open interrupts, oldest first.
 
     Requires a weftwork host. Answer an interrupt with `weftwork answer RUN/NODE`. The column `expires` has the time
-    left before the interrupt times out. The column `form`, which is present if an agent wrote a form for one of the
-    interrupts, says whether the form is trusted and has its title.
+    left before the interrupt times out. The column `form` is present if an agent wrote a form for an interrupt.
 
     \b
     Examples:

@@ -27,6 +27,7 @@ EDIT_ACTION: Final = "edit-accept"
 REFINE_ACTION: Final = "refine"
 _DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_LENGTH: Final = 10
+_SAMPLE_DATE: Final = "2026-01-31"
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
 _TARGETS: Final[dict[str, Target]] = {
     "custom": "resume",
@@ -166,7 +167,9 @@ def _field_schema(field: Field) -> dict[str, Any]:
         case SelectField():
             return {"type": "string", "title": field.label, "enum": [each.value for each in field.options]}
         case DateField():
-            return {"type": "string", "title": field.label, "pattern": _DATE}
+            # The pattern is the rule. The other two tell clients which control to show and what to send.
+            described = {"format": "date", "examples": [_SAMPLE_DATE]}
+            return {"type": "string", "title": field.label, "pattern": _DATE, **described}
         case _:
             schema = {"type": "string", "title": field.label, "maxLength": MAX_VALUE}
             return {**schema, "pattern": r"\S"} if field.required else schema
@@ -203,7 +206,7 @@ def value_error(field: Field, value: Any) -> str | None:
     if isinstance(field, SelectField):
         return None if value in [each.value for each in field.options] else "The value must be one of the options."
     if isinstance(field, DateField):
-        return None if _is_date(value) else "The value must be a date such as 2026-01-31."
+        return None if _is_date(value) else f"The value must be a date such as {_SAMPLE_DATE}."
     return None if len(value) <= MAX_VALUE else f"The value must have {MAX_VALUE} or fewer characters."
 
 
