@@ -14,6 +14,7 @@ import msgspec
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.credential_redaction import mask_credentials
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.surfaces.delta import make_patch
@@ -56,7 +57,7 @@ def partial_frame(event: Event, payload: dict[str, Any] | None, index: int) -> S
         "surfaceRef": event.node_id,
         "partial": {"isPartial": True, "index": index, "total": -1},
         "isVoid": payload is None,
-        "payload": mask_credentials(payload),
+        "payload": mask_credentials(payload) if may_hold_credential(encode_stored(payload)) else payload,
     }
     return StreamFrame("", PARTIAL_TYPE, msgspec.json.encode(document))
 
