@@ -31,7 +31,7 @@ COVERED = frozenset(
     model-capability-substituted model-capability-insufficient node-module-required-capabilities-shape
     aiproviders-input-shape callai-multimodal media-url-inline-cap
     a2ui-surface-shape a2ui-surface-degrades a2ui-surface-version-refusal a2ui-surface-replay
-    a2ui-untrusted-blocks-approval
+    a2ui-untrusted-blocks-approval a2ui-surface-delta-transport
     safefetch-behavior test-seam-unauthenticated redaction provider-usage replay-llm-cache-key-portable
     """.split()
 )
@@ -44,7 +44,6 @@ NOT_ADVERTISED = {
     "replay-observable-sequence-determinism": "replay",
     "version-fold": "testing.forceEngineVersionRange",
     "webhook-signed-delivery": "webhooks",
-    "a2ui-surface-delta-transport": "a2uiSurface",
     "prompt-prefix-cache": "aiProviders.promptPrefixCache",
     "safefetch-live-audit": "toolHooks.prePostEvents",
     "audit-log-integrity": "auth.auditLogIntegrity",

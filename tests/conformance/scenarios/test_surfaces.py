@@ -10,6 +10,7 @@ from tests.harness.cases import each_case
 from tests.live import OTHER_KEY, Answer, Host
 from tests.live.envelopes import TEST, events_in_test_log, run_id
 from weftwork.protocol.json import schema
+from weftwork.protocol.surfaces.delta import apply_patch
 
 EMIT = "/v1/host/sample/a2ui/emit-surface"
 KIND = "ui.a2ui-surface"
@@ -51,6 +52,24 @@ def test_the_events_of_an_unknown_run_have_the_whole_surfaces(host: Host, query:
         for each in found:
             assert schema.check("run-event", each) == []
         assert events_in_test_log(host, run) == found
+
+
+@pytest.mark.rule("seam-04", "surf-53")
+@pytest.mark.scenario("a2ui-surface-delta-transport")
+def test_deltas_of_an_unknown_run_give_its_whole_surfaces(host: Host) -> None:
+    assert host.call("GET", "/.well-known/openwop", key=None).document["a2uiSurface"]["deltaTransport"] is True
+    long = [f"Paragraph {index} of the form." for index in range(20)]
+    first, second = surface(*long), surface(*long[:10], "Changed.", *long[11:])
+    with emitted(host, first, second) as (run, references):
+        page = events(host, run, "?a2uiDelta=1").document
+        assert [each["payload"] for each in page["events"]] == [first, second]
+        (frame,) = [each["payload"] for each in page["deltas"]]
+        assert schema.check("a2ui-surface-delta-frame", frame) == []
+        assert {frame["surfaceRef"]} == set(references)
+        assert apply_patch(first, frame["patch"]) == second
+        assert "deltas" not in events(host, run).document
+        assert emit(host, run, {"catalogVersion": "9"}).status >= 400
+        assert events(host, run, "?a2uiDelta=2").status == 400
 
 
 @pytest.mark.rule("seam-04")

@@ -69,7 +69,12 @@ def test_a_reader_gets_the_newest_frame_of_each_node_once() -> None:
     assert log.shown({"b": 2}) == []
 
 
+def without_voids(*_: Any) -> None:
+    return None
+
+
 @pytest.mark.rule("surf-51")
+@fails_without(PartialSurfaces, "_void", without_voids)
 def test_the_next_answer_of_a_node_replaces_its_surface() -> None:
     log = Log(PartialSurfaces())
     log.chunk(ANSWER[:CUT])

@@ -10,6 +10,7 @@ from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import Draft
 from weftwork.protocol.surfaces.stored import check_stored
 from weftwork.protocol.wire import streams
+from weftwork.protocol.wire.surface_frames import DELTA_PARAMETER, DELTA_TYPE, SurfaceDeltas, parse_delta
 
 _EMITTED = EventQuery(type=SURFACE_KIND)
 
@@ -38,7 +39,8 @@ class SurfaceEmission:
         return json_response(200, {"surfaceRef": first["eventId"]})
 
     async def events(self, request: Request) -> Response | None:
-        """seam-04: the events of a run; for an unknown run, the surfaces that were emitted under its id, as JSON."""
+        """seam-04: the events of a run; for an unknown run, the surfaces that were emitted under its id, as JSON,
+        and the deltas between them if the request asks for them."""
         try:
             return await self._stream(request)
         except ClientFault as fault:
@@ -47,7 +49,12 @@ class SurfaceEmission:
             emitted = self._emitted(request.caller, request)
             if not emitted:
                 raise
-            return json_response(200, {"events": emitted, "isComplete": False})
+            page: dict[str, object] = {"events": emitted, "isComplete": False}
+            if parse_delta(request.query(DELTA_PARAMETER)):
+                sent, reference = SurfaceDeltas(), str(emitted[0]["eventId"])
+                frames = [sent.transport(each, reference) for each in emitted]
+                page["deltas"] = [each for each in frames if each["type"] == DELTA_TYPE]
+            return json_response(200, page)
 
     def _emitted(self, caller: Principal, request: Request) -> list[dict[str, object]]:
         (run_id,) = request.params.values()

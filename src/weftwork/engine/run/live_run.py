@@ -34,6 +34,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
@@ -302,8 +303,12 @@ class LiveRun:
             self._callbacks.on_family_committed(self, batch, work.builder.children)
 
     def _visible_surface(self, node_id: str, payload: dict[str, Any]) -> dict[str, Any] | None:
-        """hide-07: a partial surface with the sensitive values cut out that are cut out of the recorded one. None if
-        no surface is left."""
+        """surf-51: a partial surface with the sensitive values cut out that are cut out of the recorded one. None if no
+        surface is left, or if the node accepts no surfaces, so that they are stored and not shown."""
+        node = self.state.plan.nodes[node_id].node
+        accepts = node.contract.accepts
+        if accepts is not None and SURFACE_KIND not in (*accepts, node.config.get("envelopeType")):
+            return None
         redactor = self.redactor
         if redactor is None:
             return payload

@@ -16,7 +16,7 @@ import msgspec
 
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.envelopes.partial_surface import PartialSurface
-from weftwork.protocol.run.events import OUTPUT_CHUNK, Event
+from weftwork.protocol.run.events import OUTPUT_CHUNK, TERMINAL_TYPES, Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.wire.streams import StreamFrame
 from weftwork.protocol.wire.surface_frames import partial_frame
@@ -49,6 +49,9 @@ class _Chunk(msgspec.Struct, rename="camel"):
     is_last: bool
 
 
+_decode_chunk: Final = msgspec.json.Decoder(_Chunk).decode
+
+
 class _Answer(msgspec.Struct, eq=False):
     surface: PartialSurface
     frames: int = 0
@@ -71,22 +74,42 @@ class PartialSurfaces:
         self._kept = 0
 
     def update(self, run: RunKey, events: tuple[Event, ...], visible: VisibleSurface) -> None:
-        """surf-51: take over committed events of a run, in the order of the log."""
-        held = self.runs.setdefault(run, _Run())
+        """surf-51: take over committed events of a run, in the order of the log. An answer that is complete is not
+        read any more: its surface, or its refusal, is about to be recorded."""
+        held = self.runs.get(run)
+        if held is None:
+            held = _Run()
+        texts: dict[str, list[str]] = {}
+        newest: dict[str, Event] = {}
         for event in events:
-            if event.is_terminal:
+            node_id, kind = event.node_id, event.type
+            if kind in TERMINAL_TYPES:
                 self.drop(run)
                 return
-            if event.node_id is None:
+            if node_id is None:
                 continue
-            if event.type == OUTPUT_CHUNK:
-                self._add_chunk(held, event, visible)
-            elif event.type == SURFACE_KIND:
-                held.frames.pop(event.node_id, None)
-            elif event.type in _REFUSALS or event.type.startswith(_NODE_FAMILY):
-                self._void(held, event)
-        if not held.answers and not held.frames:
-            del self.runs[run]
+            if kind == OUTPUT_CHUNK:
+                if node_id in held.frames and node_id not in held.answers and node_id not in texts:
+                    # The node writes a new answer, so the surface of the one before was not accepted.
+                    self._void(held, event)
+                chunk = _decode_chunk(event.payload)
+                if chunk.is_last:
+                    texts.pop(node_id, None)
+                    self._end_answer(held, node_id)
+                else:
+                    texts.setdefault(node_id, []).append(chunk.chunk)
+                    newest[node_id] = event
+            elif node_id in held.frames:
+                if kind == SURFACE_KIND:
+                    del held.frames[node_id]
+                elif kind in _REFUSALS or kind.startswith(_NODE_FAMILY):
+                    self._void(held, event)
+        for node_id, parts in texts.items():
+            self._add_text(held, newest[node_id], "".join(parts), visible)
+        if held.answers or held.frames:
+            self.runs[run] = held
+        else:
+            self.runs.pop(run, None)
 
     def drop(self, run: RunKey) -> None:
         """Forget a run: it has ended, or this process no longer executes it."""
@@ -120,19 +143,14 @@ class PartialSurfaces:
             if each.sequence <= sequence and each.number > shown.get(node, 0) and (node in shown or not each.is_void)
         ]
 
-    def _add_chunk(self, held: _Run, event: Event, visible: VisibleSurface) -> None:
-        node_id = event.node_id
-        assert node_id is not None, "a chunk belongs to a node"
-        chunk = msgspec.json.decode(event.payload, type=_Chunk)
+    def _add_text(self, held: _Run, event: Event, text: str, visible: VisibleSurface) -> None:
+        """Add a part of an answer, of which this event is the last chunk so far."""
+        node_id = event.node_id or ""
         answer = held.answers.get(node_id)
         if answer is None:
-            # The node writes a new answer, so the surface of the one before was not accepted.
-            self._void(held, event)
-            if chunk.is_last:
-                return
             answer = held.answers[node_id] = _Answer(PartialSurface())
         surface, kept = answer.surface, answer.surface.size
-        has_changed = surface.add(chunk.chunk)
+        has_changed = surface.add(text)
         if self._kept + surface.size - kept > MAX_KEPT:
             has_changed = surface.close() or has_changed
         self._kept += surface.size - kept
@@ -143,9 +161,11 @@ class PartialSurfaces:
             else:
                 self._set_frame(held, event, payload, answer.frames)
                 answer.frames += 1
-        if chunk.is_last:
-            self._kept -= surface.size
-            del held.answers[node_id]
+
+    def _end_answer(self, held: _Run, node_id: str) -> None:
+        answer = held.answers.pop(node_id, None)
+        if answer is not None:
+            self._kept -= answer.surface.size
 
     def _void(self, held: _Run, event: Event) -> None:
         """Replace the frame of the node, if it has one, by one that says that it is void."""

@@ -42,51 +42,47 @@ class PartialSurface(msgspec.Struct, eq=False):
     """The payload with all complete components, which is itself a valid payload. None before the first one."""
     is_closed: bool = False
     """Nothing more is read: the answer is no surface, or its surface will be refused."""
+    size: int = 0
+    """The characters that are kept."""
     _text: str = ""
     _new: list[str] = []
-    _size: int = 0
     _parsed_size: int = 0
     _has_brace: bool = False
     _check_at: int = MAX_PREFACE
     """The size at which the text is read even if no object has ended."""
     _count: int = 0
 
-    @property
-    def size(self) -> int:
-        """The characters that are kept."""
-        return self._size
-
     def add(self, text: str) -> bool:
         """surf-50 (RFC 0102, streaming): add the next part of the answer.
 
-        Returns whether `payload` has changed: it has more components, or it is None again because the surface will be
+        Returns whether `payload` has changed: it has more components, or it became None because the surface will be
         refused."""
         if self.is_closed:
             return False
         self._new.append(text)
-        self._size += len(text)
-        if self._size > MAX_TEXT:
+        self.size += len(text)
+        if self.size > MAX_TEXT:
             return self.close()
         self._has_brace = self._has_brace or "}" in text
-        has_grown = self._size * GROWTH_SHARE >= self._parsed_size * (GROWTH_SHARE + 1)
-        return (self._has_brace or self._size >= self._check_at) and has_grown and self._read()
+        has_grown = self.size * GROWTH_SHARE >= self._parsed_size * (GROWTH_SHARE + 1)
+        return (self._has_brace or self.size >= self._check_at) and has_grown and self._read()
 
     def close(self) -> bool:
         """Read nothing more, and show nothing. Returns whether something was shown before."""
         was_shown = self.payload is not None
         self.payload, self.is_closed = None, True
-        self._text, self._new, self._size = "", [], 0
+        self._text, self._new, self.size = "", [], 0
         return was_shown
 
     def _read(self) -> bool:
         self._text = "".join((self._text, *self._new))
-        self._new, self._parsed_size = [], self._size
-        self._check_at = MAX_UNDECIDED if self._size < MAX_UNDECIDED else MAX_TEXT
+        self._new, self._parsed_size = [], self.size
+        self._check_at = MAX_UNDECIDED if self.size < MAX_UNDECIDED else MAX_TEXT
         start = _START.search(self._text)
         if start is None:
-            return self._size >= MAX_PREFACE and self.close()
+            return self.size >= MAX_PREFACE and self.close()
         if _MARK not in self._text:
-            return self._size >= MAX_UNDECIDED and self.close()
+            return self.size >= MAX_UNDECIDED and self.close()
         if not self._has_brace:
             return False
         self._has_brace = False

@@ -13,6 +13,8 @@ import msgspec
 
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import invalid
+from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.credential_redaction import mask_credentials
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.surfaces.delta import make_patch
@@ -55,7 +57,7 @@ def partial_frame(event: Event, payload: dict[str, Any] | None, index: int) -> S
         "surfaceRef": event.node_id,
         "partial": {"isPartial": True, "index": index, "total": -1},
         "isVoid": payload is None,
-        "payload": mask_credentials(payload),
+        "payload": mask_credentials(payload) if may_hold_credential(encode_stored(payload)) else payload,
     }
     return StreamFrame("", PARTIAL_TYPE, msgspec.json.encode(document))
 
@@ -75,7 +77,8 @@ class SurfaceDeltas(msgspec.Struct, eq=False):
     reader that could not apply a patch connects again.
     """
 
-    _bases: dict[str, Event] = {}
+    _bases: dict[str, tuple[bytes, Any]] = {}
+    """The payload and the trust of what the reader has under each reference."""
 
     def copy(self) -> "SurfaceDeltas":
         return SurfaceDeltas(self._bases.copy())
@@ -89,22 +92,24 @@ class SurfaceDeltas(msgspec.Struct, eq=False):
         return [StreamFrame(frames[0].id, document["type"], msgspec.json.encode(document), frames[0].flush)]
 
     def document(self, event: Event) -> dict[str, Any]:
-        """surf-53 (RFC 0114): the document of a recorded surface for this reader: the event itself with the member
-        `surfaceRef`, or a delta from the surface that the reader has under this reference.
+        """The document of a recorded surface for this reader, in the place in which its node shows surfaces."""
+        return self.transport(msgspec.json.decode(event.document), event.node_id or "")
 
-        Without a delta between surfaces of different trust, the trust of each surface is that of its last whole one.
+    def transport(self, document: dict[str, Any], reference: str) -> dict[str, Any]:
+        """surf-53 (RFC 0114): an event document of a surface for this reader: the same with the member `surfaceRef`, or
+        a delta from the surface that the reader has under this reference.
+
+        A delta has no place for the trust of its surface, so there is none between surfaces of different trust.
         """
-        reference = event.node_id or ""
-        base = self._bases.pop(reference, None)
-        if len(event.payload) <= MAX_BASE_BYTES:
-            self._bases[reference] = event
+        payload, trust = document["payload"], document.get("contentTrust")
+        encoded = encode_stored(payload)
+        base, base_trust = self._bases.pop(reference, (None, None))
+        if len(encoded) <= MAX_BASE_BYTES:
+            self._bases[reference] = encoded, trust
             if len(self._bases) > MAX_BASES:
                 del self._bases[next(iter(self._bases))]
-        document: dict[str, Any] = msgspec.json.decode(event.document)
-        if base is not None and base.content_trust == event.content_trust:
-            payload = document["payload"]
-            patch = make_patch(msgspec.json.decode(base.payload), payload)
-            if patch is not None:
-                delta = {"surfaceRef": reference, "catalogVersion": payload["catalogVersion"], "patch": patch}
-                return {**document, "type": DELTA_TYPE, **delta, "payload": delta}
-        return {**document, "surfaceRef": reference}
+        patch = make_patch(msgspec.json.decode(base), payload) if base is not None and base_trust == trust else None
+        if patch is None:
+            return {**document, "surfaceRef": reference}
+        delta = {"surfaceRef": reference, "catalogVersion": payload["catalogVersion"], "patch": patch}
+        return {**document, "type": DELTA_TYPE, **delta, "payload": delta}

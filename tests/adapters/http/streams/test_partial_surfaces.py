@@ -37,6 +37,8 @@ SECRETIVE = chain(
     variables=[{"name": "pin", "type": "string", "sensitive": True, "defaultValue": SECRET}],
 )
 QUIET = chain("quiet", [node("one"), node("two")])
+CONTRACT = {"accepts": ["vendor.acme.plan"], "refusalMode": "discard-and-warn"}
+GATED = chain("gated", [node("gated", "core.ai.callPrompt", config={"prompt": "?"}, envelopeContract=CONTRACT)])
 RETRIED = chain("retried", [node("retried", "core.ai.callPrompt", config={"prompt": "?"}, settings={"maxRetries": 1})])
 
 
@@ -76,7 +78,7 @@ def by_component(text: str = ANSWER) -> Script:
 @asynccontextmanager
 async def opened(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> AsyncIterator[ListeningHost]:
     settings: dict[str, Any] = {"test_seams": True, "conformance": True, "nodes": (MODULE,)}
-    async with open_listening(*caller_workflows(), SECRETIVE, RETRIED, QUIET, **settings) as served:
+    async with open_listening(*caller_workflows(), SECRETIVE, RETRIED, QUIET, GATED, **settings) as served:
         model = ScriptedModel(*[each.pieces if isinstance(each, Script) else each for each in answers])
         monkeypatch.setattr(type(served.host.models), "find", lambda _models, _request: model)
         made: list[socket.socket] = []
@@ -189,10 +191,6 @@ def test_a_reader_that_reconnects_gets_the_current_state(monkeypatch: pytest.Mon
     asyncio.run(work())
 
 
-def without_voids(*_: Any) -> None:
-    return None
-
-
 async def until_void(served: ListeningHost, run_id: str, *scripts: Script) -> list[Any]:
     """The partial surfaces of a reader from the first component of the first script until one is void. The others
     wait."""
@@ -205,7 +203,6 @@ async def until_void(served: ListeningHost, run_id: str, *scripts: Script) -> li
 
 
 @pytest.mark.rule("surf-51")
-@fails_without(partial_surfaces.PartialSurfaces, "_void", without_voids, errors=(TimeoutError,))
 def test_a_partial_surface_that_is_refused_is_void_and_its_correction_is_shown() -> None:
     async def work(monkeypatch: pytest.MonkeyPatch) -> None:
         bad, good = by_component(ANSWER.replace('"resume"', '"exchange"')), by_component(ANSWER)
@@ -323,6 +320,24 @@ def test_a_secret_is_masked_also_if_its_json_is_escaped() -> None:
             found = partials(await reader.frames(1))
             assert SECRET not in json.dumps(found)
             assert "REDACTED" in json.dumps(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        asyncio.run(work(patch))
+
+
+@pytest.mark.rule("surf-51")
+@fails_without(LiveRun, "_visible_surface", not_redacted)
+def test_a_surface_that_its_node_does_not_accept_is_not_shown() -> None:
+    async def work(monkeypatch: pytest.MonkeyPatch) -> None:
+        script = by_component()
+        async with opened(monkeypatch, script, Script("No form.")) as served:
+            run_id = await served.create("gated")
+            reader = await watch(served, run_id, "?streamMode=debug")
+            await reader.frames(len(ANSWER[: ANSWER.index("}")]) // 5, "output.chunk")
+            script.close()
+            found = frames(await in_thread(reader.stream.finish))
+            assert partials(found) == []
+            assert SURFACE_KIND not in {each.event for each in found}
 
     with pytest.MonkeyPatch.context() as patch:
         asyncio.run(work(patch))

@@ -1,6 +1,6 @@
 """Routes of events: server-sent events, JSON pages, and long polling."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -17,7 +17,7 @@ from weftwork.protocol.run.projection import Projection
 from weftwork.protocol.scopes import DEBUG
 from weftwork.protocol.wire import streams
 from weftwork.protocol.wire.route import DEFAULT_POLL_SECONDS, MAX_CURSOR, MAX_EVENTS, MAX_POLL_SECONDS
-from weftwork.protocol.wire.surface_frames import DELTA_PARAMETER, SurfaceDeltas, parse_delta
+from weftwork.protocol.wire.surface_frames import DELTA_PARAMETER, DELTA_TYPE, SurfaceDeltas, parse_delta
 
 POLL_PAGE: Final = 1000
 LARGE_PAGE_BYTES: Final = 32_768
@@ -74,8 +74,10 @@ class EventRoutes:
         run_id = request.params["runId"]
         page, projection = await self._streams.read_page(request.caller, run_id, after, limit)
         events = [event for event in page if event.sequence > after]
-        tail = b'],"isComplete":%b}' % _complete_flag(events, projection, after)
-        return self._page_response(request.caller, run_id, b'{"events":[', events, tail, deltas)
+        head, tail = b'{"events":[', b'],"isComplete":%b}' % _complete_flag(events, projection, after)
+        if deltas is not None:
+            head = b'{"deltas":%b,"events":[' % msgspec.json.encode(_delta_documents(events, deltas))
+        return self._page_response(request.caller, run_id, head, events, tail)
 
     async def poll(self, request: Request) -> Response:
         """poll-01 (OpenWOP rest-endpoints): the events after lastSequence. Waits only if a live run has none yet."""
@@ -100,18 +102,10 @@ class EventRoutes:
         )
         return self._page_response(request.caller, run_id, b'{"runId":"%b","events":[' % run_id.encode(), events, tail)
 
-    def _page_response(
-        self,
-        caller: Principal,
-        run_id: str,
-        head: bytes,
-        events: list[Event],
-        tail: bytes,
-        deltas: SurfaceDeltas | None = None,
-    ) -> Response:
+    def _page_response(self, caller: Principal, run_id: str, head: bytes, events: list[Event], tail: bytes) -> Response:
         """A page of events. A large page is shared by all clients that are being sent the same events."""
         if sum([event.size for event in events]) <= LARGE_PAGE_BYTES:
-            return Response(200, b"%b%b%b" % (head, b",".join(_documents(events, deltas)), tail))
+            return Response(200, b"%b%b%b" % (head, b",".join([event.document for event in events]), tail))
         # Callers without the scope runs:debug see other events.
         key = (
             EventRoutes,
@@ -119,27 +113,22 @@ class EventRoutes:
             events[0].sequence,
             events[-1].sequence,
             DEBUG in caller.scopes,
-            deltas is not None,
             head,
             tail,
         )
-        body = self._bodies.get(key)
-        if body is None:
-            body = self._bodies.add(key, SharedBody(_page_pieces(head, _documents(events, deltas), tail)))
+        body = self._bodies.get(key) or self._bodies.add(key, SharedBody(_page_pieces(head, events, tail)))
         return Response(200, large=LargeBody(body, self._bodies.may_wait))
 
 
-def _documents(events: list[Event], deltas: SurfaceDeltas | None) -> list[bytes]:
-    if deltas is None:
-        return [event.document for event in events]
-    return [
-        msgspec.json.encode(deltas.document(event)) if event.type == SURFACE_KIND else event.document
-        for event in events
-    ]
+def _delta_documents(events: list[Event], deltas: SurfaceDeltas) -> list[dict[str, Any]]:
+    """surf-53: the deltas that a stream would send in place of surfaces on this page. The events of a page are those of
+    the log, so they are whole."""
+    documents = [deltas.document(event) for event in events if event.type == SURFACE_KIND]
+    return [each for each in documents if each["type"] == DELTA_TYPE]
 
 
-def _page_pieces(head: bytes, documents: list[bytes], tail: bytes) -> list[Piece]:
-    parts = [part for document in documents for part in (b",", document)]
+def _page_pieces(head: bytes, events: list[Event], tail: bytes) -> list[Piece]:
+    parts = [part for event in events for part in (b",", event.document)]
     return list(join_small([head, *parts[1:], tail]))
 
 
