@@ -85,6 +85,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 2_000
     """Turns of a model with an envelope each."""
     turns_of_run: int = 50
+    surfaces: int = 300
+    """Forms that are answered."""
+    warm_surfaces: int = 50
     transfers: int = 7
     """How often assets are moved, in every way."""
     transfer_seconds: float = 1.0
@@ -149,6 +152,8 @@ QUICK: Final = Plan(
     provider_stream_chunks=10,
     turns=20,
     turns_of_run=10,
+    surfaces=5,
+    warm_surfaces=2,
     transfers=1,
     transfer_seconds=0.2,
     images=20,

@@ -1,14 +1,16 @@
-"""Watches the gate from inside a host, which imports this as a module of nodes.
+"""Watches the gate, and the actions of surfaces, from inside a host, which imports this as a module of nodes.
 
 What models say is wrapped where the engine records it: the clock starts when an answer is recorded and stops when the
 envelope in it is. The time in which the answer is judged before it is recorded is added to that. So it is what the gate
 and its commit add to the turn, within that very turn, and nothing of the answer itself. One run at a time is watched.
+An action is timed from its decoded body to the stored answer.
 """
 
 import time
 from typing import Any, Final, NamedTuple
 
 import weftwork
+from weftwork.engine.api.surfaces import Surfaces
 from weftwork.engine.models.model_calls import AnswerEvents, EntryModelCalls
 from weftwork.ports.models import ModelRequest
 from weftwork.ports.nodes import Emission
@@ -57,6 +59,18 @@ async def emit(self: EntryModelCalls, document: Any, emission: Emission) -> Any:
     return outcome
 
 
+_act: Final = Surfaces.act
+_acted: Final[list[TimeReading]] = []
+
+
+async def act(self: Surfaces, *arguments: Any) -> Any:
+    began = _now()
+    outcome = await _act(self, *arguments)
+    _acted.append(_now().since(began))
+    return outcome
+
+
+Surfaces.act = act  # type: ignore[method-assign]
 EntryModelCalls.generate = generate  # type: ignore[method-assign]
 EntryModelCalls.emit_envelope = emit  # type: ignore[method-assign]
 
@@ -66,4 +80,12 @@ async def gate(ctx: weftwork.Context) -> list[list[float]]:
     """Milliseconds by the wall and of CPU of each envelope since this was asked last."""
     found = [[each.wall * 1000, each.cpu * 1000] for each in _seen]
     _seen.clear()
+    return found
+
+
+@weftwork.node("bench.actions", version="1.0.0")
+async def actions(ctx: weftwork.Context) -> list[list[float]]:
+    """Milliseconds by the wall and of CPU of each action since this was asked last."""
+    found = [[each.wall * 1000, each.cpu * 1000] for each in _acted]
+    _acted.clear()
     return found

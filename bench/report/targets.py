@@ -147,6 +147,13 @@ TARGETS: Final = (
     Target("Two jsonschema checks compared with one validation", "×", _host_figure("accept_ratio"), 20.0, None),
     Target("CPU time per 20 chunks of a streamed answer to one reader", "ms", _host_figure("chunks_ms"), None, 1.0),
     Target(
+        "CPU time to check, record and answer a form of 20 components, all together",
+        "ms",
+        _host_figure("surface_ms"),
+        None,
+        2.0,
+    ),
+    Target(
         "Time that the host adds to a chunk of a model server, one each 20 ms, median",
         "ms",
         _host_figure("provider_added_ms"),

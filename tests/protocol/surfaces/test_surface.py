@@ -170,3 +170,31 @@ def test_a_surface_at_every_limit_is_accepted() -> None:
     document = payload(*texts, *fields, text_field("x" * 128), title="x" * 300)
     assert VALIDATOR.is_valid(document)
     assert check_limits(document) == []
+
+
+LENGTHS = st.sampled_from([0, 1, 10, 300, 301, 500, 501, 1_000, 1_001, 10_000, 10_001])
+IDS = st.sampled_from(["a", "b", "c", "action", "openwop.x", "", "a b", "x" * 129])
+
+
+@st.composite
+def components_near_the_limits(draw: st.DrawFn) -> dict[str, Any]:
+    label = "x" * draw(LENGTHS)
+    match draw(st.sampled_from(["text", "field", "select", "button"])):
+        case "text":
+            return {"component": "text", "text": label}
+        case "field":
+            return text_field(draw(IDS), label=label, placeholder="x" * draw(LENGTHS))
+        case "button":
+            return {"component": "action.button", "id": draw(IDS), "label": label, "action": {"target": "resume"}}
+        case _:
+            values = draw(st.lists(st.sampled_from(["p", "q", "r", "x" * 1_000, "x" * 1_001]), min_size=1, max_size=3))
+            return select(draw(IDS), [{"value": each, "label": label} for each in values])
+
+
+@pytest.mark.rule("surf-03")
+@given(st.lists(components_near_the_limits(), max_size=6), LENGTHS)
+def test_the_quick_check_finds_no_surface_good_that_breaches_a_limit(listed: Any, title: int) -> None:
+    document = payload(*listed, title="x" * title)
+    surface = document["surface"]
+    breaches = list(limits._breaches(surface, "/surface"))  # pyright: ignore[reportPrivateUsage]
+    assert check_limits(document) == breaches

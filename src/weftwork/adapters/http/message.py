@@ -228,15 +228,19 @@ class Request:
         if encoding.lower() != b"identity":
             raise ClientFault("unsupported_media_type", "Send the body without Content-Encoding.")
 
-    async def json(self, optional: bool = False) -> Any:
+    @property
+    def media_type(self) -> bytes:
+        return self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+
+    async def json(self, optional: bool = False, media_types: tuple[bytes, ...] = (JSON,)) -> Any:
         """The body as strictly decoded JSON. With `optional`, a missing body is an empty object."""
         self.check_encoding()
         data = await self.body()
         if not data and optional:
             return {}
-        kind = self.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-        if kind != JSON:
-            raise ClientFault("unsupported_media_type", "Send the body as Content-Type: application/json.")
+        if self.media_type not in media_types:
+            names = " or ".join(each.decode() for each in media_types)
+            raise ClientFault("unsupported_media_type", f"Send the body as Content-Type: {names}.")
         if len(data) > LARGE_BODY_BYTES:
             return await self._decode_large(data)
         if self.turns.in_progress < MAX_IN_PROGRESS:

@@ -6,7 +6,7 @@ deadlines, quorums and permissions are the same.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from weftwork.protocol.forms.surface_form import (
     SurfaceForm,
     at_values,
     closed_document,
+    fold_a2ui,
     form_of,
     interrupts_of_surface,
     open_form,
@@ -36,16 +37,12 @@ from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
-from weftwork.protocol.surfaces.surface import Surface
 
 PAGE_EVENTS: Final = 256
 PAGE_BYTES: Final = 262_144
 """Size of a page of the log; the event that reaches it is the last."""
 MAX_CONCURRENT_SEARCHES: Final = 2
 """Logs that are searched concurrently for surfaces whose interrupt is not open."""
-
-Fold = Callable[[Surface, Any], Mapping[str, Any]]
-"""Reads the values by field id from a document of another form. It drops what has no field."""
 
 
 class Surfaces(msgspec.Struct, eq=False):
@@ -98,24 +95,26 @@ class Surfaces(msgspec.Struct, eq=False):
         action_id: str,
         document: Any,
         key: str | None = None,
-        fold: Fold | None = None,
+        is_a2ui: bool = False,
     ) -> ControlOutcome:
-        """surf-25 (RFC 0102, action confinement): press a button. It becomes one answer, and it is durable on
-        return."""
+        """surf-25 (RFC 0102, action confinement): press a button. It becomes one answer, and it is durable on return.
+
+        The document has the values by field id, or with `is_a2ui` it is an action of A2UI.
+        """
         # With the principal, because votes of two principals are different requests even if key and body are equal.
         place = "\0".join((principal.key_id, run_id, surface_id, action_id))
         by = self._interrupts.answerer(principal)
-        act = partial(self._act, principal.run(run_id), surface_id, action_id, document, by, fold)
+        act = partial(self._act, principal.run(run_id), surface_id, action_id, document, by, is_a2ui)
         operation = f"actOnSurface/{place}"
         return await idempotent(self._runtime, principal, operation, key, document, ControlOutcome, act)
 
     async def act_by_token(
-        self, text: str, action_id: str, document: Any, key: str | None = None, fold: Fold | None = None
+        self, text: str, action_id: str, document: Any, key: str | None = None, is_a2ui: bool = False
     ) -> ControlOutcome:
         """surf-25: like `act`, for the bearer of a link. The token is checked before the body."""
         token, bearer, by = self._interrupts.open_link(text)
         operation = f"actOnSurfaceByToken/{token.run_id}/{token.jti}/{action_id}"
-        act = partial(self._act, bearer.run(token.run_id), token.interrupt_id, action_id, document, by, fold)
+        act = partial(self._act, bearer.run(token.run_id), token.interrupt_id, action_id, document, by, is_a2ui)
         try:
             return await idempotent(self._runtime, bearer, operation, key, document, ControlOutcome, act)
         except ClientFault as fault:
@@ -128,17 +127,15 @@ class Surfaces(msgspec.Struct, eq=False):
         action_id: str,
         document: Any,
         by: Answerer,
-        fold: Fold | None,
+        is_a2ui: bool,
         claim: IdempotencyClaim,
     ) -> ControlOutcome | SlotTaken:
         stored = require_run(await self._executor.read_run(run))
-        if fold is None:
+        if not is_a2ui:
             schema.require("surface-action", document)
         form = _require_open(stored, surface_id, by_link=not by.has_key)
-        values: Mapping[str, Any] = document["values"] if fold is None else {}
-        if fold is not None and form.surface is not None:
-            values = fold(form.surface, document)
-        value = form.answer(action_id, values, drop_unknown=fold is not None)
+        values: Mapping[str, Any] = fold_a2ui(form, action_id, document) if is_a2ui else document["values"]
+        value = form.answer(action_id, values)
         # What a person chose from untrusted content is untrusted content, which never advances an approval.
         answerer = msgspec.structs.replace(by, trust=form.trust)
         node_id, interrupt_id = form.place

@@ -16,9 +16,10 @@ from weftwork.protocol.forms.plan import plan_for
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, UNTRUSTED, Event, Trust
 from weftwork.protocol.run.interrupts import shown_surface_payload
+from weftwork.protocol.surfaces.a2ui import fold_action, to_messages
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
 from weftwork.protocol.surfaces.stored import NOT_RENDERED, check_stored
-from weftwork.protocol.surfaces.surface import Surface, surface_payload
+from weftwork.protocol.surfaces.surface import Surface, parse_surface, surface_payload
 
 _STATUSES: Final = {"open": "open", "resolved": "answered", "cancelled": "cancelled", "closed": "closed"}
 """Status of an interrupt -> status of its surface."""
@@ -166,6 +167,33 @@ def open_form(interrupts: Iterable[dict[str, Any]], surface_id: str, by_link: bo
         if form is not None and form.surface_id == surface_id:
             return form
     return None
+
+
+def fold_a2ui(form: SurfaceForm, action_id: str, action: Any) -> Mapping[str, Any]:
+    """surf-27 (A2UI 0.9.1, action): the values of an action that an A2UI client sends. Raises ClientFault.
+
+    The button of the path counts, and the action must name it and this surface. Values without a field are dropped.
+    """
+    if form.surface is None:
+        return {}
+    named, values = fold_action(form.surface, action, surface_id=form.surface_id)
+    if named != action_id:
+        raise invalid("The action names another button than the path.", "/action/context/actionId")
+    return values
+
+
+def a2ui_messages(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """surf-27 (A2UI 0.9.1): the messages with which an A2UI client shows a surface, from the document for readers.
+    Buttons that do not work are disabled. None for a surface that is not rendered."""
+    if not document["render"]:
+        return None
+    surface = parse_surface(document["payload"])
+    assert surface is not None, "a surface that is rendered is valid"
+    disabled = {each["id"]: each["disabledReason"] for each in document["actions"] if "disabledReason" in each}
+    if document["status"] != "open":
+        disabled = dict.fromkeys([each.id for each in surface.buttons], "This form can no longer be answered.")
+    names = {"surface_id": document["surfaceId"], "content_trust": document["contentTrust"]}
+    return to_messages(surface, **names, disabled_actions=disabled)
 
 
 def at_values(fault: ClientFault) -> ClientFault:

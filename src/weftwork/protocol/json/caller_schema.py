@@ -24,7 +24,7 @@ from jsonschema_rs import Draft202012Validator, ValidationError
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pointers import printable_token
-from weftwork.protocol.json.schema import MAX_VIOLATIONS, Violation, first_error, violations_from
+from weftwork.protocol.json.schema import MAX_VIOLATIONS, Violation, first_error, is_small, violations_from
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_STEPS: Final = 1_000_000
@@ -45,6 +45,8 @@ def check_caller_schema(document: Any, at: str) -> list[Violation]:
     the same schema, cyclic references, patterns that cannot be matched in linear time, and documents that are not
     schemas.
     """
+    if is_object(document) and is_small(document) and _is_known(document):
+        return []
     found = analyze_schema(document, at)
     if found.violations:
         return found.violations[:MAX_VIOLATIONS]
@@ -53,6 +55,16 @@ def check_caller_schema(document: Any, at: str) -> list[Violation]:
     except ValidationError as error:
         return _truncate_messages(violations_from([error], at))
     return []
+
+
+def _is_known(document: dict[str, Any]) -> bool:
+    """Whether the schema is valid, at the cost of its encoding if it was checked before: a form is checked whenever its
+    node is called."""
+    try:
+        _compile_caller_schema(encode_stored(document))
+    except (HostFault, ValidationError, ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def check_value(schema: dict[str, Any], value: Any, at: str, max_steps: int | None = None) -> list[Violation]:

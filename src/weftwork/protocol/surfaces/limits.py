@@ -37,7 +37,9 @@ _LIMITED: Final = {"text": MAX_TEXT, "label": MAX_LABEL, "placeholder": MAX_LABE
 
 def check_limits(payload: dict[str, Any], at: str = "") -> list[Violation]:
     """surf-03 (RFC 0102; limits of this host): the breaches of a payload that matches the schema of its kind."""
-    return list(_breaches(payload["surface"], f"{at}/surface"))
+    surface = payload["surface"]
+    # Nearly every surface is within the limits, and is checked whenever it is read.
+    return [] if _is_within(surface) else list(_breaches(surface, f"{at}/surface"))
 
 
 def is_component_id(text: str) -> bool:
@@ -46,6 +48,35 @@ def is_component_id(text: str) -> bool:
 
 def is_field_id(text: str) -> bool:
     return is_component_id(text) and text not in RESERVED_FIELD_IDS and not text.startswith(RESERVED_PREFIX)
+
+
+def _is_within(surface: dict[str, Any]) -> bool:
+    """Whether a surface certainly breaches no limit. False proves nothing: `_breaches` decides."""
+    components: list[dict[str, Any]] = surface["components"]
+    total = len(surface.get("title", ""))
+    if total > MAX_TITLE or len(components) > MAX_COMPONENTS:
+        return False
+    ids: list[str] = []
+    options = 0
+    for component in components:
+        size = len(component.get("label", "")) + len(component.get("placeholder", "")) + len(component.get("text", ""))
+        total += size
+        if size > MAX_LABEL:
+            return False
+        if "id" in component:
+            ids.append(component["id"])
+        listed: list[dict[str, str]] = component.get("options", ())
+        if listed:
+            values = [each["value"] for each in listed]
+            sizes = [len(each["label"]) for each in listed]
+            options += len(values)
+            total += sum(sizes) + sum(map(len, values))
+            if len(values) > MAX_OPTIONS or max(sizes) > MAX_LABEL or max(map(len, values)) > MAX_OPTION_VALUE:
+                return False
+            if len(set(values)) < len(values):
+                return False
+    has_good_ids = len(set(ids)) == len(ids) and all(map(is_field_id, ids))
+    return has_good_ids and options <= MAX_ALL_OPTIONS and total <= MAX_ALL_TEXT
 
 
 def _breaches(surface: dict[str, Any], at: str) -> Iterator[Violation]:

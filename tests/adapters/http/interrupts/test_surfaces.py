@@ -10,15 +10,19 @@ import pytest
 from tests.engine.sdk.model_callers import VALUE, CallerHost, of, open_callers, sent
 from tests.engine.sdk.test_surfaces import ANSWER, FORM, NOTE, QUESTION, button, field, payload
 from tests.harness.cases import each_case, fails_without
+from tests.harness.definitions import edge
 from tests.live.host import OTHER_KEY, Answer
 from tests.live.steering import QUESTION as CUSTOM
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
 from weftwork.engine.api import interrupts, surfaces
+from weftwork.engine.api.interrupts import Interrupts
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.forms import surface_form
+from weftwork.protocol.forms.surface_form import SurfaceForm
 from weftwork.protocol.json import schema
 from weftwork.protocol.people import approvals
+from weftwork.protocol.surfaces import actions
 from weftwork.protocol.surfaces.actions import BoundSurface
 from weftwork.protocol.surfaces.stored import CheckedSurface
 from weftwork.protocol.surfaces.surface import parse_surface
@@ -45,7 +49,7 @@ class Form:
 
     async def read(self, **more: Any) -> Answer:
         answer = await self._host.inside.call("GET", self.path, **more)
-        if answer.status == 200:
+        if answer.status == 200 and answer.headers["content-type"] == "application/json":
             assert schema.check("surface-view", answer.document) == []
         return answer
 
@@ -90,7 +94,27 @@ async def test_a_button_becomes_the_answer_of_its_form(host: CallerHost) -> None
     assert after["payload"] == shown["payload"]
 
 
+def anything(*_: Any) -> None:
+    return None
+
+
+def every_field(surface: Any, values: Any, drop_unknown: bool = False) -> None:
+    return None
+
+
+def first_button(surface: Any, action_id: str) -> Any:
+    return surface.buttons[0]
+
+
+def as_sent(fields: Any, values: Any) -> dict[str, Any]:
+    return dict(values)
+
+
 @pytest.mark.rule("surf-07", "surf-25")
+@fails_without(actions, "refuse_unknown_fields", every_field)
+@fails_without(actions, "find_button", first_button)
+@fails_without(actions, "_read_values", as_sent)
+@fails_without(surfaces.schema, "require", anything)
 @each_case(
     "action, body, pointer",
     ("sell", {"values": WHO}, "/actionId"),
@@ -117,7 +141,7 @@ async def test_only_the_stored_surface_decides_what_is_sent(
 ) -> None:
     form = await form_of(host)
     answer = await host.inside.call("POST", f"{form.path}/actions/{action}", body)
-    assert (answer.status, answer.document["error"]) == (400, "validation_error"), answer.body
+    assert (answer.status, answer.document.get("error")) == (400, "validation_error"), answer.body
     pointers = [answer.document["details"]["pointer"]]
     pointers += [each["pointer"] for each in answer.document["details"].get("violations", ())]
     assert pointer in pointers, answer.body
@@ -199,6 +223,36 @@ async def test_of_two_racing_actions_exactly_one_is_the_answer(host: CallerHost)
     statuses = sorted([each.status for each in await asyncio.gather(*racers)])
     assert statuses == [200, 409, 409]
     assert len(of(await host.log(form.run_id), "interrupt.resolved")) == 1
+
+
+def any_interrupt(form: SurfaceForm) -> tuple[str, str]:
+    return form.question["nodeId"], ""
+
+
+@pytest.mark.rule("surf-25", "int-06")
+@fails_without(SurfaceForm, "place", property(any_interrupt))
+async def test_an_action_never_answers_the_next_question_of_its_node() -> None:
+    """The form is answered by another route between the look at it and the action, and its node asks again."""
+    again = {"type": "expression", "expression": "nodes.turns.outputs.output != 'enough'"}
+    turns = flow("turns", [interrupt_node("turns")], [edge("turns", "turns", condition=again)])
+    async with open_callers() as host:
+        assert (await host.inside.call("POST", "/v1/workflows", turns)).status == 201
+        form = await derived_form_of(host, "turns")
+        real = Interrupts.answer
+
+        async def late(self: Any, *arguments: Any) -> Any:
+            patch.undo()
+            answered = await host.inside.call("POST", f"/v1/runs/{form.run_id}/interrupts/turns", {"resumeValue": "1"})
+            assert answered.status == 200
+            for _ in range(100):
+                if (await interrupt_of(host, form.run_id))["interruptId"] != form.surface_id:
+                    break
+            return await real(self, *arguments)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Interrupts, "answer", late)
+            pressed = await form.press("send", {"answer": "2"})
+        assert (pressed.status, pressed.document.get("error")) == (409, "interrupt_already_resolved")
 
 
 @pytest.mark.rule("surf-25", "surf-11")
@@ -354,3 +408,67 @@ async def test_the_engine_refuses_an_untrusted_surface_by_itself() -> None:
             pressed = await Form(host, form.run_id, "env-1").press("accept")
             assert (pressed.status, pressed.document.get("error")) == (403, "untrusted_content_blocks_approval")
             assert (await form.read()).document["status"] == "open"
+
+
+A2UI = "application/a2ui+json"
+
+
+def clicked(surface_id: str, button_id: str = "book", **values: Any) -> dict[str, Any]:
+    context = {"actionId": button_id, "values": values}
+    names = {"name": "openwop.resume", "surfaceId": surface_id, "sourceComponentId": "c1"}
+    return {"version": "v0.9.1", "action": {**names, "timestamp": "2026-11-19T16:00:00Z", "context": context}}
+
+
+def unchecked(surface: Any, action: Any, *, surface_id: str) -> Any:
+    context = action["action"]["context"]
+    return context["actionId"], {"who": context["values"].get("who", "Ada")}
+
+
+@pytest.mark.rule("surf-27")
+async def test_a_client_of_a2ui_reads_and_answers_a_form(host: CallerHost) -> None:
+    form = await form_of(host)
+    shown = await form.read(headers={"accept": f"{A2UI}, application/json;q=0.9"})
+    assert shown.headers["content-type"] == A2UI
+    assert [next(iter(each.keys() - {"version"})) for each in shown.document] == [
+        "createSurface",
+        "updateComponents",
+        "updateDataModel",
+    ]
+    assert {each[name]["surfaceId"] for each in shown.document for name in each.keys() - {"version"}} == {
+        form.surface_id
+    }
+    assert (await form.read(headers={"accept": "*/*"})).headers["content-type"] == "application/json"
+    body = clicked(form.surface_id, who="Ada", action="sell", more=1)
+    pressed = await press_a2ui(host, form, body)
+    assert pressed.status == 200, pressed.body
+    (resolved,) = of(await host.log(form.run_id), "interrupt.resolved")
+    assert resolved["resumeValue"] == ANSWER
+    closed = json.dumps((await form.read(headers={"accept": A2UI})).document)
+    assert "no longer be answered" in closed
+
+
+async def press_a2ui(host: CallerHost, form: Form, body: Any, action: str = "book") -> Answer:
+    return await host.inside.call("POST", f"{form.path}/actions/{action}", body, headers={"content-type": A2UI})
+
+
+@pytest.mark.rule("surf-27")
+@fails_without(surface_form, "fold_action", unchecked)
+async def test_an_action_of_a2ui_names_its_surface_and_its_button() -> None:
+    async with open_callers() as host:
+        form = await form_of(host, document=payload(field(), button("book"), button("sell")))
+        wrong = [clicked("env-other", who="Ada"), clicked(form.surface_id, "sell", who="Ada"), clicked(form.surface_id)]
+        for body in (*wrong, {}, [], {"action": "book"}, {"values": WHO}):
+            refused = await press_a2ui(host, form, body)
+            assert (refused.status, refused.document.get("error")) == (400, "validation_error"), body
+        assert (await form.read()).document["status"] == "open"
+
+
+@pytest.mark.rule("surf-27", "surf-05")
+async def test_a_blocked_form_is_disabled_in_a2ui_too(host: CallerHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = await derived_form_of(host, "gate")
+    store(monkeypatch, UNTRUSTED)
+    bound = Form(host, form.run_id, "env-1")
+    shown = await host.inside.call("GET", bound.path, headers={"accept": A2UI})
+    assert "untrusted source" in json.dumps(shown.document)
+    pressed = await press_a2ui(host, bound, clicked("env-1", "accept"), "accept")
+    assert (pressed.status, pressed.document["error"]) == (403, "untrusted_content_blocks_approval")

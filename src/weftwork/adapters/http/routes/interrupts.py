@@ -102,7 +102,11 @@ class InterruptRoutes:
 
 
 def prefers_html(accept: str | None) -> bool:
-    """Whether an Accept header names text/html with at least the weight of application/json."""
+    return prefers(accept, "text/html")
+
+
+def prefers(accept: str | None, wanted: str) -> bool:
+    """Whether an Accept header names a media type with at least the weight of application/json."""
     weights: dict[str, float] = {}
     for part in (accept or "").lower().split(","):
         media_type, *parameters = (each.strip() for each in part.split(";"))
@@ -110,8 +114,8 @@ def prefers_html(accept: str | None) -> bool:
         # An invalid weight counts as 0.
         match = _QUALITY.fullmatch(quality)
         weights[media_type] = float(match[1]) if match is not None else 0.0
-    html = weights.get("text/html", 0.0)
-    return html > 0 and html >= weights.get(JSON.decode(), 0.0)
+    weight = weights.get(wanted, 0.0)
+    return weight > 0 and weight >= weights.get(JSON.decode(), 0.0)
 
 
 def _kinds(request: Request) -> tuple[str, ...]:
