@@ -170,3 +170,10 @@ def test_a_surface_at_every_limit_is_accepted() -> None:
     document = payload(*texts, *fields, text_field("x" * 128), title="x" * 300)
     assert VALIDATOR.is_valid(document)
     assert check_limits(document) == []
+
+
+@pytest.mark.rule("surf-03")
+@each_case("name, valid", (".", False), ("..", False), ("...", True), (".a", True), ("a.", True))
+def test_an_id_is_not_a_step_of_a_path(name: str, valid: bool) -> None:
+    """A client resolves `actions/..` to another path before it sends the request."""
+    assert (check_limits(payload(text_field(name))) == []) is valid
