@@ -11,6 +11,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from tests.browser.chromium import Chromium, Tab
 from weftwork.adapters.http.routes.host_info import SURFACE_MODULE
@@ -204,7 +205,7 @@ class SurfaceServer:
                 server.gate.wait(60)
                 if found is None:
                     return self._send_json(404, error_document("not_found", "There is nothing at this path."))
-                return self._send_json(*server.act(found[1], json.loads(body)))
+                return self._send_json(*server.act(unquote(found[1]), json.loads(body)))
 
             def do_OPTIONS(self) -> None:
                 server.paths.append(f"OPTIONS {self.path}")

@@ -134,6 +134,7 @@ const REMEMBERED = new WeakMap();
 let surfaces = 0;
 
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const isAbsent = (value) => value === undefined || value === null;
 const textOf = (value) => (typeof value === "string" ? value : "");
 const isLonger = (text, limit) => text.length > limit && (text.length > 2 * limit || [...text].length > limit);
 
@@ -446,6 +447,8 @@ class Form {
     const { faults, shown, title } = examine(wire, this.isPartial);
     const reported = Array.isArray(view.diagnostics) ? view.diagnostics : [];
     this.drawFrame();
+    // The host has no data of a form that it derived itself once its question is closed.
+    if (isAbsent(payload) && STATUSES.includes(view.status)) return this.showNotice(this.messages[view.status], "closed");
     if (view.render === false || faults.length) {
       return this.showStored(payload, [...reported, ...faults]);
     }
@@ -634,18 +637,18 @@ class Form {
     const text = raw.length > RAW_SHOWN ? raw.slice(0, RAW_SHOWN) + this.messages.cut : raw;
     this.title.replaceChildren(this.messages.title);
     this.body.append(
-      make("div", { class: "wfs-diagnostics" }, make("p", {}, this.messages.stored), rows.length ? make("ul", {}, ...rows) : ""),
+      make("div", { class: "wfs-diagnostics" }, make("p", {}, visible(textOf(this.view.blockedReason)) || this.messages.stored), rows.length ? make("ul", {}, ...rows) : ""),
       make("details", {}, make("summary", {}, this.messages.raw), make("pre", { tabindex: "0", dir: "ltr" }, visible(text))),
     );
   }
 
   /** A text instead of a form, with a button if there is something to do about it. */
-  showNotice(text, retry) {
+  showNotice(text, state, retry) {
     if (this.isDestroyed) return;
     this.clear();
     this.isNotice = true;
-    this.root.dataset.state = retry ? "failed" : "loading";
-    this.root.setAttribute("aria-busy", String(!retry));
+    this.root.dataset.state = state;
+    this.root.setAttribute("aria-busy", String(state === "loading"));
     this.title.replaceChildren(this.messages.title);
     this.status.replaceChildren(make("p", {}, visible(text)));
     if (retry) {
@@ -680,7 +683,7 @@ class Form {
 }
 
 /** A final surface has no `partial`, or false, or an object that says so. Anything else is partial. */
-const isPartial = (value) => !(value === undefined || value === null || value === false || (isObject(value) && value.isPartial === false));
+const isPartial = (value) => !(isAbsent(value) || value === false || (isObject(value) && value.isPartial === false));
 
 /** The level of each heading: below that of the title, without gaps, whatever levels the surface has. */
 function headingLevels(components, top) {
@@ -768,10 +771,11 @@ export function connectSurface(element, options) {
     }
     if (response.ok && isObject(found)) return found;
     found = isObject(found) ? found : {};
+    const { violations, pointer, field } = isObject(found.details) ? found.details : {};
     throw new SurfaceError(textOf(found.message) || form.messages.refused, {
       code: textOf(found.error),
       status: response.status,
-      violations: found.details?.violations,
+      violations: violations ?? (pointer ? [{ pointer, field, message: found.message }] : []),
     });
   }
 
@@ -796,7 +800,7 @@ export function connectSurface(element, options) {
   }
 
   async function load() {
-    form.showNotice(form.messages.loading);
+    form.showNotice(form.messages.loading, "loading");
     try {
       const view = await request(base, { signal: stopped.signal });
       form.update(view);
@@ -804,7 +808,7 @@ export function connectSurface(element, options) {
       if (stopped.signal.aborted) return;
       options.onError?.(error);
       const about = error instanceof SurfaceError ? ` ${error.message}` : "";
-      form.showNotice(form.messages.unloaded + about, load);
+      form.showNotice(form.messages.unloaded + about, "failed", load);
     }
   }
 
