@@ -132,6 +132,8 @@ SETTINGS_TEXT = {
     "fetch_http": "Allow outbound requests over plain http, also to port 80.",
     "keepalive_seconds": "Interval of keep-alive comments in an idle event stream.",
     "retention_days": "Days after which an ended run is [deleted](../operate/retention.md); 0 keeps all runs.",
+    "embed_origins": "Origins, like `https://shop.example`, of pages that may call the "
+    "[surface of a signed link](../how-to/embed-a-form.md) from the browser. With `*`, every page.",
     "allowed_hosts": "Host names, without port, for which the host "
     "[answers requests](../operate/security.md#host-names), in addition to those in `public_url` and `media_url` and "
     "loopback names. If none of the three is set, or with `*`, every name.",

@@ -306,7 +306,16 @@ class Host:
         )
         turns = RequestTurns(self._loop_share.turn)
         self._loop_share.is_serving = turns.is_serving
-        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns, settings.served_hosts())
+        self.app = App(
+            self.keyring,
+            self._ids,
+            handlers,
+            largest,
+            body_memory,
+            turns,
+            settings.served_hosts(),
+            frozenset(settings.embed_origins),
+        )
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:

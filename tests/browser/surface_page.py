@@ -334,7 +334,10 @@ class SurfacePage:
 
     def breaches(self) -> list[str]:
         """What happened that must not: requests to others, reports of the policy, complaints of the console."""
-        self.tab.evaluate("1")
+        # Two frames are drawn, so what begins with the elements has begun.
+        for _ in range(2):
+            self.tab.call("Page.captureScreenshot", format="jpeg", quality=1)
+        self.tab._settle()
         prefix = self.server.address
         asked = [url for url in self.tab.requests if not url.startswith("data:image/svg+xml;base64,")]
         wrong = [url for url in asked if url.removeprefix(prefix).partition("?")[0] not in self.allowed]

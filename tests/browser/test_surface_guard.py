@@ -162,7 +162,13 @@ def test_the_watch_sees_markup_requests_and_scripts(browser: Chromium) -> None:
     sabotage = "node.replaceChildren(visible(next.text)), true)"
     edits = ((sabotage, "node.insertAdjacentHTML('beforeend', next.text), true)"),)
     view = view_of(payload_of({"component": "text", "text": "<img src=//127.0.0.1:9/canary onerror=alert(1)>"}))
-    for policy, expected in ((surface_page.POLICY, "trusted"), ("default-src 'self' 'unsafe-inline'", "img-src")):
+    policies = {
+        surface_page.POLICY: "trusted",
+        "default-src 'self' 'unsafe-inline'": "img-src",
+        "default-src * 'unsafe-inline'": "http://127.0.0.1:9/canary",
+        "default-src *; script-src 'self' 'unsafe-inline'": "a script ran",
+    }
+    for policy, expected in policies.items():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(surface_page, "EDITS", edits)
             page = SurfacePage(browser, SurfaceServer(policy=policy))
