@@ -188,13 +188,14 @@ def test_enter_presses_a_button_only_if_there_is_one(browser: Chromium) -> None:
 def arriving(count: int, **more: Any) -> dict[str, Any]:
     """The view while the first components have arrived, and the title and half of the next one."""
     half = [{"component": "field.text", "id": "ne"}] if count < len(BOOKING) else []
-    return view_of(payload_of(*BOOKING[:count], *half), partial=True, **more)
+    return view_of(payload_of(*BOOKING[:count], *half), surfaceId=None, partial=True, **more)
 
 
 @fails_without(surface_page, "EDITS", (("let entry = this.entries.get(key);", "let entry;"),))
 def test_a_surface_that_arrives_keeps_what_was_typed_and_the_focus(browser: Chromium) -> None:
     with SurfacePage(browser) as page:
-        page.show({"surfaceId": "env-1", "status": "open", "contentTrust": "trusted", "partial": True, "payload": {}})
+        # The data of a frame of the event stream, which names the node but no recorded surface.
+        page.show({"nodeId": "ask", "contentTrust": "trusted", "partial": {"isPartial": True}, "payload": {}})
         assert (page.state, page.run("document.querySelector('.wfs').ariaBusy")) == ("partial", "true")
         page.update(arriving(3))
         page.fill("Name", "Ada")
@@ -205,7 +206,7 @@ def test_a_surface_that_arrives_keeps_what_was_typed_and_the_focus(browser: Chro
         assert page.run("[...document.querySelectorAll('.wfs button')].every(each => each.disabled)")
         page.choose("Room", "1")
         renamed = json.loads(json.dumps(BOOKING).replace('"Name"', '"Full name"'))
-        page.update(view_of(payload_of({"component": "text", "text": "Before"}, *renamed)))
+        page.update(view_of(payload_of({"component": "text", "text": "Before"}, *renamed), surfaceId="env-9"))
         assert page.run(
             "document.activeElement === window.field && [field.value, field.selectionStart, field.selectionEnd]"
         ) == ["Ada", 1, 2]

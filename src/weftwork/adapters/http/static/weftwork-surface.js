@@ -1,10 +1,7 @@
 /*
- * weftwork-surface.js: renders a surface, a form that an agent wrote, into your page.
- *
- * A surface is data. This module checks it again, builds elements with createElement and text nodes, and calls
- * `onAction` once for one pressed button. It parses no markup, runs no expressions, sets no inline styles, and works
- * under `require-trusted-types-for 'script'; trusted-types 'none'`. Only connectSurface sends requests, and only to
- * the origin of its `url`.
+ * Renders a surface, a form that an agent wrote, into your page. It checks the surface again, builds elements without
+ * markup or inline styles, and calls `onAction` once for one pressed button. It works under `trusted-types 'none'`. Only
+ * connectSurface sends requests, and only to the origin of its `url`.
  */
 
 // begin: constants, which `make docs` writes from the tables of the host
@@ -404,7 +401,6 @@ class Form {
     const level = Math.min(Math.max(Number(options.headingLevel) || 3, 1), 6);
     this.level = level;
     this.title = make(`h${level}`, { class: "wfs-title", id: this.newId(), dir: "auto" });
-    // The language of the content is not known, and differs from that of the frame.
     this.body = make("div", { class: "wfs-body", lang: options.contentLang ?? "" }, this.title);
     this.root.setAttribute("aria-labelledby", this.title.id);
     this.root.append(make("div", { class: "wfs-frame" }, this.origin, this.trust), this.status, this.errors, this.body, make("p", { class: "wfs-end" }, this.messages.end));
@@ -439,7 +435,9 @@ class Form {
     }
     view = isObject(view) ? view : {};
     const payload = view.payload;
-    if (this.view?.surfaceId !== view.surfaceId || this.isNotice) this.clear();
+    // A partial surface has no id yet; the recorded one of the same node completes it.
+    const isCompleted = this.isPartial && textOf(view.nodeId) !== "" && this.view.nodeId === view.nodeId;
+    if ((this.view?.surfaceId !== view.surfaceId && !isCompleted) || this.isNotice) this.clear();
     this.view = view;
     this.isPartial = isPartial(view.partial) || (isObject(payload) && isPartial(payload.partial));
     const wire = isObject(payload) ? { ...payload } : payload;
@@ -642,7 +640,7 @@ class Form {
     );
   }
 
-  /** A text instead of a form, with a button if there is something to do about it. */
+  /** A text instead of a form, with a button if it can be retried. */
   showNotice(text, state, retry) {
     if (this.isDestroyed) return;
     this.clear();
@@ -825,5 +823,5 @@ export function connectSurface(element, options) {
   });
 }
 
-/** A random key; crypto.randomUUID exists only on pages of https. */
+// crypto.randomUUID exists only on pages of https.
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, "0")).join("");

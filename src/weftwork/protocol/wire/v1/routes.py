@@ -257,17 +257,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *MODEL_TEST_ROUTES,
     *ENVELOPE_ROUTES,
     *ASSET_ROUTES,
-    Route(
-        *operation("getSurfaceModule"),
-        "Get the JavaScript module that renders surfaces, for pages of any origin.",
-        content=route.JAVASCRIPT_TYPE,
-        params=(
-            route.IF_NONE_MATCH,
-            Parameter(
-                "v", route.STRING_SCHEMA, "The version, as in the ETag. The response can then be cached for a year."
-            ),
-        ),
-    ),
 )
 
 UNVERSIONED_NAMES: Final[frozenset[str]] = frozenset(
