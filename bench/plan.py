@@ -85,6 +85,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     turns: int = 2_000
     """Turns of a model with an envelope each."""
     turns_of_run: int = 50
+    surface_tabs: int = 7
+    """Tabs in which a surface is rendered."""
     transfers: int = 7
     """How often assets are moved, in every way."""
     transfer_seconds: float = 1.0
@@ -149,6 +151,7 @@ QUICK: Final = Plan(
     provider_stream_chunks=10,
     turns=20,
     turns_of_run=10,
+    surface_tabs=1,
     transfers=1,
     transfer_seconds=0.2,
     images=20,

@@ -19,6 +19,7 @@ from bench.costs.python_cost import loop_delays
 from bench.costs.python_cost import python_node_costs as python_nodes
 from bench.costs.restart_cost import restart_costs
 from bench.costs.stalled_reader_cost import stalled_reader_costs
+from bench.costs.surface_page_cost import surface_page_costs
 from bench.costs.tenant_cost import tenant_costs
 from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
@@ -111,6 +112,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "speech": stream_costs,
     "provider": provider_costs,
     "gate": gate_turn_costs,
+    "surface_page": surface_page_costs,
     "assets": asset_costs,
     "media": image_run_costs,
     "restart": restart_costs,

@@ -94,6 +94,8 @@ OWN: Final = {
     "gate_ms": ("Recorded answer to recorded envelope, median", "ms"),
     "gate_p99_ms": ("Recorded answer to recorded envelope, p99", "ms"),
     "gate_cpu_ms": ("CPU time from recorded answer to recorded envelope, median", "ms"),
+    "surface_page_ms": ("Rendering a surface of 200 components in Chromium, with its layout, median", "ms"),
+    "surface_page_first_ms": ("The same for the first surface of a tab, median", "ms"),
     "asset_4_per_s": ("Assets of 1 MiB served per second to 4 clients", ""),
     "asset_bare_4_per_s": ("Files of 1 MiB served per second to 4 clients by a bare FileResponse", ""),
     "asset_4_ratio": ("Rate at 4 clients compared with the bare FileResponse", "×"),

@@ -89,6 +89,8 @@ HOST_FIGURES = {
     "gate_ms": 0.7,
     "gate_p99_ms": 3.0,
     "gate_cpu_ms": 0.5,
+    "surface_page_ms": 12.0,
+    "surface_page_first_ms": 30.0,
     "asset_4_per_s": 500.0,
     "asset_bare_4_per_s": 600.0,
     "asset_4_ratio": 0.83,

@@ -254,7 +254,7 @@ export function checkSurface(payload) {
 /* ---- One entry for each type of component ---- */
 
 /** A labelled control, with its error and its value. `read` returns undefined if nothing was entered. */
-function labelled(form, control, component, read, problem = () => "") {
+function labelled(form, control, component, read, problem = () => "", change = () => {}) {
   const id = form.newId();
   control.id = id;
   const label = make("label", { class: "wfs-label", for: id, dir: "auto" });
@@ -265,6 +265,7 @@ function labelled(form, control, component, read, problem = () => "") {
     node,
     control,
     update(next) {
+      change(next, entry.component);
       entry.component = next;
       label.replaceChildren(visible(next.label));
       if (next.required) label.append(" ", make("span", { class: "wfs-required" }, form.messages.required));
@@ -312,14 +313,9 @@ const RENDERERS = {
     const control = make("input", { type: "text", dir: "auto", autocomplete: "off" });
     const read = () => (control.value.trim() ? control.value : undefined);
     const problem = () => (isLonger(control.value, MAX.value) ? fill(form.messages.tooLong, { limit: String(MAX.value) }) : "");
-    const entry = labelled(form, control, component, read, problem);
-    const write = entry.update;
-    entry.update = (next) => {
+    return labelled(form, control, component, read, problem, (next) => {
       control.placeholder = visible(next.placeholder ?? "");
-      return write(next);
-    };
-    entry.update(component);
-    return entry;
+    });
   },
   "field.date"(form, component) {
     const control = make("input", { type: "date", max: "9999-12-31", autocomplete: "off" });
@@ -331,20 +327,14 @@ const RENDERERS = {
     let options = [];
     // The value of an element is its place in the list, so that no option collides with the empty one.
     const read = () => options[control.selectedIndex - 1]?.value;
-    const entry = labelled(form, control, component, read);
-    const write = entry.update;
-    entry.update = (next) => {
-      if (JSON.stringify([options, entry.component.required]) !== JSON.stringify([next.options, next.required]) || !control.options.length) {
-        const chosen = read();
-        options = next.options;
-        const first = next.required ? form.messages.choose : form.messages.noAnswer;
-        control.replaceChildren(make("option", { value: "" }, first), ...options.map((each, n) => make("option", { value: String(n), dir: "auto" }, visible(each.label))));
-        control.selectedIndex = chosen === undefined ? 0 : options.findIndex((each) => each.value === chosen) + 1;
-      }
-      return write(next);
-    };
-    entry.update(component);
-    return entry;
+    return labelled(form, control, component, read, undefined, (next, shown) => {
+      if (JSON.stringify([shown?.options, shown?.required]) === JSON.stringify([next.options, next.required])) return;
+      const chosen = read();
+      options = next.options;
+      const first = next.required ? form.messages.choose : form.messages.noAnswer;
+      control.replaceChildren(make("option", { value: "" }, first), ...options.map((each, n) => make("option", { value: String(n), dir: "auto" }, visible(each.label))));
+      control.selectedIndex = chosen === undefined ? 0 : options.findIndex((each) => each.value === chosen) + 1;
+    });
   },
   "field.checkbox"(form, component) {
     const control = make("input", { type: "checkbox" });
