@@ -107,7 +107,8 @@ fmt: $(STAMP) ## fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP) ## write the generated pages
+docs: $(STAMP) ## write the generated pages and the constants of weftwork-surface.js
+	$(BIN)/python tools/surface_module.py
 	$(BIN)/python tools/rules_page.py
 	$(BIN)/python tools/node_pages.py
 	$(BIN)/python tools/reference_pages.py

@@ -88,6 +88,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     surfaces: int = 300
     """Forms that are answered."""
     warm_surfaces: int = 50
+    surface_tabs: int = 7
+    """Tabs in which a surface is rendered."""
     transfers: int = 7
     """How often assets are moved, in every way."""
     transfer_seconds: float = 1.0
@@ -154,6 +156,7 @@ QUICK: Final = Plan(
     turns_of_run=10,
     surfaces=5,
     warm_surfaces=2,
+    surface_tabs=1,
     transfers=1,
     transfer_seconds=0.2,
     images=20,

@@ -27,6 +27,7 @@ from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.v1.assets import ASSET_ROUTES
 from weftwork.protocol.wire.v1.routes import ROUTES, SCOPES, UNOFFERED_PATHS
+from weftwork.protocol.wire.v1.surfaces import SURFACE_ROUTES
 from weftwork.protocol.workflow.plan import TRIGGER_RULES
 from weftwork.wiring.node_types import builtin_node_types
 
@@ -134,6 +135,8 @@ SETTINGS_TEXT = {
     "fetch_http": "Allow outbound requests over plain http, also to port 80.",
     "keepalive_seconds": "Interval of keep-alive comments in an idle event stream.",
     "retention_days": "Days after which an ended run is [deleted](../operate/retention.md); 0 keeps all runs.",
+    "embed_origins": "Origins, like `https://shop.example`, of pages that may call the "
+    "[surface of a signed link](../how-to/embed-a-form.md) from the browser. With `*`, every page.",
     "allowed_hosts": "Host names, without port, for which the host "
     "[answers requests](../operate/security.md#host-names), in addition to those in `public_url` and `media_url` and "
     "loopback names. If none of the three is set, or with `*`, every name.",
@@ -324,7 +327,7 @@ def parameters(page: str) -> str:
     """The parameters, bodies and statuses of the operations that this page describes."""
     parts: list[str] = []
     for route in ROUTES:
-        if page != ("test-endpoints" if route.test_only else "assets" if route in ASSET_ROUTES else "parameters"):
+        if page != _page_of(route):
             continue
         rows = [[code(one.name), one.location, _range(one.schema), one.description] for one in route.params]
         statuses = " or ".join(map(str, (route.success_status, *route.other_success_statuses)))
@@ -337,6 +340,12 @@ def parameters(page: str) -> str:
         body = "\n" + table(("parameter", "in", "values", "meaning"), rows) if rows else ""
         parts.append(f"## {route.operation_id}\n\n{' '.join(facts)}\n{body}")
     return "\n".join(parts)
+
+
+def _page_of(route: Route) -> str:
+    if route.test_only:
+        return "test-endpoints"
+    return "assets" if route in ASSET_ROUTES else "surfaces" if route in SURFACE_ROUTES else "parameters"
 
 
 def _range(shape: dict[str, Any]) -> str:
@@ -375,6 +384,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "parameters": partial(parameters, "parameters"),
     "test-endpoints": partial(parameters, "test-endpoints"),
     "asset-parameters": partial(parameters, "assets"),
+    "surface-parameters": partial(parameters, "surfaces"),
     "scopes": scopes,
     "unoffered": unoffered,
     "trigger-rules": trigger_rules,

@@ -20,6 +20,7 @@ from bench.costs.python_cost import python_node_costs as python_nodes
 from bench.costs.restart_cost import restart_costs
 from bench.costs.stalled_reader_cost import stalled_reader_costs
 from bench.costs.surface_cost import surface_costs
+from bench.costs.surface_page_cost import surface_page_costs
 from bench.costs.tenant_cost import tenant_costs
 from bench.costs.waiting_cost import waiting_run_costs
 from bench.load.streams import Fanout, first_event_ms
@@ -113,6 +114,7 @@ PARTS: Final[dict[str, Callable[[Plan, Path, Progress], dict[str, float]]]] = {
     "provider": provider_costs,
     "gate": gate_turn_costs,
     "surfaces": surface_costs,
+    "surface_page": surface_page_costs,
     "assets": asset_costs,
     "media": image_run_costs,
     "restart": restart_costs,

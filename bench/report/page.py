@@ -98,6 +98,8 @@ OWN: Final = {
     "surface_action_ms": ("CPU time from an action on it to the stored answer, median", "ms"),
     "surface_ms": ("Both together", "ms"),
     "surface_request_ms": ("CPU time from the request of the action to the end of its run", "ms"),
+    "surface_page_ms": ("Rendering a surface of 200 components in Chromium, with its layout, median", "ms"),
+    "surface_page_first_ms": ("The same for the first surface of a tab, median", "ms"),
     "asset_4_per_s": ("Assets of 1 MiB served per second to 4 clients", ""),
     "asset_bare_4_per_s": ("Files of 1 MiB served per second to 4 clients by a bare FileResponse", ""),
     "asset_4_ratio": ("Rate at 4 clients compared with the bare FileResponse", "×"),

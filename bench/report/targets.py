@@ -171,6 +171,13 @@ TARGETS: Final = (
     ),
     Target("Time that the gate and its commit add to a model turn, median", "ms", _host_figure("gate_ms"), None, 1.0),
     Target(
+        "Rendering a surface of 200 components in Chromium, the first of a tab",
+        "ms",
+        _host_figure("surface_page_first_ms"),
+        None,
+        50.0,
+    ),
+    Target(
         "Rate of serving 1 MiB compared with a bare FileResponse, minimum of 4 and 16 clients",
         "×",
         _least(*_ASSETS),

@@ -12,7 +12,7 @@ from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
-from weftwork.adapters.http.routes.host_info import HostInfoRoutes, StaticDocument
+from weftwork.adapters.http.routes.host_info import HostInfoRoutes, StaticDocument, SurfaceModuleRoute
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
@@ -306,7 +306,16 @@ class Host:
         )
         turns = RequestTurns(self._loop_share.turn)
         self._loop_share.is_serving = turns.is_serving
-        self.app = App(self.keyring, self._ids, handlers, largest, body_memory, turns, settings.served_hosts())
+        self.app = App(
+            self.keyring,
+            self._ids,
+            handlers,
+            largest,
+            body_memory,
+            turns,
+            settings.served_hosts(),
+            frozenset(settings.embed_origins),
+        )
         return self.app
 
     def _check_kind_schemas(self) -> Compliance:
@@ -380,6 +389,7 @@ class Host:
             "listAssets": assets.list_assets,
             "getAsset": assets.serve,
             "getSampleAsset": assets.serve,
+            "getSurfaceModule": SurfaceModuleRoute().serve,
         }
         if self.settings.test_seams:
             from weftwork.conformance.test_endpoints import endpoint_handlers

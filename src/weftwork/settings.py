@@ -15,6 +15,7 @@ from weftwork.protocol.models.provider_settings import InvalidProviderSettings, 
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
 from weftwork.protocol.spelling import did_you_mean
+from weftwork.protocol.wire.embedding import is_origin
 from weftwork.protocol.wire.served_hosts import is_allowed_host, served_hosts
 from weftwork.settings_file import SettingPath, SettingsFile, UnreadableSettings, read_settings_file
 
@@ -91,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keepalive_seconds: float = 10.0
     retention_days: int = 0
     allowed_hosts: tuple[str, ...] = ()
+    embed_origins: tuple[str, ...] = ()
     public_url: str = ""
     media_url: str = ""
     media_reach: Literal["same-origin", "same-site", "cross-origin"] = "same-site"
@@ -140,7 +142,17 @@ PROVIDERS: Final = "providers"
 """The table of the settings file with the tables of the providers."""
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LISTS = frozenset(
-    {"workflows", "nodes", "envelope_kinds", "prompts", "provider", "api_key", "fetch_ports", "allowed_hosts"}
+    {
+        "workflows",
+        "nodes",
+        "envelope_kinds",
+        "prompts",
+        "provider",
+        "api_key",
+        "fetch_ports",
+        "allowed_hosts",
+        "embed_origins",
+    }
 )
 _RANGES = {
     "port": (0, 65_535),
@@ -304,6 +316,9 @@ def _check(merged: dict[str, Any], origin: Mapping[str, str]) -> Settings:
     if not all(map(is_allowed_host, settings.allowed_hosts)):
         text = "a list of host names without scheme and port, like flows.example.org, or *"
         raise SettingsError(f"{origin.get('allowed_hosts', 'allowed_hosts')} must be {text}")
+    if not all(map(is_origin, settings.embed_origins)):
+        text = "a list of origins, like https://shop.example, or *"
+        raise SettingsError(f"{origin.get('embed_origins', 'embed_origins')} must be {text}")
     for name in ("public_url", "media_url"):
         if getattr(settings, name) and not _is_base_url(getattr(settings, name)):
             text = "an http or https URL without query, like https://flows.example.org"

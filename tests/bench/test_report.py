@@ -112,6 +112,10 @@ def test_targets_that_are_met() -> None:
     ({"provider_burst_cpu_ms": 0.2}, "CPU time per chunk of a model server in a burst"),
     ({"provider_lag_p99_ms": 51.0}, "Event loop delay with 200 streams of a model server at 20 chunks/s each, p99"),
     ({"chunks_ms": 1.1}, "CPU time per 20 chunks of a streamed answer to one reader"),
+    (
+        {"surface_page_first_ms": 50.1},
+        "Rendering a surface of 200 components in Chromium, the first of a tab",
+    ),
     ({"gate_ms": 1.1}, "Time that the gate and its commit add to a model turn, median"),
     (
         {"asset_4_ratio": 0.59},

@@ -88,7 +88,7 @@ def test_node_types() -> None:
 
 def test_operations_parameters_and_scopes() -> None:
     text = page("reference/http.md")
-    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "test-endpoints", "assets"))
+    details = "".join(page(f"reference/{name}.md") for name in ("parameters", "test-endpoints", "assets", "surfaces"))
     assert not missing([route.operation_id for route in ROUTES], text)
     assert not missing([route.operation_id for route in ROUTES], details)
     assert not missing([param.name for route in ROUTES for param in route.params], details)

@@ -25,7 +25,9 @@ class OperationCall(NamedTuple):
 
 
 CALLS: dict[str, OperationCall] = {
-    **dict.fromkeys(("getCapabilities", "getOpenApiSpec", "getHealth", "getReadiness"), OperationCall()),
+    **dict.fromkeys(
+        ("getCapabilities", "getOpenApiSpec", "getHealth", "getReadiness", "getSurfaceModule"), OperationCall()
+    ),
     **dict.fromkeys(("listWorkflows", "listRuns", "listInterrupts", "listNodeTypes"), OperationCall()),
     **dict.fromkeys(
         ("getRun", "listRunInterrupts", "getArtifact", "listAnnotations", "streamRunEvents"), OperationCall("run")

@@ -720,7 +720,7 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/http/response_writer.py:ResponseWriter.write_available": _BUFFER,
     "adapters/http/response_writer.py:ResponseWriter.write_part": _BUFFER,
     "adapters/http/routes/assets.py:_expected_digests": _ONCE,
-    "adapters/http/routes/host_info.py:StaticDocument.serve": _ONCE,
+    "adapters/http/routes/host_info.py:StaticDocument.respond": _ONCE,
     "adapters/http/routes/interrupts.py:_kinds": _ONCE,
     "adapters/http/routes/runs.py:_statuses": _ONCE,
     "adapters/outbound/exchange.py:_GzipDecoder.decompress_into": _BUFFER,

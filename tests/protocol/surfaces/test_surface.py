@@ -198,3 +198,10 @@ def test_the_quick_check_finds_no_surface_good_that_breaches_a_limit(listed: Any
     surface = document["surface"]
     breaches = list(limits._breaches(surface, "/surface"))  # pyright: ignore[reportPrivateUsage]
     assert check_limits(document) == breaches
+
+
+@pytest.mark.rule("surf-03")
+@each_case("name, valid", (".", False), ("..", False), ("...", True), (".a", True), ("a.", True))
+def test_an_id_is_not_a_step_of_a_path(name: str, valid: bool) -> None:
+    """A client resolves `actions/..` to another path before it sends the request."""
+    assert (check_limits(payload(text_field(name))) == []) is valid

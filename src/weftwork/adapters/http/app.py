@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -22,6 +23,7 @@ from weftwork.protocol.ids import is_path_id
 from weftwork.protocol.media.asset_headers import ERROR_HEADERS
 from weftwork.protocol.people.interrupt_tokens import mask_tokens
 from weftwork.protocol.review.spans import format_traceparent, parse_traceparent
+from weftwork.protocol.wire.embedding import embedding_headers
 from weftwork.protocol.wire.route import Route
 from weftwork.protocol.wire.served_hosts import is_served
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -52,10 +54,13 @@ class App:
         body_memory: BodyMemory,
         turns: RequestTurns,
         hosts: frozenset[str] | None = None,
+        embed_origins: frozenset[str] = frozenset(),
     ) -> None:
         self._keyring = keyring
         self._hosts = hosts
         """The names for which requests are answered; None for every name."""
+        self._embed_origins = embed_origins
+        """Origins of pages that may call the operations of links to surfaces."""
         self._ids = ids
         self._handlers = handlers
         self._max_body_bytes = max_body_bytes
@@ -72,6 +77,8 @@ class App:
         self._set_traceparent(request)
         try:
             response = await self._call_handler(request)
+            if self._embed_origins and response is not None:
+                response.headers.extend(self._embedding_headers(request))
             if request.writer.has_started:
                 # A stream that its handler ended, or that failed after its start. The client can resume it.
                 await request.writer.end()
@@ -92,6 +99,13 @@ class App:
         finally:
             if request.held_body_bytes:
                 request.release_body()
+
+    def _embedding_headers(self, request: Request, methods: Mapping[str, Route | None] | None = None) -> Headers:
+        """The headers for a page of another origin. With `methods`, those of a preflight request for their path."""
+        routes = [request.route] if methods is None else methods.values()
+        operations = frozenset(route.operation_id for route in routes if route is not None)
+        origin = request.header(b"origin")
+        return embedding_headers(self._embed_origins, operations, origin, is_preflight=methods is not None)
 
     def _set_traceparent(self, request: Request) -> None:
         """trace-02: every response has a traceparent, in the caller's trace if the request has a valid one."""
@@ -152,6 +166,11 @@ class App:
         route = None
         if match is not None:
             route = match[0].get("GET" if method == "HEAD" else method)
+            if self._embed_origins and method == "OPTIONS":
+                # A browser sends no credentials with it.
+                headers = self._embedding_headers(request, match[0])
+                if headers:
+                    return partial(_answer_preflight, headers)
         if route is None or route.scope is not None:
             if not path.startswith(_VERSIONED) and path != VERSION_PREFIX:
                 raise _unversioned_path_fault(path, match[0] if match else None)
@@ -169,6 +188,10 @@ class App:
         request.params = _path_params(match[1])
         request.route = route
         return self._handlers[route.operation_id]
+
+
+async def _answer_preflight(headers: Headers, request: Request) -> Response:
+    return Response(204, b"", headers)
 
 
 def _is_counted_at_once(route: Route) -> bool:

@@ -25,7 +25,7 @@ APPROVAL_TEXTS: Final = ("comment", "feedback", "reason", "question")
 """Field ids that become members of the answer to an approval; other fields are members of the edited artifact."""
 EDIT_ACTION: Final = "edit-accept"
 REFINE_ACTION: Final = "refine"
-_DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
+DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_LENGTH: Final = 10
 _SAMPLE_DATE: Final = "2026-01-31"
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
@@ -169,7 +169,7 @@ def _field_schema(field: Field) -> dict[str, Any]:
         case DateField():
             # The pattern is the rule. The other two tell clients which control to show and what to send.
             described = {"format": "date", "examples": [_SAMPLE_DATE]}
-            return {"type": "string", "title": field.label, "pattern": _DATE, **described}
+            return {"type": "string", "title": field.label, "pattern": DATE, **described}
         case _:
             schema = {"type": "string", "title": field.label, "maxLength": MAX_VALUE}
             return {**schema, "pattern": r"\S"} if field.required else schema

@@ -31,6 +31,8 @@ RESERVED_FIELD_IDS: Final = frozenset({"action", "__proto__", "constructor", "pr
 RESERVED_PREFIX: Final = "openwop."
 COMPONENT_ID_PATTERN: Final = r"^[A-Za-z0-9_.:-]{1,128}$"
 _ID: Final = re.compile(COMPONENT_ID_PATTERN[1:-1])
+PATH_STEPS: Final = frozenset({".", ".."})
+"""Ids are segments of paths, and a client resolves these to another path."""
 _FIELD_PREFIX: Final = "field."
 _LIMITED: Final = {"text": MAX_TEXT, "label": MAX_LABEL, "placeholder": MAX_LABEL}
 
@@ -43,7 +45,7 @@ def check_limits(payload: dict[str, Any], at: str = "") -> list[Violation]:
 
 
 def is_component_id(text: str) -> bool:
-    return _ID.fullmatch(text) is not None
+    return _ID.fullmatch(text) is not None and text not in PATH_STEPS
 
 
 def is_field_id(text: str) -> bool:
@@ -110,7 +112,7 @@ def _breaches(surface: dict[str, Any], at: str) -> Iterator[Violation]:
 
 def _id_breaches(name: str, is_field: bool, seen: set[str], at: str) -> Iterator[Violation]:
     if not is_component_id(name):
-        text = f"must have 1 to {MAX_COMPONENT_ID} letters, digits or characters of `_.:-`"
+        text = f"must have 1 to {MAX_COMPONENT_ID} letters, digits or characters of `_.:-`, and not be `.` or `..`"
         yield Violation(at, "pattern", text)
     elif name in seen:
         yield Violation(at, "unique", "must differ from the ids of the other components")

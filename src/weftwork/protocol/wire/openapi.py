@@ -8,7 +8,7 @@ from weftwork.protocol.errors import ERRORS
 from weftwork.protocol.ids import ID_PATTERN
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.wire.route import ANY_TYPE, REPLAY_HEADER, Parameter, Route
+from weftwork.protocol.wire.route import ANY_TYPE, JAVASCRIPT_TYPE, REPLAY_HEADER, Parameter, Route
 
 _COMMON_ERRORS: Final[tuple[str, ...]] = (
     "validation_error",
@@ -89,7 +89,8 @@ def _responses(route: Route) -> dict[str, Any]:
     ok: dict[str, Any] = {"description": "OK"}
     if route.success_status != 204:
         shape = _ref(route.response) if route.response else {"type": "object"}
-        ok["content"] = {route.content: {"schema": shape if route.content != ANY_TYPE else _BYTES}}
+        shape = {ANY_TYPE: _BYTES, JAVASCRIPT_TYPE: {"type": "string"}}.get(route.content, shape)
+        ok["content"] = {route.content: {"schema": shape}}
     if route.stream:
         ok["content"]["text/event-stream"] = {}
     responses: dict[str, Any] = {

@@ -95,4 +95,5 @@ def page_cursor(pattern: str = ID_PATTERN) -> Parameter:
     return Parameter("cursor", {"type": "string", "pattern": pattern}, "The nextCursor of the previous page.")
 
 
+JAVASCRIPT_TYPE: Final = "text/javascript"
 ANY_TYPE: Final = "*/*"

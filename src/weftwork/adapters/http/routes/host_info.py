@@ -1,7 +1,8 @@
-"""Routes about the host: discovery, OpenAPI, health, readiness, schemas and node types."""
+"""Routes about the host: discovery, OpenAPI, health, readiness, schemas, node types, and the module for surfaces."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from importlib import resources
+from typing import Any, Final
 
 import msgspec
 
@@ -12,26 +13,57 @@ from weftwork.protocol.envelopes.kinds import KindSet
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.wire.capabilities import document_etag
+from weftwork.protocol.wire.route import JAVASCRIPT_TYPE
 from weftwork.protocol.wire.v1.test_endpoints import SCHEMA_FILE_SUFFIX, SCHEMA_MEDIA_TYPE, SERVED_SCHEMAS
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
 _PUBLIC_CACHE_HEADER = (b"cache-control", b"public, max-age=300")
+_IMMUTABLE_CACHE_HEADER = (b"cache-control", b"public, max-age=31536000, immutable")
+_ANY_ORIGIN_HEADERS = [(b"access-control-allow-origin", b"*"), (b"cross-origin-resource-policy", b"cross-origin")]
+SURFACE_MODULE: Final = resources.files("weftwork.adapters.http").joinpath("static", "weftwork-surface.js")
+"""The renderer of surfaces for pages. `tools/surface_module.py` writes its constants.
+
+surf-60 (RFC 0102, closed catalogue): it checks a payload with the tables of the host, and
+renders all of it or a notice.
+surf-61 (RFC 0102, renderer invariants): nothing in a surface runs, is fetched, or becomes markup.
+surf-63 (RFC 0102, action confinement): a pressed button is one action, with the values of the fields.
+"""
 
 
 class StaticDocument:
     """A document that does not change while the host runs, served with an ETag. `extra` headers repeat the ETag."""
 
-    def __init__(self, content: dict[str, Any], *extra: bytes, content_type: bytes = JSON) -> None:
-        self._body = msgspec.json.encode(content)
+    def __init__(self, content: dict[str, Any] | bytes, *extra: bytes, content_type: bytes = JSON) -> None:
+        self._body = content if isinstance(content, bytes) else msgspec.json.encode(content)
         self._content_type = content_type
-        self._etag = document_etag(self._body).encode()
-        self._headers = [_PUBLIC_CACHE_HEADER, (b"etag", self._etag), *((name, self._etag) for name in extra)]
+        self.etag = document_etag(self._body).encode()
+        self._headers = [(b"etag", self.etag), *((name, self.etag) for name in extra)]
 
     async def serve(self, request: Request) -> Response:
+        return self.respond(request, _PUBLIC_CACHE_HEADER)
+
+    def respond(self, request: Request, *headers: tuple[bytes, bytes]) -> Response:
+        """The document, or 304 if the client has it."""
         tags = {tag.strip().removeprefix(b"W/") for tag in request.headers.get(b"if-none-match", b"").split(b",")}
-        if self._etag in tags or b"*" in tags:
-            return Response(304, b"", list(self._headers))
-        return Response(200, self._body, list(self._headers), self._content_type)
+        if self.etag in tags or b"*" in tags:
+            return Response(304, b"", [*headers, *self._headers])
+        return Response(200, self._body, [*headers, *self._headers], self._content_type)
+
+
+class SurfaceModuleRoute:
+    """getSurfaceModule: the module that renders surfaces, which pages of every origin may import."""
+
+    def __init__(self) -> None:
+        self._document = StaticDocument(
+            SURFACE_MODULE.read_bytes(), content_type=f"{JAVASCRIPT_TYPE}; charset=utf-8".encode()
+        )
+        self._version = self._document.etag.strip(b'"').decode()
+
+    async def serve(self, request: Request) -> Response:
+        """surf-62 (host): a URL with the version of this module never changes its content."""
+        is_pinned = request.query("v") == self._version
+        cache = _IMMUTABLE_CACHE_HEADER if is_pinned else _PUBLIC_CACHE_HEADER
+        return self._document.respond(request, cache, *_ANY_ORIGIN_HEADERS)
 
 
 class HostInfoRoutes:

@@ -79,6 +79,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "getAsset": ("GET", "/v1/host/weftwork/assets/{token}"),
     "getSampleAsset": ("GET", "/v1/host/sample/assets/{token}"),
     "putMedia": ("POST", "/v1/host/sample/media/put"),
+    "getSurfaceModule": ("GET", "/v1/host/weftwork/weftwork-surface.js"),
 }
 """Operation id -> method and path, in the order of the route tables."""
 

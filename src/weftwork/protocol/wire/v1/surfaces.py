@@ -5,7 +5,14 @@ from typing import Any, Final
 from weftwork.protocol.ids import MAX_INTERRUPT_ID
 from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.surfaces.limits import COMPONENT_ID_PATTERN
-from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Route
+from weftwork.protocol.wire.route import (
+    IDEMPOTENCY_KEY,
+    IF_NONE_MATCH,
+    JAVASCRIPT_TYPE,
+    STRING_SCHEMA,
+    Parameter,
+    Route,
+)
 from weftwork.protocol.wire.v1.paths import operation
 
 _BY_RUN: Final = {"surfaceId": f"^.{{1,{MAX_INTERRUPT_ID}}}$"}
@@ -54,5 +61,14 @@ SURFACE_ROUTES: Final[tuple[Route, ...]] = (
         path_patterns={**_BY_TOKEN, **_ACTION},
         errors=(*_ANSWER_ERRORS, "interrupt_expired", "forbidden"),
         **_ANSWERED,
+    ),
+    Route(
+        *operation("getSurfaceModule"),
+        "Get the JavaScript module that renders surfaces, for pages of any origin.",
+        content=JAVASCRIPT_TYPE,
+        params=(
+            IF_NONE_MATCH,
+            Parameter("v", STRING_SCHEMA, "The version, as in the ETag. The response can then be cached for a year."),
+        ),
     ),
 )
