@@ -18,7 +18,7 @@ PLANS = {
     "": "Installing weftwork into {folder}: 20 packages, 140 MB, about 20 seconds.",
     "local": "Adding llama.cpp, which runs a model on this machine, to {folder}: 1 package, 34 MB to download.",
     "ocr": "Adding OCR for examples/invoice_approval to {folder}: 140 MB to download, 370 MB in all, about 20 seconds.",
-    "dev": "Adding the tools for tests and checks to {folder}: 730 MB in all, about 30 seconds.",
+    "dev": "Adding the tools for tests and checks to {folder}: 780 MB in all, about 30 seconds.",
     "dist": "Installing the tools that build and audit a release into {folder}: about a minute.",
     "bench": "Installing weftwork and the tools that it is compared with into {folder}: about a minute.",
 }

@@ -328,6 +328,7 @@ def test_the_fast_lane_starts_no_commands() -> None:
 
 PYTEST = ["python", "-m", "pytest", "-n", "2"]
 OCR_INSTALL = ["tools/install.py", "ocr"]
+RENDERER_INSTALL = ["-m", "tests.browser.a2ui.renderers"]
 
 
 @pytest.mark.parametrize(("there", "fetched", "ran"), [(True, 1, 1), (False, 0, 2)])
@@ -381,6 +382,34 @@ def test_without_the_ocr_extra_its_tests_are_named(ci: bool, status: int, capsys
     assert load_tool("ocr_lane").main(PYTEST, lambda: False, ci, run) == status
     assert commands[1:] == ([] if ci else [PYTEST])
     assert "Did not run: the tests of examples/invoice_approval." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("there", "installed", "ran"), [(True, 1, 1), (False, 0, 2)])
+def test_with_the_a2ui_renderers_everything_runs(there: bool, installed: int, ran: int) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return installed if command[1:] == RENDERER_INSTALL else 3
+
+    assert load_tool("renderer_lane").main(PYTEST, lambda: there, True, run) == 3
+    assert len(commands) == ran
+    assert commands[-1] == PYTEST
+
+
+@pytest.mark.parametrize(("ci", "status"), [(True, 1), (False, 3)])
+def test_without_the_a2ui_renderers_their_tests_are_named(
+    ci: bool, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str]) -> int:
+        commands.append(command)
+        return 1 if command[1:] == RENDERER_INSTALL else 3
+
+    assert load_tool("renderer_lane").main(PYTEST, lambda: False, ci, run) == status
+    assert commands[1:] == ([] if ci else [PYTEST])
+    assert "Did not run: the tests with the official A2UI renderers" in capsys.readouterr().err
 
 
 @pytest.fixture

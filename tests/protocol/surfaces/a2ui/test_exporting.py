@@ -16,6 +16,7 @@ from weftwork.protocol.surfaces.a2ui import (
     openwop_catalog,
     to_messages,
 )
+from weftwork.protocol.surfaces.a2ui.vocabulary import NEVER
 from weftwork.protocol.surfaces.surface import COMPONENTS, Surface
 
 
@@ -73,7 +74,7 @@ def test_no_button_of_a_partial_surface_works(catalog: Any) -> None:
         found = buttons(messages)
         assert found
         for each in found:
-            checks = [{"condition": False, "message": exporting.ARRIVING}]
+            checks = [{"condition": NEVER, "message": exporting.ARRIVING}]
             assert each.get("checks") == checks or each.get("disabledReason") == exporting.ARRIVING
         assert from_messages(messages)[0] is None
 

@@ -12,7 +12,7 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.surfaces.a2ui.markdown import unescape_markdown
 from weftwork.protocol.surfaces.a2ui.streams import Diagnostics, LiveSurface, path_tokens
-from weftwork.protocol.surfaces.a2ui.vocabulary import DISABLED, EVENTS, EXCHANGE, ROOT, TITLE, VALUES, Escape
+from weftwork.protocol.surfaces.a2ui.vocabulary import DISABLED, EVENTS, EXCHANGE, NEVER, ROOT, TITLE, VALUES, Escape
 from weftwork.protocol.surfaces.limits import MAX_LABEL, MAX_TITLE, is_component_id
 
 Json = dict[str, Any]
@@ -303,7 +303,7 @@ class BasicTree:
         for index, check in enumerate(checks if is_array(checks) else [None]):
             place = f"{at}/checks/{index}"
             condition: Any = check.get("condition") if is_object(check) else None
-            if is_button and condition is False:
+            if is_button and _never_holds(condition):
                 self._refuse(place, DISABLED)
                 return False
             call = condition.get("call") if is_object(condition) else None
@@ -384,6 +384,11 @@ class BasicTree:
             self._refuse(place, "The text must be a literal or a path to a text. Functions are not evaluated.")
             return None
         return value
+
+
+def _never_holds(condition: Any) -> bool:
+    never = [NEVER["call"], NEVER["args"]]
+    return condition is False or (is_object(condition) and [condition.get("call"), condition.get("args")] == never)
 
 
 def _event_name(component: Json) -> str | None:

@@ -10,6 +10,7 @@ from weftwork.protocol.surfaces.a2ui.markdown import escape_markdown
 from weftwork.protocol.surfaces.a2ui.vocabulary import (
     BASIC_CATALOG_ID,
     EVENTS,
+    NEVER,
     OPENWOP_CATALOG_ID,
     ROOT,
     TITLE,
@@ -177,7 +178,7 @@ class _BasicComponents:
         checks = list(self._missing)
         if (reason := self._disabled.get(button.id)) is not None:
             # surf-42: a check that never holds is how A2UI disables a button.
-            checks = [{"condition": False, "message": reason}]
+            checks = [{"condition": NEVER, "message": reason}]
         built: Json = {
             "id": name,
             "component": "Button",

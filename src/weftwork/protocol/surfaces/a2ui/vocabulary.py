@@ -38,6 +38,9 @@ RESUME: Final = "openwop.resume"
 EXCHANGE: Final = "openwop.exchange"
 EVENTS: Final = {"resume": RESUME, "exchange": EXCHANGE}
 """The name of the event that a button sends, by the target of its action."""
+NEVER: Final[dict[str, Any]] = {"call": "not", "args": {"value": True}, "returnType": "boolean"}
+"""A condition that never holds. The official renderers take the literal `false` for a missing condition, and the button
+then works."""
 DISABLED: Final = "The button is disabled, so the surface is partial or can no longer be answered."
 VALIDATION_FAILED: Final = "VALIDATION_FAILED"
 MAX_DIAGNOSTICS: Final = 50

@@ -1,0 +1,1 @@
+"""The official A2UI renderers show what the bridge exports, in a real Chromium."""

@@ -1,0 +1,45 @@
+"""Runs a command of pytest after it has built the official A2UI renderers, which tests/browser/a2ui needs.
+
+They are npm packages. If they cannot be fetched, these tests are skipped, and this tool says so; where CI is true that
+is a failure, and nothing runs.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.a2ui.renderers import INSTALL, has_renderers  # noqa: E402
+
+LEFT_OUT = f"""
+Did not run: the tests with the official A2UI renderers (tests/browser/a2ui). They are not installed.
+Run: .venv/bin/python {" ".join(INSTALL)}
+"""
+
+Run = Callable[[list[str]], int]
+
+
+def run(command: list[str]) -> int:
+    """Run it to its end; its exit status."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603
+
+
+def main(command: list[str], is_there: Callable[[], bool], ci: bool, run: Run) -> int:
+    """The exit status of the command."""
+    if is_there() or run([sys.executable, *INSTALL]) == 0:
+        return run(command)
+    if ci:
+        sys.stderr.write(LEFT_OUT)
+        return 1
+    status = run(command)
+    sys.stderr.write(LEFT_OUT)
+    return status
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main(sys.argv[1:], has_renderers, os.environ.get("CI", "") in ("true", "1"), run))
