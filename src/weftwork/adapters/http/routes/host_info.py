@@ -1,7 +1,7 @@
-"""Routes about the host: discovery, OpenAPI, health, readiness, schemas and node types."""
+"""Routes about the host: discovery, OpenAPI, health, readiness, schemas, node types, and the logo for its pages."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -16,6 +16,36 @@ from weftwork.protocol.wire.v1.test_endpoints import SCHEMA_FILE_SUFFIX, SCHEMA_
 from weftwork.protocol.workflow.node_types import NodeDeclaration, describe_node_type, describe_node_types
 
 _PUBLIC_CACHE_HEADER = (b"cache-control", b"public, max-age=300")
+
+
+_LOGO_HEADERS: Final = (
+    (b"cache-control", b"public, max-age=3600"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; sandbox"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class Image(Protocol):
+    """An image with its media type."""
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+
+class OrganisationRoutes:
+    """getOrganisationLogo."""
+
+    def __init__(self, logo: Image | None) -> None:
+        self._logo = logo
+
+    async def logo(self, request: Request) -> Response:
+        if self._logo is None:
+            raise ClientFault("not_found", "The settings of this host name no logo.")
+        return Response(200, self._logo.body, list(_LOGO_HEADERS), self._logo.media_type.encode())
 
 
 class StaticDocument:
