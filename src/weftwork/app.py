@@ -12,7 +12,12 @@ from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
-from weftwork.adapters.http.routes.host_info import HostInfoRoutes, StaticDocument, SurfaceModuleRoute
+from weftwork.adapters.http.routes.host_info import (
+    HostInfoRoutes,
+    OrganisationRoutes,
+    StaticDocument,
+    SurfaceModuleRoute,
+)
 from weftwork.adapters.http.routes.interrupts import InterruptRoutes
 from weftwork.adapters.http.routes.review import BundleRoutes, ReviewRoutes
 from weftwork.adapters.http.routes.runs import RunRoutes
@@ -32,6 +37,7 @@ from weftwork.adapters.system.lock_file import LockFile
 from weftwork.adapters.system.loop_watchdog import LoopWatchdog
 from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
+from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
@@ -87,6 +93,7 @@ from weftwork.wiring.local_model import build_model_server
 from weftwork.wiring.loop_activity import LoopActivity
 from weftwork.wiring.models import build_models, load_templates
 from weftwork.wiring.node_types import builtin_node_types, check_packages, declarations_by_type, load_python_nodes
+from weftwork.wiring.organisation import build_site
 
 log = logging.getLogger("weftwork")
 
@@ -183,6 +190,8 @@ class Host:
         )
         self._interrupts = Interrupts(runtime, self._executor, links)
         self._surfaces = Surfaces(runtime, self._executor, self._interrupts)
+        self._answer_pages = AnswerPages(self._interrupts, self.catalog, self._clock)
+        self._site, self._logo = build_site(settings)
         store = self._store
         self._retention = Retention(
             store.retention, store.log, store.records, self._clock, self._executor, settings.retention_days
@@ -340,8 +349,9 @@ class Host:
         host_info = HostInfoRoutes(self.service, lambda: self.draining, lambda: self.recovery, self.kinds, declarations)
         review = ReviewRoutes(self._annotations, self._comparison)
         workflows = WorkflowRoutes(self._workflows)
-        interrupts = InterruptRoutes(self._interrupts)
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
+        interrupts = InterruptRoutes(self._interrupts, self._answer_pages, self._site)
+        organisation = OrganisationRoutes(self._logo)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
@@ -374,6 +384,7 @@ class Host:
             "actOnSurface": surfaces.act,
             "getSurfaceByToken": surfaces.get_by_token,
             "actOnSurfaceByToken": surfaces.act_by_token,
+            "getOrganisationLogo": organisation.logo,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,

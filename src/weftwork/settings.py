@@ -14,6 +14,7 @@ from weftwork.protocol.limits import ExpressionLimits, Limits
 from weftwork.protocol.models.provider_settings import InvalidProviderSettings, ProviderSettings, parse_provider
 from weftwork.protocol.net.outbound import FetchLimits
 from weftwork.protocol.net.target import OutboundPolicy
+from weftwork.protocol.people.organisation import InvalidOrganisation, Organisation, parse_organisation
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.wire.embedding import is_origin
 from weftwork.protocol.wire.served_hosts import is_allowed_host, served_hosts
@@ -30,8 +31,8 @@ def default_data_folder(environ: Mapping[str, str]) -> Path:
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings of a host. Names are those of the command-line options, with underscores. `providers` and `file`
-    come from the settings file only."""
+    """All settings of a host. Names are those of the command-line options, with underscores. `providers`,
+    `organisation` and `file` come from the settings file only."""
 
     host: str = "127.0.0.1"
     port: int = 8787
@@ -46,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     local_model: str = ""
     provider: tuple[str, ...] = ()
     providers: tuple[ProviderSettings, ...] = ()
+    organisation: Organisation = Organisation()
     model_substitution: bool = True
     api_key: tuple[str, ...] = ()
     conformance: bool = False
@@ -106,6 +108,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """An error in a table `[providers.NAME]`, with the file and the line."""
         return _provider_error(self.file, name, path, message)
 
+    def organisation_error(self, member: str, message: str) -> SettingsError:
+        """An error in the table `[organisation]`, with the file and the line."""
+        return _organisation_error(self.file, member, message)
+
     @property
     def data_folder(self) -> Path:
         return Path(self.data)
@@ -134,12 +140,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LOCAL_MODEL: Final = "smollm2"
 """The value of `local_model` for `--local-model` without a file."""
-FILE_ONLY: Final = ("providers", "file")
+FILE_ONLY: Final = ("providers", "organisation", "file")
 """Members of Settings that neither an option nor the environment can set."""
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings) if field.name not in FILE_ONLY}
 _NUMBERS = tuple[int, ...]
 PROVIDERS: Final = "providers"
 """The table of the settings file with the tables of the providers."""
+ORGANISATION: Final = "organisation"
+"""The table of the settings file with what the pages behind links show of the organisation."""
+_TABLES: Final = (PROVIDERS, ORGANISATION)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LISTS = frozenset(
     {
@@ -215,7 +224,7 @@ def load_settings(
         settings_file, keys = _from_file(file)
         merged |= {name: settings_file.document[key] for name, key in keys.items()}
         origin |= {name: f"{settings_file.place((key,))}: {name}" for name, key in keys.items()}
-    providers = _parse_providers(settings_file)
+    providers, organisation = _parse_providers(settings_file), _parse_organisation(settings_file)
     for name, text in env.items():
         merged[name] = _from_text(name, text)
         origin[name] = f"WEFTWORK_{name.upper()}"
@@ -223,7 +232,9 @@ def load_settings(
     origin |= {name: f"--{name.replace('_', '-')}" for name in options}
     settings = _check(merged, origin)
     data = str(Path(settings.data).expanduser().absolute())
-    return msgspec.structs.replace(settings, data=data, providers=providers, file=settings_file)
+    return msgspec.structs.replace(
+        settings, data=data, providers=providers, organisation=organisation, file=settings_file
+    )
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
@@ -236,15 +247,15 @@ def misspelt_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def _from_file(file: Path) -> tuple[SettingsFile, dict[str, str]]:
-    """The file, and its keys by the names of the settings, without the providers."""
+    """The file, and its keys by the names of the settings, without the tables that have their own members."""
     try:
         settings_file = read_settings_file(file)
     except UnreadableSettings as error:
         raise SettingsError(str(error)) from None
-    keys = {key.replace("-", "_"): key for key in settings_file.document if key != PROVIDERS}
+    keys = {key.replace("-", "_"): key for key in settings_file.document if key not in _TABLES}
     unknown = sorted(set(keys) - set(_FIELDS))
     if unknown:
-        names = [*_FIELDS, PROVIDERS]
+        names = [*_FIELDS, *_TABLES]
         hint = did_you_mean(unknown[0], names) or f"; the settings are {', '.join(sorted(names))}"
         raise SettingsError(f"{settings_file.place((keys[unknown[0]],))}: unknown setting {unknown[0]}{hint}")
     if is_object(settings_file.document.get("provider")):
@@ -266,6 +277,22 @@ def _parse_providers(file: SettingsFile) -> tuple[ProviderSettings, ...]:
         except InvalidProviderSettings as error:
             raise _provider_error(file, name, error.path, error.message) from None
     return tuple(providers)
+
+
+def _parse_organisation(file: SettingsFile) -> Organisation:
+    """The table `[organisation]`. Raises SettingsError."""
+    if ORGANISATION not in file.document:
+        return Organisation()
+    try:
+        return parse_organisation(file.document[ORGANISATION])
+    except InvalidOrganisation as error:
+        raise _organisation_error(file, error.member, error.message) from None
+
+
+def _organisation_error(file: SettingsFile, member: str, message: str) -> SettingsError:
+    place = file.place((ORGANISATION, member) if member else (ORGANISATION,))
+    shown = f"{ORGANISATION}.{member}" if _PLAIN_NAME.fullmatch(member) else ORGANISATION
+    return SettingsError(f"{place}: {shown}: {message}" if place else f"{shown}: {message}")
 
 
 def _provider_error(file: SettingsFile, name: str, path: SettingPath, message: str) -> SettingsError:

@@ -6,9 +6,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from weftwork.adapters.http.page import form_body, pages
-from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
+from weftwork.adapters.http.page.layout import CONTENT_TYPE
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.site import HEADERS
+from weftwork.adapters.http.page.submission import submitted_answer
+from weftwork.adapters.http.page.surface_view import pressed_label
 from weftwork.protocol.errors import ClientFault
-from weftwork.protocol.forms.answer import resume_value
+from weftwork.protocol.people.answer_pages import InterruptOutcome
+from weftwork.protocol.surfaces.question_form import question_surface
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -50,12 +55,15 @@ class QuestionServer:
     def receive_answer(self, body: bytes) -> tuple[int, bytes]:
         """As the route does: an answer, or the form again with what is wrong."""
         fields = form_body.decode_form(body)
+        surface = question_surface(self.question)
         try:
-            self.answers.append(resume_value(self.question, fields))
+            self.answers.append(submitted_answer(self.question, surface, fields))
         except ClientFault as fault:
             self.refusals.append(fault.message)
             return fault.status, pages.render_question(self.question, "token", fields, fault)
-        return 200, pages.render_done("completed", self.question)
+        outcome = InterruptOutcome("resolved", "completed", kind=self.question["kind"])
+        decision = Decision(self.answers[-1], pressed_label(surface, fields))
+        return 200, pages.render_receipt(outcome, self.question, decision)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         asker = self

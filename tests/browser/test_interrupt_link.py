@@ -57,7 +57,8 @@ def test_an_approval_by_link(host: Host, tab: Tab) -> None:
     (received,) = payloads(host, run_id, "approval.received")
     assert (received["action"], received["comment"]) == ("accept", "Good.\nGo on.")
     tab.open(url)
-    assert "This question is closed" in words(tab)
+    assert "You have answered this" in words(tab)
+    assert "This link has been used." in words(tab)
     assert set(tab.requests) == {url}
     assert [text for text in tab.complaints if "409" not in text] == []
 
@@ -90,12 +91,13 @@ def test_two_people_approve(host: Host, tab: Tab) -> None:
     press(tab, "accept")
     url = visit(host, tab, run_id, {"for": "bob"})
     assert "You are answering as" in words(tab)
+    assert "ada approved." in words(tab)
     nobody = host.snapshot(run_id)["interrupt"]["interruptToken"]
     tab.open(f"{url.rpartition('/')[0]}/{nobody}")
     press(tab, "accept")
     assert "You cannot answer with this link" in words(tab)
     tab.open(url)
-    assert "1 of 2 given" in words(tab)
+    assert "1 of 2 approvals" in words(tab)
     press(tab, "accept")
     assert [each["principal"] for each in payloads(host, run_id, "approval.granted")] == ["ada", "bob"]
     assert host.snapshot(run_id)["status"] == "completed"

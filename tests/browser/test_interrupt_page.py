@@ -1,5 +1,6 @@
 """The page in a real Chromium: people can answer there, by mouse, finger or keyboard."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.live import until
 
 pytestmark = pytest.mark.slow
 
+CHANGED = copy.deepcopy(approval()["data"]["artifactData"])
+CHANGED["lines"][0]["item"] = "Mill"
 TAB, ENTER, SPACE, DOWN = ("Tab", 9), ("Enter", 13, "\r"), (" ", 32, " "), ("ArrowDown", 40)
 
 
@@ -43,7 +46,7 @@ def test_reject_with_a_comment(browser: Chromium) -> None:
 @each_case(
     "field, action, text, answer",
     ("refine", "refine", "Shorter", {"action": "refine", "refineFeedback": {"scope": "whole", "text": "Shorter"}}),
-    ("edit", "edit-accept", '{"a": 1}', {"action": "edit-accept", "editedArtifactData": {"a": 1}}),
+    ("edit1", "edit-accept", "Mill", {"action": "edit-accept", "editedArtifactData": CHANGED}),
     ("ask", "ask", "Why?", {"action": "ask", "question": "Why?"}),
 )
 def test_the_other_ways_to_answer_are_unfolded(
@@ -60,7 +63,7 @@ def test_the_other_ways_to_answer_are_unfolded(
 @each_case("name", "approval", "approval of a text", "approval of hidden characters")
 def test_what_is_not_edited_comes_back_as_it_was(browser: Chromium, name: str) -> None:
     with open_question(browser, KINDS[name]) as (asker, tab):
-        tab.click("details:has(#edit) > summary")
+        tab.click("details:has(button[value=edit-accept]) > summary")
         tab.click("button[value=edit-accept]")
         tab.loaded()
         assert asker.answers[0]["editedArtifactData"] == KINDS[name]["data"]["artifactData"]
@@ -149,9 +152,13 @@ def test_choices_and_folds_by_keyboard(browser: Chromium) -> None:
         tab.loaded()
         assert asker.answers == [{"outcome": "bad", "count": 4, "key": "k-1"}]
     with open_question(browser, KINDS["low confidence"]) as (asker, tab):
-        walk(tab, "summary")
+        walk(tab, "details:has(#edit0) > summary")
         tab.press(*ENTER)
-        walk(tab, "#edit")
+        walk(tab, "#edit0")
+        # In a form with several buttons, Enter in a line presses none of them.
+        tab.press(*ENTER)
+        tab.press(*ENTER)
+        assert asker.answers == []
         walk(tab, "button[value=edit]")
         tab.press(*ENTER)
         tab.loaded()

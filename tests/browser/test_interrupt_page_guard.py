@@ -7,7 +7,7 @@ from tests.browser.chromium import Chromium
 from tests.browser.open_page import made_no_requests, open_question
 from tests.browser.question_server import QuestionServer
 from weftwork.adapters.http.page import markup, pages
-from weftwork.adapters.http.page.layout import HEADERS
+from weftwork.adapters.http.page.site import HEADERS
 from weftwork.protocol.forms.visible_text import mark_hidden
 
 pytestmark = pytest.mark.slow

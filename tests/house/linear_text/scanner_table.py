@@ -14,7 +14,8 @@ import msgspec
 
 from tests.house.linear_text.pattern_table import Input
 from weftwork import settings_file
-from weftwork.adapters.http.page import form_body, question_view
+from weftwork.adapters.http.page import form_body, value_view
+from weftwork.adapters.http.page.messages import load_messages
 from weftwork.adapters.http.routes import interrupts
 from weftwork.adapters.providers import scripted
 from weftwork.adapters.providers.openai_compatible.event_stream import EventReader
@@ -27,6 +28,7 @@ from weftwork.protocol.envelopes.text import extraction, repair
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.expressions import cost, faults, template
 from weftwork.protocol.forms import visible_text
+from weftwork.protocol.forms.visible_text import readable_name
 from weftwork.protocol.json import decoder, pieces, pointers, source_locations
 from weftwork.protocol.media import asset_headers, asset_references, inline_media, media_types, media_urls
 from weftwork.protocol.models import prompt_composition, prompt_templates
@@ -386,9 +388,10 @@ CASES: tuple[Case, ...] = (
         Input("+", "a="),
         Input("a", "a="),
     ),
+    case("protocol/forms/visible_text.py:readable_name", readable_name, "a", "aB", "a_", Input("Ab", "a")),
     case(
-        "adapters/http/page/question_view.py:render_paragraphs",
-        lambda given: question_view.render_paragraphs(given, question_view.DisplayBudget(10**9)),
+        "adapters/http/page/value_view.py:render_paragraphs",
+        lambda given: value_view.render_paragraphs(given, value_view.DisplayBudget(load_messages(), 10**9)),
         "\n",
         "\n ",
         "\r",

@@ -29,6 +29,7 @@ from weftwork.protocol.people import interrupt_tokens
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, Answerer
 from weftwork.protocol.people.interrupt_tokens import Intent, InterruptToken
 from weftwork.protocol.privacy.credential_redaction import mask_credentials_in_text
+from weftwork.protocol.run.events import TRUSTED, Trust
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import answer_refusal
 from weftwork.protocol.run.projection import StoredRun
@@ -239,17 +240,31 @@ class Interrupts(msgspec.Struct, eq=False):
     async def inspect(self, text: str, intent: Intent = "inspect") -> dict[str, Any]:
         """tok-04: the open interrupt of a token. Raises ClientFault if the token does not allow the intent, or if the
         interrupt is closed."""
-        token = self.check_token(text, intent)
+        return self.question(*await self.open_by_token(text, intent))
+
+    async def open_by_token(self, text: str, intent: Intent) -> tuple[InterruptToken, StoredRun, Row]:
+        """tok-04: `read_by_token` for an interrupt that is open. Raises ClientFault if it is not."""
+        self.check_token(text, intent)
+        token, stored, row = await self.read_by_token(text)
+        if row["status"] != "open":
+            raise answer_refusal(row["status"], stored.projection.status)
+        return token, stored, row
+
+    async def read_by_token(self, text: str) -> tuple[InterruptToken, StoredRun, Row]:
+        """tok-04: the interrupt of a valid token, open or not, and its run. Raises ClientFault."""
+        token = self.check_token(text, "inspect")
         stored = await self._executor.read_run(RunKey(token.tenant, token.run_id))
         rows = [row for row in interrupt_rows(stored) if row["interruptId"] == token.interrupt_id] if stored else []
         if stored is None or not rows:
             raise interrupt_tokens.unknown_token_fault()
-        if rows[0]["status"] != "open":
-            raise answer_refusal(rows[0]["status"], stored.projection.status)
+        return token, stored, rows[0]
+
+    def question(self, token: InterruptToken, stored: StoredRun, row: Row) -> dict[str, Any]:
+        """The document of an open interrupt for the bearer of a link."""
         names = {token.voter, mask_credentials_in_text(token.voter), *token.names}
-        voted = next((vote["action"] for vote in rows[0].get("votes", ()) if vote["voter"] in names), None)
+        voted = next((vote["action"] for vote in row.get("votes", ()) if vote["voter"] in names), None)
         return {
-            **{name: rows[0][name] for name in _INSPECT_MEMBERS if name in rows[0]},
+            **{name: row[name] for name in _INSPECT_MEMBERS if name in row},
             **({"for": token.person} if token.person is not None else {}),
             **({"voted": voted} if voted is not None else {}),
             "workflowId": stored.header.workflow_id,
@@ -260,9 +275,13 @@ class Interrupts(msgspec.Struct, eq=False):
             "expiresAt": iso(token.expires_at),
         }
 
-    async def resolve_by_token(self, text: str, document: Any, key: str | None = None) -> ControlOutcome:
-        """tok-04, int-06: like `resolve`, for the bearer of a link. The token is checked before the body."""
+    async def resolve_by_token(
+        self, text: str, document: Any, key: str | None = None, trust: Trust = TRUSTED
+    ) -> ControlOutcome:
+        """tok-04, int-06: like `resolve`, for the bearer of a link. The token is checked before the body. `trust` is
+        that of the content from which the bearer chose."""
         token, bearer, by = self.open_link(text)
+        by = msgspec.structs.replace(by, trust=trust)
         operation = f"resolveInterruptByToken/{token.run_id}/{token.jti}"
         answer = partial(self.answer, bearer.run(token.run_id), token.node_id, token.interrupt_id, document, by)
         try:

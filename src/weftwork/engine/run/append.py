@@ -360,9 +360,6 @@ class BatchBuilder:
                 row["surface"] = self._surface_member(interrupt.node_id, interrupt.surface)
             if interrupt.due is not None:
                 row |= {"timeoutMs": interrupt.timeout_ms, "dueAt": iso(interrupt.due)}
-            if interrupt.votes:
-                votes = interrupt.votes.items()
-                row["votes"] = [{"voter": self._redact(voter), "action": action} for voter, action in votes]
             if interrupt.reminders_sent:
                 row["remindersSent"] = interrupt.reminders_sent
         elif interrupt.status == "resolved" and (resolution := self._state.resolutions.get(interrupt.key)) is not None:
@@ -375,6 +372,9 @@ class BatchBuilder:
                 "resolvedAt": iso(resolution.at),
                 **{name: each for name, each in optional.items() if each is not None},
             }
+        if interrupt.votes:
+            votes = interrupt.votes.items()
+            row["votes"] = [{"voter": self._redact(voter), "action": action} for voter, action in votes]
         if interrupt.status != "open" and interrupt.surface is not None:
             row |= interrupt.surface.reference
         return row

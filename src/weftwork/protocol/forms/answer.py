@@ -9,7 +9,7 @@ from jsonschema_rs import ValidationError
 
 from weftwork.protocol.errors import ClientFault, HostFault, invalid
 from weftwork.protocol.forms.fields import FormField
-from weftwork.protocol.forms.plan import FormButton, FormPlan, plan_for
+from weftwork.protocol.forms.plan import FormButton, FormPlan, page_plan
 from weftwork.protocol.json.caller_schema import check_value
 from weftwork.protocol.json.decoder import MAX_INTEGER, decode
 from weftwork.protocol.json.pointers import printable_token
@@ -31,7 +31,7 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
     Only the fields of the pressed button are read. Raises ClientFault: `forbidden` if the page has no buttons, else a
     validation error. Its `pointer` and `field` name the first wrong field, and `violations` lists all of them.
     """
-    plan = plan_for(question)
+    plan = page_plan(question)
     if plan.closed_reason:
         raise ClientFault("forbidden", plan.closed_reason)
     sent: dict[str, list[str]] = {}
@@ -48,7 +48,7 @@ def resume_value(question: dict[str, Any], fields: list[tuple[str, str]]) -> Any
         return read_field(field, sent.get(field.name, []), field.name + JSON_SUFFIX in sent)
 
     def pointer(field: FormField) -> str:
-        return _ANSWER_POINTER + "".join(f"/{printable_token(name)}" for name in field.path)
+        return _ANSWER_POINTER + "".join(f"/{printable_token(str(name))}" for name in field.path)
 
     value = build_answer(button, read, pointer)
     if plan.schema is not None:
@@ -69,7 +69,7 @@ def read_field(field: FormField, sent: list[str], as_json: bool = False) -> Any:
         raise UnreadableField("was sent more than once")
     if not filled and field.empty == "refuse":
         raise UnreadableField("is still empty")
-    empty: dict[str, Any] = {"omit": ABSENT, "null": None, "list": list[Any]()}
+    empty: dict[str, Any] = {"omit": ABSENT, "null": None, "list": list[Any](), "text": ""}
     value = _value(field, filled, as_json) if filled else empty[field.empty]
     if value is ABSENT:
         return value
@@ -167,8 +167,11 @@ def build_answer(button: FormButton, read: Callable[[FormField], Any], pointer: 
     return answer
 
 
-def _set_path(answer: Any, path: tuple[str, ...], value: Any) -> Any:
+def _set_path(answer: Any, path: tuple[str | int, ...], value: Any) -> Any:
     """The answer with the value at the path. The given answer stays as it is."""
     if not path:
         return value
-    return {**answer, path[0]: _set_path(answer.get(path[0]), path[1:], value)}
+    step, *rest = path
+    if isinstance(step, int):
+        return [*answer[:step], _set_path(answer[step], tuple(rest), value), *answer[step + 1 :]]
+    return {**answer, step: _set_path(answer.get(step), tuple(rest), value)}

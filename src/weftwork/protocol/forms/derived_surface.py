@@ -115,7 +115,7 @@ def _component_ids(question: dict[str, Any], plan: FormPlan) -> dict[str, str]:
     ids: dict[str, str] = {}
     for field in _distinct_fields(plan):
         preferred = _APPROVAL_IDS.get(field.name) if question.get("kind") == "approval" else None
-        names = [preferred or (field.path[-1] if field.path else field.name), field.name]
+        names = [preferred or (str(field.path[-1]) if field.path else field.name), field.name]
         names += [f"{field.name}.{number}" for number in range(len(taken) + 1)]
         ids[field.name] = next(each for each in names if limits.is_field_id(each) and each not in taken)
         taken.add(ids[field.name])

@@ -11,8 +11,8 @@ from weftwork.protocol.forms.visible_text import json_text, shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 Control = Literal["line", "text", "date", "email", "url", "number", "choice", "several", "json", "free"]
-EmptyMeaning = Literal["refuse", "omit", "null", "list"]
-"""What an empty field becomes: an error, a member that is left out, null, or an empty list."""
+EmptyMeaning = Literal["refuse", "omit", "null", "list", "text"]
+"""What an empty field becomes: an error, a member that is left out, null, an empty list, or an empty text."""
 
 MAX_DESCRIPTION: Final = 1_000
 _LIMIT_HINTS: Final = (
@@ -64,8 +64,8 @@ class FormField(msgspec.Struct, frozen=True):
     """Both the `name` and the `id` attribute."""
     label: str
     control: Control
-    path: tuple[str, ...] = ()
-    """The path of the value in the answer; `()` is the whole answer."""
+    path: tuple[str | int, ...] = ()
+    """The path of the value in the answer, as names of members and positions; `()` is the whole answer."""
     schema: dict[str, Any] | None = None
     empty: EmptyMeaning = "refuse"
     hint: str = ""
@@ -76,6 +76,8 @@ class FormField(msgspec.Struct, frozen=True):
     """Whether the label is text from the workflow."""
     number: int = 0
     """The number shown before the label, from 1; 0 for the only question and for fields of the host."""
+    part_of: str = ""
+    """For a field with one part of a value that can be edited: the name of the value."""
 
     @property
     def is_integer(self) -> bool:
@@ -86,6 +88,8 @@ class FormField(msgspec.Struct, frozen=True):
         """The subject of error messages. It never contains text from the workflow."""
         if not self.is_from_workflow:
             return f"“{self.label}”"
+        if self.part_of:
+            return f"Field {self.number} of “{self.part_of}”"
         return f"The answer to question {self.number}" if self.number else "Your answer"
 
 
@@ -113,7 +117,7 @@ def field_for(
     name: str,
     label: str,
     schema: dict[str, Any],
-    path: tuple[str, ...],
+    path: tuple[str | int, ...],
     empty: EmptyMeaning,
     budget: OptionBudget | None = None,
 ) -> FormField:

@@ -16,8 +16,9 @@ from weftwork.protocol.forms.fields import (
     resolve_refs,
     with_numbers,
 )
+from weftwork.protocol.forms.parts import part_fields
 from weftwork.protocol.forms.visible_text import HIDDEN_CHARACTERS, json_text
-from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.json.values import ABSENT, is_array, is_object
 from weftwork.protocol.people.approvals import AUTH_REQUIRED, MAX_TEXT
 from weftwork.protocol.people.interrupt_validation import check_interrupt
 from weftwork.protocol.privacy.secret_matcher import MARKER_PREFIX
@@ -67,14 +68,23 @@ class FormPlan(msgspec.Struct, frozen=True):
     """The question does not have the form of its kind, so its data is shown as JSON."""
 
 
-def plan_for(question: dict[str, Any]) -> FormPlan:
+def page_plan(question: dict[str, Any]) -> FormPlan:
+    """`plan_for` the page, whose form shows what is there already: it edits a value by fields, one for each part."""
+    return plan_for(question, by_parts=True)
+
+
+def plan_for(question: dict[str, Any], by_parts: bool = False) -> FormPlan:
     """The plan of a question, in the form that inspectInterruptByToken returns. Never raises for JSON.
 
     A value that contains a redaction marker is never offered for editing: an answer must not contain the marker in
     place of the redacted value.
     """
     try:
-        plan = FormPlan((_free_text_button(),), is_malformed=True) if is_malformed(question) else _build_plan(question)
+        plan = (
+            FormPlan((_free_text_button(),), is_malformed=True)
+            if is_malformed(question)
+            else _build_plan(question, by_parts)
+        )
     except (AttributeError, KeyError, TypeError):
         # An invalid schema. This host validates schemas before it records a question, so this data is not its own.
         plan = FormPlan((_free_text_button(),), is_malformed=True)
@@ -119,29 +129,33 @@ def _without_schemas(data: dict[str, Any]) -> dict[str, Any]:
     return bare
 
 
-def _build_plan(question: dict[str, Any]) -> FormPlan:
+def _build_plan(question: dict[str, Any], by_parts: bool) -> FormPlan:
     data: dict[str, Any] = question["data"]
     schema: dict[str, Any] | None = question.get("resumeSchema")
     match question["kind"]:
         case "approval":
-            return _approval_plan(data)
+            return _approval_plan(data, by_parts)
         case "clarification":
             return FormPlan((_clarification_button(data["questions"]),), schema)
         case "external-event":
             return FormPlan((_event_button(data["correlation"], schema),), schema)
         case "low-confidence" if "decision" in data:
-            buttons = _ratification_buttons(data["decision"])
-            # Only the schema of a supervisor defines a rejection; elsewhere it would be an answer like any other.
-            return FormPlan((*buttons, _REJECT_BUTTON) if schema == ratification_schema() else buttons, schema)
+            # Only the schema of a supervisor defines a rejection; elsewhere it would be an answer like any other. Its
+            # decisions have other members for each kind, so they are edited as a whole.
+            is_supervisor = schema == ratification_schema()
+            buttons = _ratification_buttons(data["decision"], by_parts and not is_supervisor)
+            return FormPlan((*buttons, _REJECT_BUTTON) if is_supervisor else buttons, schema)
         case _:
             schema = schema if schema is not None else data.get("outcomeSchema")
             return FormPlan((_answer_button(schema),), schema)
 
 
-def _approval_plan(data: dict[str, Any]) -> FormPlan:
+def _approval_plan(data: dict[str, Any], by_parts: bool) -> FormPlan:
     refine = FormField("refine", "What should change?", "text", ("refineFeedback", "text"), _COMMENT_FIELD.schema)
     feedback = {"action": "refine", "refineFeedback": {"scope": "whole"}}
-    edit = _editable_field("edit", "Your version", data.get("artifactData"), ("editedArtifactData",))
+    edited = "editedArtifactData"
+    fields, whole = _editable_fields("edit", "Your version", data.get("artifactData"), (edited,), by_parts)
+    edit_base = {"action": "edit-accept", **({} if whole is ABSENT else {edited: whole})}
     edit_aside = "Edit it yourself and approve your version."
     ask = FormField("ask", "Your question", "text", ("question",), _COMMENT_FIELD.schema)
     ask_aside = "Ask a question before you decide. The approval stays open."
@@ -151,7 +165,7 @@ def _approval_plan(data: dict[str, Any]) -> FormPlan:
         FormButton(
             "refine", "Ask for changes", (refine,), feedback, "plain", "Send it back and describe what should change."
         ),
-        FormButton("edit-accept", "Approve with my changes", (edit,), {"action": "edit-accept"}, "plain", edit_aside),
+        FormButton("edit-accept", "Approve with my changes", fields, edit_base, "plain", edit_aside),
         FormButton("ask", "Ask a question", (ask,), {"action": "ask"}, "plain", ask_aside),
     ]
     offered = [each for each in buttons if each.action in data["actions"]]
@@ -184,12 +198,14 @@ def _event_button(correlation: dict[str, Any], schema: dict[str, Any] | None) ->
     return FormButton(SEND, "Send the event", (field,))
 
 
-def _ratification_buttons(decision: Any) -> tuple[FormButton, ...]:
+def _ratification_buttons(decision: Any, by_parts: bool) -> tuple[FormButton, ...]:
     is_redacted = MARKER_PREFIX in json_text(decision)
     field = _editable_field("edit", "Your version of the decision", None if is_redacted else decision, ())
     if is_redacted:
         return (FormButton("edit", "Send my version", (field,)),)
-    changed = FormButton("edit", "Send my version", (field,), None, "plain", "Edit the decision before you send it.")
+    fields, whole = _editable_fields("edit", field.label, decision, (), by_parts)
+    base = None if whole is ABSENT else whole
+    changed = FormButton("edit", "Send my version", fields, base, "plain", "Edit the decision before you send it.")
     ratified = FormButton("ratify", "Confirm this decision", (), decision)
     return (ratified, changed) if len(json_text(decision)) <= MAX_EDITABLE else (ratified,)
 
@@ -209,7 +225,16 @@ def _free_text_button() -> FormButton:
     return FormButton(SEND, "Send answer", (FormField("answer", "Your answer", "free"),))
 
 
-def _editable_field(name: str, label: str, value: Any, path: tuple[str, ...]) -> FormField:
+def _editable_fields(
+    name: str, label: str, value: Any, path: tuple[str | int, ...], by_parts: bool
+) -> tuple[tuple[FormField, ...], Any]:
+    """One field for each part of a value, and the value itself, in which they replace the parts; else one field with
+    the whole value, and ABSENT."""
+    parts = part_fields(name, label, value, path) if by_parts else ()
+    return (parts, value) if parts else ((_editable_field(name, label, value, path),), ABSENT)
+
+
+def _editable_field(name: str, label: str, value: Any, path: tuple[str | int, ...]) -> FormField:
     """A field with an initial value: a string without hidden characters as text, any other value as JSON."""
     if isinstance(value, str) and not HIDDEN_CHARACTERS.search(value) and value.strip():
         return FormField(name, label, "text", path, value=value)

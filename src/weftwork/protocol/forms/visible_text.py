@@ -18,6 +18,9 @@ and noncharacters.
 
 The joiners U+200C and U+200D are not included: some scripts and emoji need them, and they hide nothing."""
 CUT_MARK: Final = " […]"
+_CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)*")
+_SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+_WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 
 
 def mark_hidden(text: str) -> str:
@@ -37,6 +40,14 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 def shorten(text: str, limit: int) -> str:
     """The text, or its first `limit` characters and CUT_MARK."""
     return text if len(text) <= limit else text[:limit] + CUT_MARK
+
+
+def readable_name(name: str) -> str:
+    """The name of a member as words: `netAmount` and `net_amount` become "Net amount". Other names stay as they are."""
+    if not (_CAMEL.fullmatch(name) or _SNAKE.fullmatch(name)):
+        return name
+    words = " ".join(each.lower() for each in _WORD_START.split(name) if each)
+    return words[:1].upper() + words[1:]
 
 
 def _json_escape(match: re.Match[str]) -> str:

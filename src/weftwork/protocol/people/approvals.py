@@ -148,12 +148,17 @@ def resolve_actor(data: dict[str, Any], answer: dict[str, Any], by: Answerer, vo
     return actor
 
 
+def required_approvals(data: dict[str, Any]) -> int:
+    """appr-04 (interrupt-profiles, quorum): the number of approvals that decide."""
+    return data.get("requiredApprovals", 1)
+
+
 def tally_votes(data: dict[str, Any], votes: Mapping[str, str], last: str) -> VoteTally:
     """appr-04 (interrupt-profiles, quorum): whether the votes decide the approval. `last` is the latest action.
 
     One rejection decides; with the policy `majority`, more rejections than half of the required approvals.
     """
-    required: int = data.get("requiredApprovals", 1)
+    required = required_approvals(data)
     granted = sum(action in GRANTING_ACTIONS for action in votes.values())
     against = len(votes) - granted
     tolerated = required // 2 if data.get("rejectionPolicy") == "majority" else 0

@@ -367,7 +367,7 @@ async def test_a_request_that_fails_is_logged_without_its_token(caplog: pytest.L
         token = shown.document["interrupt"]["interruptToken"]
         for fault, status in ((broken, 500), (away, 503)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Interrupts, "inspect", fault)
+                patch.setattr(Interrupts, "read_by_token", fault)
                 answer = await inside.call("GET", f"/v1/interrupts/{token}")
             assert (answer.status, token in answer.body.decode()) == (status, False)
             assert answer.document["error"] in ("internal_error", "service_unavailable")

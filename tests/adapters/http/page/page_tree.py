@@ -13,7 +13,7 @@ from weftwork.adapters.http.page.pages import render_question
 from weftwork.protocol.forms.answer import resume_value
 from weftwork.protocol.forms.visible_text import mark_hidden
 
-VOID = {"input", "meta"}
+VOID = {"img", "input", "meta"}
 
 
 class Element(msgspec.Struct):
@@ -79,8 +79,14 @@ def parse(page: bytes) -> Element:
 
 
 def shape(tree: Element) -> list[tuple[str, tuple[tuple[str, str | None], ...]]]:
-    """The elements with their attributes, without the texts."""
-    return [(each.name, tuple(each.attributes.items())) for each in tree.all()]
+    """The elements with their attributes, without the texts: those between tags, and those in fields."""
+    return [(each.name, tuple(_without_text(each).items())) for each in tree.all()]
+
+
+def _without_text(element: Element) -> dict[str, str | None]:
+    is_line = element.name == "input" and element.get("type") in ("text", "date")
+    hidden = {"value"} if is_line else {"placeholder"} if element.name == "textarea" else set[str]()
+    return {name: None if name in hidden else value for name, value in element.attributes.items()}
 
 
 class FilledForm:
@@ -88,7 +94,8 @@ class FilledForm:
 
     def __init__(self, tree: Element) -> None:
         (self.form,) = tree.named("form")
-        self.controls = self.form.named("input", "select", "textarea")
+        named = self.form.named("input", "select", "textarea")
+        self.controls = [each for each in named if each.get("type") != "submit"]
         self.names = list(dict.fromkeys(each.get("name") for each in self.controls))
         self.sent: dict[str, list[str]] = {name: self._initial(name) for name in self.names}
 

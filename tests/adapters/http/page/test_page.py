@@ -33,9 +33,11 @@ from tests.live import Host, open_in_process
 from tests.live.host import TIMEOUT_SECONDS
 from tests.live.steering import cancel, flow, interrupt_node, register
 from tests.live.tokens import approval_workflow, created_link
-from weftwork.adapters.http.page import form_body, form_view, layout, markup, pages, question_view
-from weftwork.adapters.http.page.layout import CONTENT_TYPE, STYLESHEET
-from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
+from weftwork.adapters.http.page import form_body, form_view, markup, pages, site, value_view
+from weftwork.adapters.http.page.layout import CONTENT_TYPE
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.pages import ADVISED_CODES
+from weftwork.adapters.http.page.site import STYLESHEET
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.protocol.errors import ClientFault, invalid
@@ -45,16 +47,17 @@ from weftwork.protocol.forms.fields import MAX_FORM_OPTIONS, SHORT_TEXT
 from weftwork.protocol.forms.plan import plan_for
 from weftwork.protocol.forms.visible_text import HIDDEN_CHARACTERS, mark_hidden
 from weftwork.protocol.json import caller_schema
+from weftwork.protocol.people.answer_pages import InterruptOutcome, PageContext
 
 FULL = os.environ.get("WEFTWORK_PROOF") == "full"
 ELEMENTS = set(
-    "html head meta title style body header strong main h1 h2 p section div dl dt dd time bdi span ul li pre code form "
-    "fieldset legend label input select option textarea button details summary a footer".split()
+    "html head meta title style body header strong main h1 h2 h3 h4 p section div dl dt dd time bdi span ul li pre "
+    "code form fieldset legend label input select option textarea button details summary a footer".split()
 )
 ATTRIBUTES = set(
     "lang dir charset name content class id for type value checked selected required autofocus rows step min max "
     "spellcheck autocapitalize autocomplete method action accept-charset datetime href open disabled role aria-label "
-    "aria-describedby aria-invalid".split()
+    "aria-describedby aria-invalid title placeholder hidden".split()
 )
 ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|#39|#96);)")
 
@@ -107,10 +110,30 @@ def test_all_places_take_text_only(name: str) -> None:
         assert shape(tree) == shape(check(render(with_text_everywhere(KINDS[name], stand_in(payload))))), payload
 
 
+def done(text: str) -> bytes:
+    """The page after an answer, with this text wherever it has text that is not its own."""
+    context = PageContext(text, text, 1_000_000)
+    votes = ((text, "accept"), (text, "reject"))
+    outcome = InterruptOutcome("open", text, context, "approval", None, text, text, False, True, votes, 3, text)
+    return pages.render_receipt(
+        outcome, with_text_everywhere(KINDS["approval"], text), Decision({"action": text}, text)
+    )
+
+
+def ended(text: str) -> bytes:
+    """The page of a link whose question is closed, in the same way."""
+    context = PageContext(text, text, 1_000_000)
+    outcome = InterruptOutcome(
+        "resolved", text, context, "approval", "accepted", text, text, False, False, ((text, "accept"),), 3
+    )
+    return pages.render_outcome(outcome)
+
+
 @each_case("payload", *PAYLOADS[:: 1 if FULL else 4], *POLYGLOTS)
 def test_other_pages_take_text_only(payload: str) -> None:
     for document in (
-        pages.render_done(payload, with_text_everywhere(KINDS["approval"], payload)),
+        done(payload),
+        ended(payload),
         pages.render_refusal(ClientFault("forbidden", payload)),
         pages.render_refusal(invalid(payload)),
         pages.render_question(
@@ -179,7 +202,7 @@ def test_every_page_of_the_host_has_the_headers_once(host: Host) -> None:
             connection.request("GET", address, headers={"Accept": "text/html"})
             answer = connection.getresponse()
             assert answer.status == status
-            for name, value in layout.HEADERS:
+            for name, value in site.HEADERS:
                 assert answer.headers.get_all(name.decode()) == [value.decode()]
     cancel(host, run_id)
 
@@ -200,7 +223,7 @@ async def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
         made = await inside.call("POST", "/v1/runs", {"workflowId": "page-fault"})
         shown = await inside.call("GET", f"/v1/runs/{made.document['runId']}")
         path = f"/v1/interrupts/{shown.document['interrupt']['interruptToken']}"
-        monkeypatch.setattr(Interrupts, "inspect", fault)
+        monkeypatch.setattr(Interrupts, "read_by_token", fault)
         form = {"content-type": "application/x-www-form-urlencoded"}
         for method, headers in (("GET", {"accept": "text/html"}), ("POST", form)):
             answer = await inside.call(method, path, headers=headers)
@@ -210,10 +233,10 @@ async def test_a_person_is_told_of_a_fault_of_the_host_on_a_page(
         assert (program.status, program.headers["content-type"]) == (status, "application/json")
 
 
-HEADERS = {name.decode(): value.decode() for name, value in layout.HEADERS}
+HEADERS = {name.decode(): value.decode() for name, value in site.HEADERS}
 PAGES = {
     **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
-    "done": pages.render_done("running", None),
+    "done": done("running"),
     "refusal": pages.render_refusal(ClientFault("forbidden", "no")),
 }
 
@@ -260,8 +283,8 @@ def test_the_policy_lets_the_sheet_in(name: str) -> None:
 
 
 def test_another_sheet_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "STYLESHEET", STYLESHEET + " ")
-    assert not sheet_fits(pages.render_done("running", None))
+    monkeypatch.setattr(site, "STYLESHEET", STYLESHEET + " ")
+    assert not sheet_fits(done("running"))
 
 
 def test_the_sheet_loads_nothing() -> None:
@@ -287,10 +310,10 @@ def contrast(one: str, other: str) -> float:
 
 
 TEXTS = (
-    "ink/ground ink/card ink/workflow ink/wrong soft/ground soft/card soft/workflow workflow-edge/workflow "
-    "workflow-edge/ground accent/card go-ink/go stop/card stop/workflow"
+    "ink/ground ink/card ink/workflow ink/wrong soft/ground soft/card soft/workflow accent/ground accent/card "
+    "accent/workflow accent-ink/accent go-ink/go stop/card stop/workflow stop/wrong"
 ).split()
-LINES = "edge/card edge/workflow accent/ground accent/card accent/workflow stop/wrong go/ground go/card".split()
+LINES = "edge/card edge/workflow workflow-edge/ground workflow-edge/workflow stop/ground go/ground go/card".split()
 
 
 @each_case("dark", False, True)
@@ -410,7 +433,7 @@ def test_who_has_voted_is_told_so(action: str, said: str) -> None:
 @each_case("kind", *KINDS)
 def test_it_says_who_asks_and_as_whom_one_answers(kind: str) -> None:
     text = parse(pages.render_question({**KINDS[kind], "for": "Ada <b>"}, "token")).text
-    assert "Asked by: sales · ask" in text
+    assert "From ask, in the workflow sales" in text
     assert "You are answering as" in text
     assert "Ada <b>" in text
     assert "You are answering as" not in parse(pages.render_question(KINDS[kind], "token")).text
@@ -422,7 +445,7 @@ TEXT = (Path(__file__).parents[4] / "docs" / "reference" / "answer-page.md").rea
 def test_headers() -> None:
     rows = dict(re.findall(r"^\| `([A-Za-z-]+)` \| `([^`]+)` \|$", TEXT, re.MULTILINE))
     said = {name.lower(): value for name, value in rows.items()}
-    sent = {name.decode(): re.sub(r"sha256-[^']+", "sha256-…", value.decode()) for name, value in layout.HEADERS}
+    sent = {name.decode(): re.sub(r"sha256-[^']+", "sha256-…", value.decode()) for name, value in site.HEADERS}
     assert said == sent
 
 
@@ -432,7 +455,7 @@ def test_bounds() -> None:
         form_body.MAX_FIELDS,
         form_body.MAX_NAME,
         form_body.MAX_VALUE,
-        question_view.MAX_CHARACTERS,
+        value_view.MAX_CHARACTERS,
         SHORT_TEXT,
     ):
         assert re.search(rf"(?<![\d,]){bound:,}(?![\d,])", TEXT), bound
@@ -442,5 +465,5 @@ def test_bounds() -> None:
 
 def test_refusals() -> None:
     rows = set(re.findall(r"^\| `([a-z_]+)` \|", TEXT.partition("## Refusals")[2], re.MULTILINE))
-    assert rows <= set(ADVICE_BY_CODE)
-    assert {code for code in ADVICE_BY_CODE if code.startswith("interrupt_")} <= rows
+    assert rows <= set(ADVISED_CODES)
+    assert {code for code in ADVISED_CODES if code.startswith("interrupt_")} <= rows

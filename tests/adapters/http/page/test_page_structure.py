@@ -1,6 +1,6 @@
 """The page can be read and filled in by everybody: labels, names, order, and what it says of itself."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -19,11 +19,13 @@ from tests.harness.cases import each_case
 from tests.harness.definitions import example_count
 from weftwork.adapters.http.page import pages
 from weftwork.adapters.http.page.form_body import decode_form
-from weftwork.adapters.http.page.pages import ADVICE_BY_CODE
-from weftwork.adapters.http.page.question_view import MAX_CHARACTERS
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.pages import ADVISED_CODES
+from weftwork.adapters.http.page.value_view import MAX_CHARACTERS
 from weftwork.protocol.errors import ERRORS, ClientFault
 from weftwork.protocol.forms.answer import resume_value
 from weftwork.protocol.forms.plan import MAX_EDITABLE
+from weftwork.protocol.people.answer_pages import InterruptOutcome
 from weftwork.protocol.run.interrupts import answer_refusal
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -44,12 +46,22 @@ def refused(question: dict[str, Any], sent: list[tuple[str, str]]) -> bytes:
     return pages.render_question(question, "token", sent, found.value)
 
 
+CLOSED: tuple[Literal["resolved", "cancelled", "closed"], ...] = ("resolved", "cancelled", "closed")
+
+
+def done(status: str, question: dict[str, Any]) -> bytes:
+    """The page after an answer, with this status of the run."""
+    outcome = InterruptOutcome("resolved", status)
+    return pages.render_receipt(outcome, question, Decision({"action": "accept"}))
+
+
 PAGES = {
     **{name: pages.render_question(question, "token") for name, question in KINDS.items()},
     "inspect": pages.render_question({**CLARIFICATION, "intent": "inspect"}, "token"),
     "wrong": refused(CLARIFICATION, [("f0", "Work"), ("f3", "9"), ("f4", "99")]),
     "wrong approval": refused(approval(), [("action", "refine")]),
-    "done": pages.render_done("completed", approval()),
+    "done": done("completed", approval()),
+    **{f"closed, {status}": pages.render_outcome(InterruptOutcome(status, "failed")) for status in CLOSED},
     "refusal": pages.render_refusal(ClientFault("forbidden", "no")),
 }
 
@@ -69,6 +81,8 @@ def faults(tree: Element) -> list[str]:
     found += [f"two ids {each}" for each in set(ids) if ids.count(each) > 1]
     labels = [each.get("for") for each in tree.named("label")]
     for control in tree.named("input", "select", "textarea"):
+        if control.get("type") == "submit":
+            continue
         if labels.count(control.get("id")) != 1:
             found.append(f"{control.get('name')} has no label of its own")
         if control.get("aria-describedby") and not set(control.get("aria-describedby").split()) <= set(ids):
@@ -147,7 +161,7 @@ def test_any_schema_can_be_shown_and_answered(schema: dict[str, Any], sent: str)
 @settings(max_examples=example_count(100, full=4_000), deadline=None)
 def test_anything_has_a_page(question: dict[str, Any]) -> None:
     assert faults(parse(pages.render_question(question, "token"))) == []
-    pages.render_done("running", question)
+    done("running", question)
 
 
 @given(kind=st.sampled_from([*KINDS]), sent=st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), max_size=5))
@@ -196,21 +210,23 @@ def test_what_the_workflow_says_stays_in_its_region() -> None:
         document = pages.render_question({**shown, "nodeId": "N-mark", "workflowId": "W-mark"}, "token")
         regions = [each for each in parse(document).named("section") if each.get("class") == "workflow"]
         assert len(regions) == 1
-        source = document.decode()
+        source = document.decode().partition("</style>")[2]
         before, _, rest = source.partition('<section class="workflow"')
         inside, _, after = rest.partition("</section>")
         assert "-mark" in inside
         assert "-mark" not in before
         assert "-mark" not in after.replace("V-mark", "").replace("K-mark", "")
-        assert "From the workflow" in inside
-        assert "End of the content from the workflow" in inside
+        assert "Message from the workflow" in inside
+        assert "End of the message from the workflow" in inside
 
 
 def test_the_state_of_a_quorum_is_shown() -> None:
     text = parse(pages.render_question(quorum(), "token")).text
-    assert "1 of 3 given" in text
-    assert "ann approved, ben rejected" in text
-    assert "ann, ben, cleo, dan" in text
+    assert "1 of 3 approvals" in text
+    assert "ann approved." in text
+    assert "ben rejected." in text
+    assert "2 rejections are final." in text
+    assert "ann, ben, cleo and dan" in text
     assert "5 March 2026, 18:00 UTC" in text
     assert "Your approval is needed" in text
     assert "You have" not in text
@@ -235,9 +251,12 @@ def test_a_refused_aside_is_open() -> None:
 
 
 def test_enter_in_a_field_never_decides() -> None:
-    """A browser presses the first button when somebody strikes Enter in a line; texts of many lines have none."""
+    """A browser presses the first button of a form when somebody strikes Enter in a line, and it does nothing if that
+    button is disabled (test_interrupt_page.py has the proof)."""
     for question in (approval(), quorum(), KINDS["low confidence"]):
-        assert parse(pages.render_question(question, "token")).named("input", "select") == []
+        (form,) = parse(pages.render_question(question, "token")).named("form")
+        first = next(each for each in form.all() if each.name == "button" or each.get("type") == "submit")
+        assert "disabled" in first.attributes
 
 
 @each_case(
@@ -261,14 +280,14 @@ def test_a_question_of_a_cancelled_run_was_withdrawn(status: str) -> None:
 
 
 def test_the_words_for_refusals_are_for_codes_that_there_are() -> None:
-    assert set(ADVICE_BY_CODE) <= set(ERRORS)
+    assert set(ADVISED_CODES) <= set(ERRORS)
 
 
-@each_case("status", "running", "completed", "waiting-approval", "Something else.")
+@each_case("status", "running", "completed", "waiting-approval")
 def test_an_answer_is_confirmed(status: str) -> None:
-    text = parse(pages.render_done(status, None)).text
+    text = parse(done(status, {})).text
     assert "Your answer was recorded" in text
-    assert status in text if status.endswith(".") else "The run" in text
+    assert "The run" in text
 
 
 def test_numbers_are_asked_for_as_numbers() -> None:

@@ -7,9 +7,10 @@ unescaped.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from weftwork.adapters.http.page.messages import NAME
 from weftwork.protocol.forms.visible_text import mark_hidden
 
-VOID_ELEMENTS: Final = frozenset({"input", "meta"})
+VOID_ELEMENTS: Final = frozenset({"img", "input", "meta"})
 _ENTITIES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "`": "&#96;"})
 
 
@@ -46,3 +47,10 @@ def element(name: str, attributes: Attributes, *children: Child) -> Markup:
 def join(children: Iterable[Child]) -> Markup:
     """Concatenate the children. Plain text is escaped, None is left out."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children if each is not None))
+
+
+def fill(template: str, **children: Child) -> Markup:
+    """The template as escaped text, with each name in braces replaced by a child."""
+    parts = NAME.split(template)
+    # Odd positions are the names between the pieces of text.
+    return join(children.get(part, f"{{{part}}}") if index % 2 else part for index, part in enumerate(parts))

@@ -1,8 +1,8 @@
-"""Routes about the host: discovery, OpenAPI, health, readiness, schemas, node types, and the module for surfaces."""
+"""Routes about the host: discovery, OpenAPI, health, readiness, schemas, node types, and the files of its pages."""
 
 from collections.abc import Callable, Mapping
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -28,6 +28,36 @@ renders all of it or a notice.
 surf-61 (RFC 0102, renderer invariants): nothing in a surface runs, is fetched, or becomes markup.
 surf-63 (RFC 0102, action confinement): a pressed button is one action, with the values of the fields.
 """
+
+
+_LOGO_HEADERS: Final = (
+    (b"cache-control", b"public, max-age=3600"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; sandbox"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class Image(Protocol):
+    """An image with its media type."""
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def media_type(self) -> str: ...
+
+
+class OrganisationRoutes:
+    """getOrganisationLogo."""
+
+    def __init__(self, logo: Image | None) -> None:
+        self._logo = logo
+
+    async def logo(self, request: Request) -> Response:
+        if self._logo is None:
+            raise ClientFault("not_found", "The settings of this host name no logo.")
+        return Response(200, self._logo.body, list(_LOGO_HEADERS), self._logo.media_type.encode())
 
 
 class StaticDocument:

@@ -5,14 +5,20 @@ from typing import Final
 
 from weftwork.adapters.http.message import JSON, Request, Response, json_response, replay_headers
 from weftwork.adapters.http.page import form_body, pages
-from weftwork.adapters.http.page.layout import CONTENT_TYPE, HEADERS
+from weftwork.adapters.http.page.layout import CONTENT_TYPE
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.site import Site
+from weftwork.adapters.http.page.submission import check_origin, submitted_answer
+from weftwork.adapters.http.page.surface_view import is_surface_button, pressed_label
+from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.interrupts import Interrupts, decode_cursor
 from weftwork.engine.api.run_control import ControlOutcome
 from weftwork.ports.storage.run_queries import InterruptQuery
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.forms.answer import resume_value
 from weftwork.protocol.ids import MAX_INTERRUPT_ID, is_node_id
+from weftwork.protocol.run.events import TRUSTED
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
+from weftwork.protocol.surfaces.question_form import question_surface
 from weftwork.protocol.timestamps import parse_iso
 from weftwork.protocol.wire.route import MAX_PAGE
 from weftwork.protocol.wire.v1.interrupts import INTERRUPT_CURSOR_PATTERN, INTERRUPT_FILTERS
@@ -26,8 +32,10 @@ class InterruptRoutes:
     """listRunInterrupts, listInterrupts, resolveInterruptByRun, resolveApproval, createInterruptLink, and by token:
     inspectInterruptByToken, resolveInterruptByToken."""
 
-    def __init__(self, interrupts: Interrupts) -> None:
+    def __init__(self, interrupts: Interrupts, answer_pages: AnswerPages, site: Site) -> None:
         self._interrupts = interrupts
+        self._pages = answer_pages
+        self._site = site
 
     async def list_for_run(self, request: Request) -> Response:
         status = request.query("status")
@@ -72,12 +80,16 @@ class InterruptRoutes:
         return json_response(201, link, [(b"location", link["path"].encode())])
 
     async def inspect(self, request: Request) -> Response:
+        token = request.params["token"]
         if not prefers_html(request.header(b"accept")):
-            return json_response(200, await self._interrupts.inspect(request.params["token"]))
-        request.error_renderer = _error_page
-        question = await self._interrupts.inspect(request.params["token"])
+            return json_response(200, await self._interrupts.inspect(token))
+        request.error_renderer = self._error_page
+        try:
+            question, context = await self._pages.question(token)
+        except ClientFault as fault:
+            return await self._closed(token, fault)
         # The form posts to a relative URL, which also works behind a proxy that adds a path prefix.
-        return _html_response(200, pages.render_question(question, request.params["token"]))
+        return self._page(200, pages.render_question(question, token, site=self._site, context=context))
 
     async def resolve_by_token(self, request: Request) -> Response:
         token = request.params["token"]
@@ -86,19 +98,40 @@ class InterruptRoutes:
             self._interrupts.check_token(token, "resolve")
             document, key = await request.json(), request.idempotency_key
             return resolution_response(await self._interrupts.resolve_by_token(token, document, key))
-        request.error_renderer = _error_page
-        question = await self._interrupts.inspect(token, "resolve")
+        request.error_renderer = self._error_page
+        check_origin(request.header(b"sec-fetch-site"), request.header(b"origin"), request.header(b"host"))
+        try:
+            question, context = await self._pages.question(token, "resolve")
+        except ClientFault as fault:
+            return await self._closed(token, fault)
         request.check_encoding()
         fields = form_body.decode_form(await request.body())
+        surface = question_surface(question)
         try:
-            value = resume_value(question, fields)
-            outcome = await self._interrupts.resolve_by_token(token, {"resumeValue": value})
+            value = submitted_answer(question, surface, fields)
+            trust = surface.trust if surface is not None and is_surface_button(fields) else TRUSTED
+            await self._interrupts.resolve_by_token(token, {"resumeValue": value}, trust=trust)
         except ClientFault as fault:
-            if fault.code != "validation_error":
-                raise
-            # Show the form again with the entered values.
-            return _html_response(fault.status, pages.render_question(question, token, fields, fault))
-        return _html_response(200, pages.render_done(outcome.status, question))
+            if fault.code == "validation_error":
+                # Show the form again with the entered values.
+                body = pages.render_question(question, token, fields, fault, self._site, context)
+                return self._page(fault.status, body)
+            return await self._closed(token, fault)
+        decision = Decision(value, pressed_label(surface, fields))
+        outcome = await self._pages.outcome(token)
+        return self._page(200, pages.render_receipt(outcome, question, decision, self._site))
+
+    async def _closed(self, token: str, fault: ClientFault) -> Response:
+        """The page of a link whose question is closed: how it ended. Other errors are raised."""
+        if fault.code != "interrupt_already_resolved":
+            raise fault
+        return self._page(fault.status, pages.render_outcome(await self._pages.outcome(token), self._site))
+
+    def _page(self, status: int, body: bytes) -> Response:
+        return Response(status, body, list(self._site.headers), CONTENT_TYPE)
+
+    def _error_page(self, fault: ClientFault) -> Response:
+        return self._page(fault.status, pages.render_refusal(fault, self._site))
 
 
 def prefers_html(accept: str | None) -> bool:
@@ -139,11 +172,3 @@ def _timestamp(request: Request, name: str) -> int | None:
 def resolution_response(outcome: ControlOutcome) -> Response:
     body = {"runId": outcome.run_id, "nodeId": outcome.node_id, "status": outcome.status}
     return json_response(200, body, replay_headers(outcome.replayed))
-
-
-def _html_response(status: int, body: bytes) -> Response:
-    return Response(status, body, list(HEADERS), CONTENT_TYPE)
-
-
-def _error_page(fault: ClientFault) -> Response:
-    return _html_response(fault.status, pages.render_refusal(fault))

@@ -7,11 +7,12 @@ from weftwork.protocol.people.interrupt_tokens import TOKEN_PATTERN
 from weftwork.protocol.run.interrupts import STATUS_BY_KIND
 from weftwork.protocol.timestamps import INSTANT_PATTERN
 from weftwork.protocol.wire.route import IDEMPOTENCY_KEY, Parameter, Route, page_cursor, page_limit
-from weftwork.protocol.wire.v1.paths import operation, path_prefix
+from weftwork.protocol.wire.v1.paths import operation, path_for, path_prefix
 
 INTERRUPT_TOKEN_PREFIX: Final = path_prefix("inspectInterruptByToken")
 TOKEN_PREFIXES: Final = (INTERRUPT_TOKEN_PREFIX, path_prefix("getSurfaceByToken"))
 """The prefixes of all paths with the token of an interrupt."""
+ORGANISATION_LOGO_PATH: Final = path_for("getOrganisationLogo")
 INTERRUPT_CURSOR_PATTERN: Final = "^[A-Za-z0-9_-]{1,2048}$"
 INTERRUPT_FILTERS: Final = ("open", "all")
 
@@ -103,5 +104,11 @@ INTERRUPT_ROUTES: Final[tuple[Route, ...]] = (
         body_optional=True,
         response="interrupt-link",
         errors=_ANSWER_ERRORS,
+    ),
+    Route(
+        *operation("getOrganisationLogo"),
+        "The logo of the organisation for the pages behind links; 404 if the settings name none. Requires no API key.",
+        errors=("not_found",),
+        content="image/*",
     ),
 )

@@ -37,6 +37,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "resolveInterruptByToken": ("POST", "/v1/interrupts/{token}"),
     "listInterrupts": ("GET", "/v1/host/weftwork/interrupts"),
     "createInterruptLink": ("POST", "/v1/host/weftwork/runs/{runId}/interrupts/{nodeId}/links"),
+    "getOrganisationLogo": ("GET", "/v1/host/weftwork/organisation/logo"),
     "getSurface": ("GET", "/v1/host/weftwork/runs/{runId}/surfaces/{surfaceId}"),
     "actOnSurface": ("POST", "/v1/host/weftwork/runs/{runId}/surfaces/{surfaceId}/actions/{actionId}"),
     "getSurfaceByToken": ("GET", "/v1/host/weftwork/interrupts/{token}/surface"),
