@@ -436,4 +436,8 @@ def test_a_form_is_mentioned_where_a_run_is_shown() -> None:
     assert headline({**ASK, "data": {"customKind": "ui.a2ui-surface", "payload": {}}}) == "a form"
     note = "  form of an agent: trusted; `weftwork answer` shows it"
     assert describe_interrupt({**ASK, "surface": member}) == ["an answer to a form: A trip", note]
-    assert describe_interrupt({**GATE, "surface": member})[-1] == note.replace("trusted", "trusted, A trip")
+    talk_with_form = {**ASK, "kind": "conversation.exchange", "data": {"prompt": "Well?"}, "surface": member}
+    lines = describe_interrupt(talk_with_form)
+    assert lines[1:] == ["  action in the answer: string, required", note.replace("trusted", "trusted, A trip")]
+    # The form is shown instead.
+    assert describe_interrupt(talk_with_form, in_parts=True) == lines[:1]

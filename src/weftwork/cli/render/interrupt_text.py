@@ -165,7 +165,8 @@ def describe_interrupt(interrupt: dict[str, Any], in_parts: bool = False) -> lis
     if (summary := summarize_decision(interrupt)) and is_object(data):
         # The members that the summary leaves out or shortens.
         texts, rest = [summary], {name: value for name, value in data.items() if name not in _SUMMARIZED_MEMBERS}
-    choices = [*_choice_lines(interrupt, in_parts), *notes]
+    # With a form, the prompts follow the form and not the schema of the answer.
+    choices = [] if note and in_parts else [*_choice_lines(interrupt, in_parts), *notes]
     if not texts and data not in (None, {}):
         text = json.dumps(data, ensure_ascii=False)
         if len(text) <= _MAX_SHORT:
