@@ -461,6 +461,9 @@ PATTERNS: dict[str, Entry] = {
     "protocol/surfaces/a2ui/streams.py:_UNSAFE": entry("a", "\ud800", "\0"),
     "protocol/surfaces/limits.py:_ID": entry("a", "a", "a-", Input("a", after=" ")),
     "protocol/wire/openapi.py:_operation": entry("{", "{a", "a", Input("a", "{")),
+    "protocol/wire/embedding.py:_ORIGIN": entry(
+        "a", "a.", "1", Input("1:", "http://["), Input("f", "http://["), Input("a-", "https://a")
+    ),
     "protocol/wire/served_hosts.py:_ALLOWED": entry("a", "a.", "a-", "1:", Input("1:", "["), Input("f", "[")),
     "protocol/wire/served_hosts.py:_HEADER": entry("a", "a:1", Input("1", "a:"), Input("1:", "["), Input("f", "[")),
     "protocol/wire/served_hosts.py:_LOOPBACK": entry("127.", "1.1", "localhost", Input("1", "127.")),

@@ -19,10 +19,9 @@ ACTION = f"/v1/host/weftwork/interrupts/{TOKEN}/actions/book"
 ALLOWED = "access-control-allow-origin"
 
 
-async def ask(host: InProcessHost, method: str, path: str, origin: str | None, key: str | None = None) -> Any:
-    headers = {} if origin is None else {"origin": origin}
+async def ask(host: InProcessHost, method: str, path: str, origin: str, key: str = "") -> Any:
     document = {"values": {}} if method == "POST" else None
-    return await host.call(method, path, document, headers=headers, key=key)
+    return await host.call(method, path, document, headers={"origin": origin} if origin else {}, key=key)
 
 
 @pytest.mark.rule("surf-64")

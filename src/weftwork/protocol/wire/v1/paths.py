@@ -42,6 +42,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "actOnSurface": ("POST", "/v1/host/weftwork/runs/{runId}/surfaces/{surfaceId}/actions/{actionId}"),
     "getSurfaceByToken": ("GET", "/v1/host/weftwork/interrupts/{token}/surface"),
     "actOnSurfaceByToken": ("POST", "/v1/host/weftwork/interrupts/{token}/actions/{actionId}"),
+    "getSurfaceModule": ("GET", "/v1/host/weftwork/weftwork-surface.js"),
     "bulkCancelRuns": ("POST", "/v1/runs:bulk-cancel"),
     "deleteRun": ("DELETE", "/v1/runs/{runId}"),
     "getRunAncestry": ("GET", "/v1/runs/{runId}/ancestry"),
@@ -80,7 +81,6 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "getAsset": ("GET", "/v1/host/weftwork/assets/{token}"),
     "getSampleAsset": ("GET", "/v1/host/sample/assets/{token}"),
     "putMedia": ("POST", "/v1/host/sample/media/put"),
-    "getSurfaceModule": ("GET", "/v1/host/weftwork/weftwork-surface.js"),
 }
 """Operation id -> method and path, in the order of the route tables."""
 
