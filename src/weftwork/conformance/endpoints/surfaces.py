@@ -1,5 +1,7 @@
 """The test endpoint that emits a surface under the id of a run, which need not exist."""
 
+from collections.abc import Sequence
+
 from weftwork.adapters.http.app import Handler
 from weftwork.adapters.http.message import Request, Response, json_response
 from weftwork.conformance.endpoints.test_log import EventQuery, TestLog
@@ -35,8 +37,8 @@ class SurfaceEmission:
             raise ClientFault("a2ui_surface_invalid", text, details)
         caller = request.caller
         written = self._log.append(caller.partition, run_id, (Draft(SURFACE_KIND, payload),))
-        first = next(iter(self._log.events(caller.partition, run_id, _EMITTED)), written[0])
-        return json_response(200, {"surfaceRef": first["eventId"]})
+        emitted = self._log.events(caller.partition, run_id, _EMITTED) or written
+        return json_response(200, {"surfaceRef": _reference(emitted)})
 
     async def events(self, request: Request) -> Response | None:
         """seam-04: the events of a run; for an unknown run, the surfaces that were emitted under its id, as JSON,
@@ -51,7 +53,7 @@ class SurfaceEmission:
                 raise
             page: dict[str, object] = {"events": emitted, "isComplete": False}
             if parse_delta(request.query(DELTA_PARAMETER)):
-                sent, reference = SurfaceDeltas(), str(emitted[0]["eventId"])
+                sent, reference = SurfaceDeltas(), _reference(emitted)
                 frames = [sent.transport(each, reference) for each in emitted]
                 page["deltas"] = [each for each in frames if each["type"] == DELTA_TYPE]
             return json_response(200, page)
@@ -59,3 +61,7 @@ class SurfaceEmission:
     def _emitted(self, caller: Principal, request: Request) -> list[dict[str, object]]:
         (run_id,) = request.params.values()
         return self._log.events(caller.partition, run_id, _EMITTED)
+
+
+def _reference(emitted: Sequence[dict[str, object]]) -> str:
+    return str(emitted[0]["eventId"])

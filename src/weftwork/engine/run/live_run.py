@@ -34,7 +34,7 @@ from weftwork.ports.fault_points import fault_point
 from weftwork.ports.node_outcome import NewChild
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
-from weftwork.protocol.envelopes.kinds import SURFACE_KIND
+from weftwork.protocol.envelopes.partial_surface import may_show_surface
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
 from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
@@ -306,8 +306,7 @@ class LiveRun:
         """surf-51: a partial surface with the sensitive values cut out that are cut out of the recorded one. None if no
         surface is left, or if the node accepts no surfaces, so that they are stored and not shown."""
         node = self.state.plan.nodes[node_id].node
-        accepts = node.contract.accepts
-        if accepts is not None and SURFACE_KIND not in (*accepts, node.config.get("envelopeType")):
+        if not may_show_surface(node.contract.accepts, node.config):
             return None
         redactor = self.redactor
         if redactor is None:

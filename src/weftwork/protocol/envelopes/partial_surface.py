@@ -35,6 +35,12 @@ _SHOWN: Final = ("catalogVersion", "surface")
 _MEMBERS: Final = frozenset({*_SHOWN, "reasoning"})
 
 
+def may_show_surface(accepts: frozenset[str] | None, config: dict[str, Any]) -> bool:
+    """Whether a node shows the surfaces that its model writes. One that does not accept them stores them only, unless
+    its config asks for one."""
+    return accepts is None or SURFACE_KIND in accepts or config.get("envelopeType") == SURFACE_KIND
+
+
 class PartialSurface(msgspec.Struct, eq=False):
     """The surface in one answer, as far as it has been written."""
 

@@ -99,7 +99,7 @@ class SurfaceDeltas(msgspec.Struct, eq=False):
         """surf-53 (RFC 0114): an event document of a surface for this reader: the same with the member `surfaceRef`, or
         a delta from the surface that the reader has under this reference.
 
-        A delta has no place for the trust of its surface, so there is none between surfaces of different trust.
+        A delta has no place for the trust of its surface, so surfaces of different trust are sent whole.
         """
         payload, trust = document["payload"], document.get("contentTrust")
         encoded = encode_stored(payload)
