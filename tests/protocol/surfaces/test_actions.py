@@ -245,5 +245,24 @@ def test_the_ordinary_routes_obey_the_same_rules(values: dict[str, Any], action:
         assert not check_value(derived, answer, "")
 
 
+@pytest.mark.rule("surf-08")
+def test_a_form_of_many_required_fields_can_be_asked() -> None:
+    texts = [TextField(id=f"text-{number}", label="x", required=True) for number in range(100)]
+    dates = [DateField(id=f"date-{number}", label="x", required=True) for number in range(99)]
+    derived = answer_schema(Surface(components=(*texts, *dates, BOOK)), "resume")
+    assert check_caller_schema(derived, "") == []
+    answer = {each.id: "Ada" for each in texts} | {each.id: "2026-02-03" for each in dates}
+    assert check_value(derived, {**answer, "action": "book"}, "") == []
+    assert check_value(derived, {**answer, "action": "book", "text-99": ""}, "")
+    assert check_value(derived, {**answer, "action": "book", "date-98": "soon"}, "")
+
+
+def test_a_form_of_a_few_required_fields_takes_long_answers() -> None:
+    texts = [TextField(id=f"text-{number}", label="x", required=True) for number in range(8)]
+    derived = answer_schema(Surface(components=(*texts, BOOK)), "resume")
+    assert check_value(derived, {**{each.id: "x" * 4_000 for each in texts}, "action": "book"}, "") == []
+    assert check_value(derived, {**{each.id: " " for each in texts}, "action": "book"}, "")
+
+
 def test_the_reserved_ids_include_the_member_of_the_answer() -> None:
     assert "action" in RESERVED_FIELD_IDS

@@ -244,3 +244,15 @@ def test_a_question_may_have_an_id_that_no_field_can_have() -> None:
     assert [each.id for each in found.surface.fields] == ["f0", "f1", "f2"]
     answer = derived_answer(found, "send", {"f0": "a", "f1": "b", "f2": "c"})
     assert answer == {"answers": {"__proto__": "a", "a b": "b", "send": "c"}}
+
+
+def test_the_form_of_a_surface_that_is_not_rendered_is_readable() -> None:
+    answered = {"who": {"type": "string"}, "day": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-.*$"}}
+    schema = {"type": "object", "properties": {"action": {"enum": ["book"]}, **answered}}
+    data = {"customKind": "ui.a2ui-surface", "payload": {"envelopeId": "env-1", "title": "A trip"}}
+    found = derived(interrupt_document("custom", data, resumeSchema=schema))
+    assert texts(found) == "A trip"
+    # `action` can be no id of a field.
+    assert [each.id for each in found.surface.fields] == ["f0", "who", "day"]
+    answer = derived_answer(found, "send", {"f0": "book", "who": "Ada", "day": "2026-11-20"})
+    assert answer == {"action": "book", "who": "Ada", "day": "2026-11-20"}

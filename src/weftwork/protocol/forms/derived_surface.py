@@ -10,14 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.answer import UnreadableField, build_answer, read_field, schema_violations
-from weftwork.protocol.forms.fields import FormField
+from weftwork.protocol.forms.fields import FormField, hint_of
 from weftwork.protocol.forms.plan import FormPlan, plan_for
 from weftwork.protocol.forms.visible_text import json_text, shorten
 from weftwork.protocol.json.decoder import decode
 from weftwork.protocol.json.pointers import printable_token
-from weftwork.protocol.json.values import is_array, json_equal
+from weftwork.protocol.json.values import is_array, is_object, json_equal
 from weftwork.protocol.surfaces import limits
 from weftwork.protocol.surfaces.actions import find_button, refuse_unknown_fields, target_of
 from weftwork.protocol.surfaces.stored import check_stored
@@ -145,6 +146,9 @@ def _question_text(question: dict[str, Any], plan: FormPlan) -> Iterator[AnyComp
             yield from _optional(data, "description", "artifactData")
         case "external-event":
             yield _long_text(f"Event: {data['eventType']}")
+        case "custom" if data["customKind"] == SURFACE_KIND and is_object(data.get("payload")):
+            # The data of a surface has its id, which is no text for people.
+            yield from _optional(data["payload"], "title")
         case "custom":
             yield from _optional(data, "payload")
         case "conversation.exchange":
@@ -201,6 +205,9 @@ def _component(field: FormField, name: str, required: bool, is_select: bool) -> 
 
 
 def _hint(field: FormField, is_select: bool) -> str:
+    if field.control == "date" and field.schema is not None:
+        # The field takes nothing but a date, so the pattern of the schema would only puzzle its reader.
+        return hint_of({name: each for name, each in field.schema.items() if name != "pattern"}, field.control)
     if is_select or field.control not in ("choice", "several"):
         return field.hint
     listed = shorten(", ".join(_option_texts(field)), _MAX_LISTED)

@@ -14,10 +14,11 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.derived_surface import DerivedSurface, Underivable, derive_surface, derived_answer
 from weftwork.protocol.forms.plan import plan_for
 from weftwork.protocol.json.schema import Violation
-from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, UNTRUSTED, Event, Trust
+from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, Event, Trust
 from weftwork.protocol.run.interrupts import shown_surface_payload
 from weftwork.protocol.surfaces.a2ui import fold_action, to_messages
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
+from weftwork.protocol.surfaces.question_form import question_surface
 from weftwork.protocol.surfaces.stored import NOT_RENDERED, check_stored
 from weftwork.protocol.surfaces.surface import Surface, parse_surface, surface_payload
 
@@ -214,21 +215,20 @@ def form_of(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
 
 def bound_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm | None:
     """The form that the node of an interrupt sent; None if it sent none."""
-    stored: dict[str, Any] | None = question.get("surface")
-    if stored is None:
+    read = question_surface(question)
+    if read is None:
         return None
-    checked = check_stored(stored["payload"])
-    is_untrusted = stored["contentTrust"] == UNTRUSTED
-    bound = None
-    if checked.surface is not None:
-        bound = BoundSurface(checked.surface, question["kind"], question["data"], is_untrusted)
+    stored: dict[str, Any] = question["surface"]
+    diagnostics = check_stored(stored["payload"]).diagnostics if read.bound is None else ()
+    if read.is_partial:
+        diagnostics = (Violation("", "partial", "is not complete yet"),)
     return SurfaceForm(
         stored["envelopeId"],
         question,
         stored["payload"],
         stored["contentTrust"],
-        bound,
-        diagnostics=checked.diagnostics,
+        None if read.is_partial else read.bound,
+        diagnostics=diagnostics,
         closed_reason=plan_for(question).closed_reason if by_link else "",
     )
 

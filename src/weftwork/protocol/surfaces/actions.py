@@ -15,7 +15,16 @@ from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.surfaces.limits import MAX_VALUE
-from weftwork.protocol.surfaces.surface import Button, CheckboxField, DateField, Field, SelectField, Surface, Target
+from weftwork.protocol.surfaces.surface import (
+    Button,
+    CheckboxField,
+    DateField,
+    Field,
+    SelectField,
+    Surface,
+    Target,
+    TextField,
+)
 from weftwork.protocol.timestamps import iso, parse_iso
 
 ACTION: Final = "action"
@@ -28,6 +37,10 @@ REFINE_ACTION: Final = "refine"
 DATE: Final = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$"
 _DATE_LENGTH: Final = 10
 _SAMPLE_DATE: Final = "2026-01-31"
+_FILLED: Final = r"[^ \t\r\n]"
+_MAX_PATTERNS: Final = 8
+"""Fields with a pattern in one schema. A check of patterns has a bounded cost, so with more of them the host would
+refuse long answers (protocol.json.caller_schema). The schema of a larger form only bounds the lengths."""
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?")
 _TARGETS: Final[dict[str, Target]] = {
     "custom": "resume",
@@ -141,7 +154,9 @@ def answer_schema(surface: Surface, target: Target) -> dict[str, Any]:
     """surf-08 (host): the schema of what the buttons with this target send, so that an answer by any other route obeys
     the same rules."""
     buttons = [each.id for each in surface.buttons if each.action.target == target]
-    properties: dict[str, Any] = {each.id: _field_schema(each) for each in surface.fields}
+    with_pattern = [each for each in surface.fields if isinstance(each, DateField | TextField) and _needs_pattern(each)]
+    has_patterns = len(with_pattern) <= _MAX_PATTERNS
+    properties: dict[str, Any] = {each.id: _field_schema(each, has_patterns) for each in surface.fields}
     required = [each.id for each in surface.fields if _is_required(each)]
     return {
         "type": "object",
@@ -160,7 +175,11 @@ def _is_required(field: Field) -> bool:
     return not isinstance(field, CheckboxField) and field.required
 
 
-def _field_schema(field: Field) -> dict[str, Any]:
+def _needs_pattern(field: DateField | TextField) -> bool:
+    return isinstance(field, DateField) or field.required
+
+
+def _field_schema(field: Field, has_patterns: bool) -> dict[str, Any]:
     match field:
         case CheckboxField():
             return {"type": "boolean", "title": field.label}
@@ -169,10 +188,12 @@ def _field_schema(field: Field) -> dict[str, Any]:
         case DateField():
             # The pattern is the rule. The other two tell clients which control to show and what to send.
             described = {"format": "date", "examples": [_SAMPLE_DATE]}
-            return {"type": "string", "title": field.label, "pattern": DATE, **described}
+            form = {"pattern": DATE} if has_patterns else {"minLength": _DATE_LENGTH, "maxLength": _DATE_LENGTH}
+            return {"type": "string", "title": field.label, **form, **described}
         case _:
             schema = {"type": "string", "title": field.label, "maxLength": MAX_VALUE}
-            return {**schema, "pattern": r"\S"} if field.required else schema
+            form = {"pattern": _FILLED} if has_patterns else {"minLength": 1}
+            return {**schema, **form} if field.required else schema
 
 
 def _read_values(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from weftwork.protocol.forms import surface_form
 from weftwork.protocol.forms.surface_form import SurfaceForm
 from weftwork.protocol.json import schema
 from weftwork.protocol.people import approvals
-from weftwork.protocol.surfaces import actions
+from weftwork.protocol.surfaces import actions, question_form
 from weftwork.protocol.surfaces.actions import BoundSurface
 from weftwork.protocol.surfaces.stored import CheckedSurface
 from weftwork.protocol.surfaces.surface import parse_surface
@@ -348,7 +348,7 @@ def always_valid(document: Any) -> CheckedSurface:
 
 
 @pytest.mark.rule("surf-20", "surf-23")
-@fails_without(surface_form, "check_stored", always_valid)
+@fails_without(question_form, "check_stored", always_valid)
 async def test_a_stored_surface_that_is_not_valid_is_shown_as_such_and_inert() -> None:
     async with open_callers() as host:
         with pytest.MonkeyPatch.context() as patch:
@@ -365,6 +365,51 @@ async def test_a_stored_surface_that_is_not_valid_is_shown_as_such_and_inert() -
             linked = (await host.inside.call("GET", by_link(token, "surface"))).document
             assert linked["surfaceId"] == shown["interruptId"]
             assert linked["render"]
+
+
+def complete(stored: Any) -> bool:
+    return False
+
+
+@pytest.mark.rule("surf-23")
+@fails_without(question_form, "_is_partial", complete)
+async def test_a_surface_that_is_not_complete_accepts_no_action() -> None:
+    async with open_callers() as host:
+        for partial in (True, {"isPartial": True, "index": 0}):
+            form = await form_of(host)
+            with pytest.MonkeyPatch.context() as patch:
+                stored = {
+                    "envelopeId": form.surface_id,
+                    "contentTrust": "trusted",
+                    "payload": payload(field(), button()),
+                }
+                store(patch, {**stored, "partial": partial})
+                shown = (await form.read()).document
+                assert (shown["render"], shown["actions"]) == (False, [])
+                pressed = await form.press("book", WHO)
+                assert (pressed.status, pressed.document.get("error")) == (400, "validation_error")
+
+
+@pytest.mark.rule("surf-20", "surf-26")
+@each_case(
+    "document, is_rendered",
+    (payload(field(), button()), True),
+    (payload({**field(), "onClick": "alert(1)"}, button()), False),
+    ({"catalogVersion": "9.9.9", "surface": {"components": []}}, False),
+)
+async def test_a_surface_that_the_gate_held_back_is_checked_when_it_is_read_and_has_no_action(
+    document: Any, is_rendered: bool
+) -> None:
+    async with open_callers(surfaces=False) as host:
+        run_id = await host.start("prompt", sent(SURFACE_KIND, document), VALUE)
+        (record,) = of(await host.log(run_id), "weftwork.envelope.recorded")
+        assert (record["status"], record["type"]) == ("gated", SURFACE_KIND)
+        form = Form(host, run_id, record["envelopeId"])
+        shown = (await form.read()).document
+        assert (shown["status"], shown["render"], shown["actions"]) == ("stored", is_rendered, [])
+        assert ("diagnostics" in shown) != is_rendered
+        pressed = await form.press("book", WHO)
+        assert (pressed.status, pressed.document["error"]) == (404, "interrupt_not_found")
 
 
 def unblocked(self: Any) -> None:

@@ -1,0 +1,27 @@
+"""Lists of components of which some were changed, so that some are no components any more."""
+
+import copy
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.protocol.envelopes.sample_envelopes import COMPONENTS as SAMPLE
+
+
+@st.composite
+def spoiled_components(draw: st.DrawFn) -> list[dict[str, Any]]:
+    components = draw(st.lists(st.sampled_from(SAMPLE), max_size=4).map(copy.deepcopy))
+    for component in components:
+        member = draw(st.sampled_from(sorted(component)))
+        match draw(st.sampled_from(["keep", "keep", "drop", "number", "text", "add"])):
+            case "drop":
+                del component[member]
+            case "number":
+                component[member] = 7
+            case "text":
+                component[member] = "text"
+            case "add":
+                component["onClick"] = "alert(1)"
+            case _:
+                pass
+    return components
