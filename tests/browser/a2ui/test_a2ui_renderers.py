@@ -9,9 +9,12 @@ import pytest
 
 from tests.browser.a2ui.renderers import INSTALL, has_renderers, write_page
 from tests.browser.chromium import Chromium, Tab
-from tests.live import until
+from tests.harness.definitions import node
+from tests.live import Host, until
+from tests.live.fixtures import host as host
+from tests.live.steering import await_status, flow, register
 from tests.protocol.surfaces.a2ui.surfaces import PAYLOAD, Json
-from weftwork.a2ui import fold_action, to_messages
+from weftwork.a2ui import MEDIA_TYPE, decode_messages, fold_action, to_messages
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
 from weftwork.protocol.surfaces.surface import parse_surface
 
@@ -198,3 +201,40 @@ def test_a_hostile_text_is_shown_as_it_was_written(page: Page) -> None:
     ):
         name = selector.split()[1]
         assert page.count(name) == page.count(f"body > {name}"), name
+
+
+RUN: Json = {
+    "title": "Your delivery",
+    "components": [
+        {"component": "field.date", "id": "day", "label": "Day", "required": True},
+        {"component": "field.select", "id": "time", "label": "Time", "options": [{"value": "am", "label": "Morning"}]},
+        {"component": "action.button", "id": "send", "label": "Send it", "action": {"target": "resume"}},
+    ],
+}
+
+
+def test_a_run_of_a_real_host_is_answered_once(page: Page, host: Host) -> None:
+    config = {"timeoutMs": 600_000, "surface": RUN}
+    register(host, flow("a2ui-live", [node("ask", "core.ui.surface", config=config)]))
+    run_id = host.create("a2ui-live")
+    await_status(host, run_id, "waiting-input")
+    name = host.snapshot(run_id)["interrupt"]["surface"]["envelopeId"]
+    path = f"/v1/host/weftwork/runs/{run_id}/surfaces/{name}"
+    answer = host.call("GET", path, headers={"Accept": MEDIA_TYPE})
+    assert (answer.status, answer.headers["content-type"]) == (200, MEDIA_TYPE)
+    page.show(decode_messages(answer.body))
+    page.wait_for("button", 1)
+    page.set_date("2026-11-27")
+    page.click("input[type=radio]")
+    page.wait_for("button:disabled", 0)
+    page.click("button")
+    until(lambda: page.actions() != [], "an action")
+    body = json.dumps(page.actions()[0]).encode()
+    sent = [host.call("POST", f"{path}/actions/send", body=body, headers={"Content-Type": MEDIA_TYPE}) for _ in "ab"]
+    assert [each.status for each in sent] == [200, 409]
+    await_status(host, run_id, "completed")
+    (resolved,) = [each["payload"] for each in host.log(run_id) if each["type"] == "interrupt.resolved"]
+    assert resolved["resumeValue"] == {"day": "2026-11-27", "time": "am", "action": "send"}
+    later = host.call("GET", path, headers={"Accept": MEDIA_TYPE})
+    page.show(decode_messages(later.body))
+    page.wait_for("button:disabled", 1)

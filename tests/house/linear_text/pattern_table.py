@@ -459,6 +459,18 @@ PATTERNS: dict[str, Entry] = {
     "protocol/surfaces/a2ui/streams.py:COMPONENT_ID": entry("a", "a-", Input("a", after=" ")),
     "protocol/surfaces/a2ui/streams.py:_INDEX": entry("1", "0", Input("1", after="x")),
     "protocol/surfaces/a2ui/streams.py:_UNSAFE": entry("a", "\ud800", "\0"),
+    "protocol/surfaces/a2ui/texts.py:_CALL": entry(
+        "a",
+        " ",
+        "/",
+        Input("a", "formatDate(value: ${"),
+        Input(" ", "formatDate("),
+        Input(" ", "formatDate(value: ${/a"),
+    ),
+    "protocol/surfaces/a2ui/texts.py:_CURRENCY": entry("currency:", "currency: ", "currency:'", " "),
+    "protocol/surfaces/a2ui/texts.py:_ONE": entry("one:", "one: '", "one:'a", " ", "'"),
+    "protocol/surfaces/a2ui/texts.py:_OTHER": entry("other:", "other: '", "other:'a", " ", "'"),
+    "protocol/surfaces/a2ui/texts.py:_PATH": entry("/", "/a", Input("a", after=" ")),
     "protocol/surfaces/limits.py:_ID": entry("a", "a", "a-", Input("a", after=" ")),
     "protocol/wire/openapi.py:_operation": entry("{", "{a", "a", Input("a", "{")),
     "protocol/wire/embedding.py:_ORIGIN": entry(

@@ -5,6 +5,7 @@ A case calls scanners through the function that uses them, with texts that repea
 that are never closed, escapes, separators, members whose names become equal.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,7 @@ from weftwork.protocol.review import bundle_media
 from weftwork.protocol.spelling import did_you_mean
 from weftwork.protocol.surfaces import a2ui
 from weftwork.protocol.surfaces.a2ui import markdown as a2ui_markdown
+from weftwork.protocol.surfaces.a2ui import texts as a2ui_texts
 from weftwork.protocol.wire import streams
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -128,6 +130,11 @@ def _read_events(given: str) -> None:
         for at in range(0, len(data), size):
             list(reader.feed(data[at : at + size]))
         list(reader.end())
+
+
+def _fill_a2ui(given: str) -> None:
+    with contextlib.suppress(a2ui_texts.NotText):
+        a2ui_texts.resolve_text({"call": "formatString", "args": {"value": given}}, lambda path: path)
 
 
 def _read_a2ui(given: str) -> None:
@@ -409,6 +416,16 @@ CASES: tuple[Case, ...] = (
         "a\n",
         "* ",
         Input(" ", after="a"),
+    ),
+    case(
+        "protocol/surfaces/a2ui/texts.py:_fill protocol/surfaces/a2ui/texts.py:_closing",
+        _fill_a2ui,
+        "${a}",
+        "\\${",
+        "}",
+        "$",
+        Input("${a}", after="${"),
+        Input("a", "${"),
     ),
     case("protocol/surfaces/a2ui/streams.py:_Stream.read", _read_a2ui, "a", "\\", "\u20ac", "[", Input("a", "\0")),
     case("protocol/forms/visible_text.py:_json_escape", visible_text.json_text, "\u200b", "\U000e0001", "a"),

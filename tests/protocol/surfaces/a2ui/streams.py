@@ -115,4 +115,27 @@ PROFILE: list[Json] = [
 ]
 """A surface to read, without fields."""
 
-STREAMS = (TABLE_BOOKING, PROFILE)
+MENU: list[Json] = [
+    created(),
+    components(
+        {
+            "id": "root",
+            "component": "Tabs",
+            "tabs": [{"title": "Food", "child": "food"}, {"title": "About", "child": "t1"}],
+        },
+        {"id": "food", "component": "List", "children": {"componentId": "dish", "path": "/dishes"}},
+        column("dish-name", "dish-price", "dish-pick", name="dish"),
+        text("dish-name", {"path": "name"}, "h4"),
+        text("dish-price", {"call": "formatCurrency", "args": {"value": {"path": "price"}, "currency": "EUR"}}),
+        button("dish-pick", "dish-text", "pick"),
+        text("dish-text", "Order"),
+        text(
+            "t1",
+            {"call": "formatString", "args": {"value": "Open until ${formatDate(value: ${/until}, format: 'h:mm')}"}},
+        ),
+    ),
+    model({"dishes": [{"name": "Soup", "price": 4.5}, {"name": "Fish", "price": 12}], "until": "22:00"}),
+]
+"""Tabs, a template over a list, and formats."""
+
+STREAMS = (TABLE_BOOKING, PROFILE, MENU)

@@ -22,7 +22,9 @@ VALIDATOR = KIND.validator
 OPENWOP = to_messages(PAYLOAD, surface_id="s1", catalog="openwop")
 JUNK: list[Any] = [
     None, True, 0, -1, 2**60, 1.5, float("inf"), "", "root", "title", "openUrl", "__proto__", "\x00", [], {}, [[]],
-    {"path": "/values"}, {"path": "/"}, {"path": ["x"]}, {"call": "openUrl"}, {"call": []}, {"event": {"name": "x"}},
+    {"componentId": "root", "path": "/dishes"}, {"componentId": "dish", "path": "name"}, [{}] * 30,
+    {"call": "formatString", "args": {"value": "${/x}${"}}, {"path": "/values"}, {"path": "/"},
+    {"path": ["x"]}, {"call": "openUrl"}, {"call": []}, {"event": {"name": "x"}},
     {"functionCall": {}}, ["root"], ["title", "title"], "v1.0", "Text", "Button", "TextField", "Slider", "x" * 600,
 ]  # fmt: skip
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 from weftwork.protocol.json.pointers import printable_token
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.surfaces.a2ui.markdown import unescape_markdown
-from weftwork.protocol.surfaces.a2ui.streams import Diagnostics, LiveSurface, path_tokens
+from weftwork.protocol.surfaces.a2ui.streams import MAX_TREE_COMPONENTS, Diagnostics, LiveSurface, path_tokens
+from weftwork.protocol.surfaces.a2ui.texts import NotText, resolve_text
 from weftwork.protocol.surfaces.a2ui.vocabulary import DISABLED, EVENTS, EXCHANGE, NEVER, ROOT, TITLE, VALUES, Escape
 from weftwork.protocol.surfaces.limits import MAX_LABEL, MAX_TITLE, is_component_id
 
@@ -28,6 +29,7 @@ _MEMBERS: Final[dict[str, frozenset[str]]] = {
     "Row": frozenset({"children", "justify", "align"}),
     "List": frozenset({"children", "direction", "align"}),
     "Card": frozenset({"child"}),
+    "Tabs": frozenset({"tabs"}),
     "Divider": frozenset({"axis"}),
     "Icon": frozenset({"name"}),
     "Image": frozenset({"url", "description", "fit", "variant"}),
@@ -39,7 +41,7 @@ _MEMBERS: Final[dict[str, frozenset[str]]] = {
     "DateTimeInput": frozenset({"label", "value", "enableDate", "enableTime", "min", "max", "checks"}),
     "Button": frozenset({"child", "variant", "action", "checks"}),
 }
-"""The members of the components that are read. Slider, Tabs and Modal are refused."""
+"""The members of the components that are read. Slider and Modal are refused."""
 _LAYOUT: Final = {"Row": "row", "Card": "card", "List": "list"}
 _MEDIA: Final = {"Image": "Image", "Video": "Video", "AudioPlayer": "Audio"}
 
@@ -58,7 +60,11 @@ class BasicTree:
         self._unescape: Callable[[str], str] = unescape_markdown if escape == "markdown" else str
         self._diagnostics = diagnostics
         self._refuse, self._lose = diagnostics.refuse, diagnostics.lose
-        self._seen: set[str] = set()
+        self._scope = ""
+        """The path of the item of a template to which relative paths belong."""
+        self._seen: set[tuple[str, str]] = set()
+        """Components in the tree, each with its scope."""
+        self._steps = 0
         self._has_title = False
         self._events: dict[str, int] = {}
         """How many buttons send an event of this name."""
@@ -72,7 +78,7 @@ class BasicTree:
                 self._events[name] = self._events.get(name, 0) + 1
         title = self._title(root)
         self._walk(ROOT, self._place(ROOT), 1)
-        for name in self._surface.components.keys() - self._seen:
+        for name in self._surface.components.keys() - {each for each, _ in self._seen}:
             if not self._diagnostics.is_refused:
                 self._lose(self._place(name), "The component was dropped: it is not part of the tree below the root.")
         self._apply_button_checks()
@@ -90,7 +96,7 @@ class BasicTree:
         text = component.get("text")
         if children[0] != TITLE or not isinstance(text, str) or len(text) > MAX_TITLE:
             return None
-        self._seen.add(TITLE)
+        self._seen.add((TITLE, ""))
         self._has_title = True
         return self._unescape(text) if component.get("variant", "body") == "body" else text
 
@@ -99,14 +105,20 @@ class BasicTree:
         if component is None:
             self._refuse(referrer, "A child of this component never arrived, so the surface is not complete.")
             return
-        if name in self._seen:
+        if (name, self._scope) in self._seen:
             self._refuse(referrer, "A child of this component is in the tree already. The tree must not have cycles.")
             return
         at = self._place(name)
         if depth > MAX_DEPTH:
             self._refuse(at, f"The tree of components is deeper than {MAX_DEPTH} levels.")
             return
-        self._seen.add(name)
+        self._steps += 1
+        if self._steps > MAX_TREE_COMPONENTS:
+            self._refuse(
+                at, f"With the items of its templates, the tree has more than {MAX_TREE_COMPONENTS} components."
+            )
+            return
+        self._seen.add((name, self._scope))
         kind = component["component"]
         known = _MEMBERS.get(kind)
         if known is None:
@@ -123,6 +135,8 @@ class BasicTree:
         match kind:
             case "Column" | "Row" | "List" | "Card":
                 self._container(component, at, depth)
+            case "Tabs":
+                self._tabs(component, at, depth)
             case "Divider" | "Icon":
                 self._lose(at, "The component was dropped: it is only a decoration.")
             case "Text":
@@ -139,12 +153,53 @@ class BasicTree:
         if kind in _LAYOUT:
             self._lose(at, f"The {_LAYOUT[kind]} was dropped: the components of a surface are below each other.")
         children: Any = [component.get("child")] if kind == "Card" else component.get("children")
+        if is_object(children) and set(children) == {"componentId", "path"}:
+            self._template(children, f"{at}/children", at, depth)
+            return
         if not is_array(children) or not all(isinstance(each, str) for each in children):
             where = f"{at}/child" if kind == "Card" else f"{at}/children"
-            self._refuse(where, "The children must be ids of components. Templates over the data model are not read.")
+            self._refuse(where, "The children must be ids of components, or a template with componentId and path.")
             return
-        for child in children[1:] if component["id"] == ROOT and self._has_title else children:
+        self._walk_all(children[1:] if component["id"] == ROOT and self._has_title else children, at, depth)
+
+    def _walk_all(self, children: list[Any], at: str, depth: int) -> None:
+        for child in children:
+            if self._steps > MAX_TREE_COMPONENTS:
+                return
             self._walk(child, at, depth + 1)
+
+    def _template(self, template: Json, place: str, at: str, depth: int) -> None:
+        """One child for each item of a list in the data model. Relative paths below it belong to the item."""
+        name, path = template["componentId"], template["path"]
+        items = self._value_at(path) if isinstance(path, str) else None
+        if not isinstance(name, str) or not is_array(items):
+            self._refuse(place, "A template must have the id of a component, and the path of a list that has arrived.")
+            return
+        outer, list_path = self._scope, self._absolute(path)
+        for index in range(len(items)):
+            if self._steps > MAX_TREE_COMPONENTS:
+                break
+            self._scope = f"{list_path}/{index}"
+            self._walk(name, at, depth + 1)
+        self._scope = outer
+
+    def _tabs(self, component: Json, at: str, depth: int) -> None:
+        """A heading for each tab, and what is on it."""
+        self._lose(at, "The tabs were dropped: their contents are below each other, each with its title as a heading.")
+        tabs = component.get("tabs")
+        for index, tab in enumerate(tabs if is_array(tabs) else [None]):
+            title = self._text(tab, "title", f"{at}/tabs/{index}") if is_object(tab) else None
+            if not is_object(tab) or title is None or not isinstance(tab.get("child"), str):
+                self._refuse(f"{at}/tabs/{index}", "A tab must be an object with a title and the id of a child.")
+                return
+            self._add(at, "heading", text=title, level=3)
+            self._walk_all([tab["child"]], at, depth)
+
+    def _absolute(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self._scope}/{path}"
+
+    def _value_at(self, path: str) -> Any:
+        return self._surface.value_at(self._absolute(path))
 
     def _add(self, at: str, component: str, **members: Any) -> Json:
         added: Json = {"component": component, **members}
@@ -188,7 +243,7 @@ class BasicTree:
                 common["required"] = True
             added = self._typed_field(component, at, common)
         if is_object(value) and isinstance(path := value.get("path"), str):
-            self._bound[path] = added
+            self._bound[self._absolute(path)] = added
 
     def _typed_field(self, component: Json, at: str, common: Json) -> Json:
         if component["component"] == "TextField":
@@ -252,9 +307,9 @@ class BasicTree:
         if event_name in EVENTS.values():
             name: Any = context.get("actionId")
         else:
-            name = event_name if self._events[event_name] == 1 else None
+            name = event_name if self._events[event_name] == 1 and not self._scope else None
         if not isinstance(name, str) or not is_component_id(name):
-            name = component["id"]
+            name = ".".join([component["id"], *path_tokens(self._scope)])
         for member, value in context.items():
             if member != "actionId" and not (is_object(value) and set(value) == {"path"}):
                 place = f"{at}/action/event/context/{printable_token(member)}"
@@ -277,10 +332,10 @@ class BasicTree:
 
     def _collect_texts(self, name: Any, at: str, depth: int, texts: list[str]) -> None:
         component = self._surface.components.get(name) if isinstance(name, str) else None
-        if component is None or name in self._seen or depth > MAX_DEPTH:
+        if component is None or (name, self._scope) in self._seen or depth > MAX_DEPTH:
             self._refuse(at, "The child of a button must be a component that has arrived and has no other parent.")
             return
-        self._seen.add(name)
+        self._seen.add((name, self._scope))
         place = self._place(name)
         match component["component"]:
             case "Text":
@@ -310,7 +365,7 @@ class BasicTree:
             if call == "required" and is_object(args := condition.get("args")):
                 value: Any = args.get("value")
                 if is_button and is_object(value) and isinstance(path := value.get("path"), str):
-                    needed.add(path)
+                    needed.add(self._absolute(path))
                     continue
                 if not is_button and value == component.get("value"):
                     required = True
@@ -342,12 +397,12 @@ class BasicTree:
         value: Any = component.get("value")
         path = value.get("path") if is_object(value) else None
         if isinstance(path, str):
-            tokens = path_tokens(path)
+            tokens = path_tokens(self._absolute(path))
             below_values = len(tokens) > 1 and f"/{tokens[0]}" == VALUES
             name = ".".join(tokens[1:] if below_values else tokens)
             if is_component_id(name):
                 return name
-        return component["id"]
+        return ".".join([component["id"], *path_tokens(self._scope)])
 
     def _label(self, component: Json, at: str) -> str:
         if "label" in component:
@@ -363,27 +418,22 @@ class BasicTree:
         if is_object(value):
             path = value.get("path")
             if set(value) == {"path"} and isinstance(path, str):
-                return self._surface.value_at(path)
+                return self._value_at(path)
             self._refuse(at, "The value of a field must be a literal or a path.")
             return None
         return value
 
     def _text(self, holder: Json, member: str, at: str) -> str | None:
-        """A text that is given literally or by a path; None, with a diagnostic, if it is neither."""
-        value, place = holder.get(member), f"{at}/{member}"
-        if is_object(value) and set(value) == {"path"} and isinstance(value["path"], str):
-            value = self._surface.value_at(value["path"])
-            if value is None:
-                self._lose(place, "The data model has no value at this path; the text is empty.")
-                return ""
-            if isinstance(value, bool):
-                return "true" if value else "false"
-            if isinstance(value, int | float):
-                return str(value)
-        if not isinstance(value, str):
-            self._refuse(place, "The text must be a literal or a path to a text. Functions are not evaluated.")
+        """The plain text of a member; None, with a diagnostic, if it has none."""
+        place = f"{at}/{member}"
+        try:
+            resolved = resolve_text(holder.get(member), self._value_at)
+        except NotText:
+            self._refuse(place, "The text must be a literal, a path to a text or number, or a format of one.")
             return None
-        return value
+        for each in resolved.losses:
+            self._lose(place, each)
+        return resolved.text
 
 
 def _never_holds(condition: Any) -> bool:

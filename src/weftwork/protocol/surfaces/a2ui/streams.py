@@ -71,8 +71,10 @@ class Diagnostics:
         self.found.append(Diagnostic(self.surface_id, path, message))
 
     def lose(self, path: str, message: str) -> None:
-        if len(self.found) < MAX_DIAGNOSTICS:
-            self.found.append(Diagnostic(self.surface_id, path, message, is_loss=True))
+        loss = Diagnostic(self.surface_id, path, message, is_loss=True)
+        # A template has the same losses for each of its items.
+        if len(self.found) < MAX_DIAGNOSTICS and loss not in self.found:
+            self.found.append(loss)
 
 
 class LiveSurface(msgspec.Struct):
