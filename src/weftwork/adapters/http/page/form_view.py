@@ -86,8 +86,8 @@ class FormView:
 
     def _button(self, button: FormButton) -> Markup:
         """A button, and what it does."""
-        key = "vote" if self._is_vote and button.action in ("accept", "reject") else button.action
-        does = self._t.find(f"does-{key}")
+        vote = self._t.find(f"does-vote-{button.action}") if self._is_vote else None
+        does = vote or self._t.find(f"does-{button.action}")
         name = f"does-{button.action}" if does else None
         attributes = {"type": "submit", "name": ACTION_FIELD, "value": button.action, "class": button.tone}
         pressed = element("button", {**attributes, "aria-describedby": name}, self._t.rule(button.label))
