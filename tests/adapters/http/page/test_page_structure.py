@@ -251,12 +251,15 @@ def test_a_refused_aside_is_open() -> None:
 
 
 def test_enter_in_a_field_never_decides() -> None:
-    """A browser presses the first button of a form when somebody strikes Enter in a line, and it does nothing if that
-    button is disabled (test_interrupt_page.py has the proof)."""
+    """A browser presses the first button of a form when somebody strikes Enter in a line, and this one sends no action
+    (tests/browser has the proof)."""
     for question in (approval(), quorum(), KINDS["low confidence"]):
         (form,) = parse(pages.render_question(question, "token")).named("form")
         first = next(each for each in form.all() if each.name == "button" or each.get("type") == "submit")
-        assert "disabled" in first.attributes
+        assert "hidden" in first.attributes
+        assert first.get("name") == ""
+        with pytest.raises(ClientFault, match="Press one of the buttons"):
+            resume_value(question, [])
 
 
 @each_case(

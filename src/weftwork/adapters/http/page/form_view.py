@@ -86,8 +86,8 @@ class FormView:
 
     def _button(self, button: FormButton) -> Markup:
         """A button, and what it does."""
-        key = "vote" if self._is_vote and button.action in ("accept", "reject") else button.action
-        does = self._t.find(f"does-{key}")
+        vote = self._t.find(f"does-vote-{button.action}") if self._is_vote else None
+        does = vote or self._t.find(f"does-{button.action}")
         name = f"does-{button.action}" if does else None
         attributes = {"type": "submit", "name": ACTION_FIELD, "value": button.action, "class": button.tone}
         pressed = element("button", {**attributes, "aria-describedby": name}, self._t.rule(button.label))
@@ -107,8 +107,9 @@ class FormView:
 
 def render_form(action: str, *content: Child, has_choice: bool = False) -> Markup:
     """A form. With several buttons, the Enter key in a field presses none of them: a browser then presses the first
-    button of the form, and does nothing if that one is disabled."""
-    first = element("input", {"type": "submit", "value": "-", "hidden": True, "disabled": True}) if has_choice else None
+    button of the form, which here is hidden and has no name, so the host asks for one of the others. A disabled one
+    would not do: Chromium passes over it when Enter is pressed in a checkbox or a date."""
+    first = element("input", {"type": "submit", "value": "-", "hidden": True}) if has_choice else None
     return element("form", {"method": "post", "action": action, "accept-charset": "utf-8"}, first, *content)
 
 

@@ -1,0 +1,129 @@
+"""Every state of the page, as documents: for the pictures in the documentation, and for tests in a browser."""
+
+from typing import Any
+
+from tests.adapters.http.page.sample_questions import KINDS, approval, clarification, quorum
+from tests.adapters.http.page.sample_surfaces import (
+    ASKED,
+    EXCHANGE,
+    GATE,
+    INERT,
+    INVALID,
+    PARTIAL,
+    TRIP,
+    UNTRUSTED_GATE,
+)
+from weftwork.adapters.http.page import pages
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.site import Site
+from weftwork.adapters.http.page.submission import submitted_answer
+from weftwork.protocol.errors import ClientFault
+from weftwork.protocol.people.answer_pages import InterruptOutcome, PageContext
+from weftwork.protocol.people.organisation import palette
+from weftwork.protocol.surfaces.question_form import question_surface
+from weftwork.protocol.timestamps import parse_iso
+
+NOW = parse_iso("2026-03-02T11:45:00.000Z") or 0
+CONTEXT = PageContext("Purchasing", "Approve the offer", NOW)
+SITE = Site("Harbour Foods", False, palette("#7a0019"))
+PLAIN = ("approval-plain",)
+"""States of a host without settings for its pages."""
+DUE = "2026-03-05T18:00:00.000Z"
+
+
+def shown(question: dict[str, Any], site: Site = SITE, context: PageContext = CONTEXT) -> bytes:
+    return pages.render_question(question, "token", site=site, context=context)
+
+
+def refused(question: dict[str, Any], fields: list[tuple[str, str]]) -> bytes:
+    """The form again, with what is wrong."""
+    try:
+        submitted_answer(question, question_surface(question), fields)
+    except ClientFault as fault:
+        return pages.render_question(question, "token", fields, fault, SITE, CONTEXT)
+    raise AssertionError("the form was accepted")
+
+
+def outcome(status: Any, run_status: str, **more: Any) -> InterruptOutcome:
+    return InterruptOutcome(status, run_status, CONTEXT, "approval", **more)
+
+
+def receipt(result: InterruptOutcome, value: Any, button: str = "") -> bytes:
+    return pages.render_receipt(result, approval(), Decision(value, button), SITE)
+
+
+def refusal(code: str, message: str = "This link cannot answer.") -> bytes:
+    return pages.render_refusal(ClientFault(code, message), SITE)
+
+
+ANN = {"for": "Ann Weber", "dueAt": DUE}
+CLOSED_AT = "2026-03-02T11:20:00.000Z"
+VOTES = (("Ann Weber", "accept"), ("Ben Ode", "accept"))
+BOARD = {
+    **quorum(),
+    **ANN,
+    "for": "Cleo Diaz",
+    "votes": [{"voter": "Ann Weber", "action": "accept"}, {"voter": "Ben Ode", "action": "accept"}],
+}
+TWO_QUESTIONS = clarification(
+    ("colour", "Which colour should the awning have?", {"enum": ["Blue", "Red", "White"]}),
+    ("width", "How wide is the front, in metres?", {"type": "number", "minimum": 1, "maximum": 30}),
+)
+STATES = {
+    "approval": shown({**approval(), **ANN}),
+    "approval-dark": shown({**approval(), **ANN}),
+    "approval-plain": shown(
+        approval(["accept", "reject"], artifactData="Dear Ms Wu,\n\nyour order is on its way."), Site()
+    ),
+    "quorum": shown(BOARD),
+    "voted": shown(
+        {**BOARD, "voted": "accept", "votes": [*BOARD["votes"], {"voter": "Cleo Diaz", "action": "accept"}]}
+    ),
+    "question": shown(clarification(("q", "Which supplier should deliver the coffee machines?", None))),
+    "questions": shown(TWO_QUESTIONS),
+    "errors": refused(TWO_QUESTIONS, [("f1", "99")]),
+    "event": shown(KINDS["external event with a schema"]),
+    "custom": shown(KINDS["custom with a schema"]),
+    "conversation": shown(KINDS["exchange"]),
+    "decision": shown(KINDS["low confidence"]),
+    "unknown": shown(KINDS["odd"]),
+    "inspect": shown({**approval(), "intent": "inspect"}),
+    "surface": shown(TRIP),
+    "surface-dark": shown(TRIP),
+    "surface-errors": refused(TRIP, [("s3", ""), ("s4", ""), ("press", "book")]),
+    "surface-clarification": shown(ASKED),
+    "surface-conversation": shown(EXCHANGE),
+    "surface-approval": shown({**GATE, **ANN}),
+    "surface-untrusted": shown(UNTRUSTED_GATE),
+    "surface-partial": shown(PARTIAL),
+    "surface-inert-button": shown(INERT),
+    "surface-not-shown": shown(INVALID),
+    "receipt": receipt(
+        outcome("resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, person="Ann Weber"),
+        {"action": "accept"},
+    ),
+    "receipt-vote": receipt(
+        outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben Ode"), {"action": "accept"}
+    ),
+    "receipt-surface": receipt(outcome("resolved", "running", at=CLOSED_AT), {"action": "book"}, "Book the journey"),
+    "answered-by-you": pages.render_outcome(
+        outcome(
+            "resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, is_own=True, person="Ann Weber"
+        ),
+        SITE,
+    ),
+    "answered": pages.render_outcome(
+        outcome("resolved", "completed", outcome="rejected", by="Ben Ode", at=CLOSED_AT), SITE
+    ),
+    "answered-quorum": pages.render_outcome(
+        outcome("resolved", "completed", outcome="accepted", by="quorum:2-of-2", at=CLOSED_AT, votes=VOTES), SITE
+    ),
+    "deadline-passed": pages.render_outcome(outcome("resolved", "completed", has_timed_out=True, at=CLOSED_AT), SITE),
+    "withdrawn": pages.render_outcome(outcome("cancelled", "cancelled"), SITE),
+    "run-ended": pages.render_outcome(outcome("closed", "failed"), SITE),
+    "link-expired": refusal("interrupt_expired"),
+    "link-wrong": refusal("interrupt_not_found"),
+    "not-your-link": refusal("forbidden", "This gate accepts answers only from the approvers that it names."),
+    "host-busy": refusal("service_unavailable"),
+}
+"""Name of the state -> its page."""
