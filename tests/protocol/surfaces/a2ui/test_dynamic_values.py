@@ -99,7 +99,9 @@ def test_any_template_is_read_or_refused(template: str) -> None:
 
 def imported(*listed: Json, data: Any) -> tuple[list[Json] | None, list[str]]:
     payload, diagnostics = from_messages([created(), model(data), components(*listed)])
-    return payload and payload["surface"]["components"], [each.message for each in diagnostics if not each.is_loss]
+    return None if payload is None else payload["surface"]["components"], [
+        each.message for each in diagnostics if not each.is_loss
+    ]
 
 
 def template(name: str, path: str, child: str) -> Json:
