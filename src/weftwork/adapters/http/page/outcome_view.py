@@ -124,5 +124,10 @@ def _subject(t: Messages, outcome: InterruptOutcome, question: dict[str, Any] | 
     if title and isinstance(title, str):
         subject = element("bdi", WORKFLOW_TEXT, shorten(title, _MAX_TITLE))
         about = element("p", {}, t("was-about"), subject)
-    source = source_line(t, outcome.context.node_name, outcome.context.workflow_name)
-    return workflow_region(t, source, about) if about or source else None
+    node, workflow = outcome.context.node_name, outcome.context.workflow_name
+    if about is not None:
+        return workflow_region(t, source_line(t, node, workflow), about)
+    if not node and not workflow:
+        return None
+    asked = fill(t("was-asked"), node=name_text(node), workflow=name_text(workflow))
+    return workflow_region(t, None, element("p", {}, asked))
