@@ -93,10 +93,9 @@ def _by(t: Messages, outcome: InterruptOutcome) -> Child:
     if by.startswith(QUORUM_PREFIX):
         done, _, needed = by.removeprefix(QUORUM_PREFIX).partition("-of-")
         return t.count("approvals", int(needed), done=done) if needed.isdecimal() else None
-    if outcome.is_own and outcome.person is None:
-        return t("you")
-    name = name_text(voter_name(t, by))
-    return fill(t("you-as"), name=name) if outcome.is_own else name
+    if not outcome.is_own:
+        return name_text(voter_name(t, by))
+    return fill(t("you-as"), name=name_text(outcome.person)) if outcome.person is not None else t("you")
 
 
 def _votes(t: Messages, outcome: InterruptOutcome) -> list[Child]:
