@@ -24,10 +24,10 @@ unexport PYRIGHT_PYTHON_FORCE_VERSION PYRIGHT_PYTHON_PYLANCE_VERSION
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run fast test test-full browser check fmt docs bench cost dist audit clean moved
+.PHONY: help setup run fast test test-full browser check fmt docs screenshots bench cost dist audit clean moved
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## install everything into .venv, tests and checks included (PYTHON=python3.12 to choose)
 
@@ -115,6 +115,9 @@ docs: $(STAMP) ## write the generated pages and the constants of weftwork-surfac
 	$(BIN)/python tools/reference_pages.py
 	$(BIN)/python tools/architecture_page.py
 	$(BIN)/python tools/terminal_picture.py
+
+screenshots: $(STAMP) ## draw the page behind a link in each of its states, in an installed Chromium (ARGS="surface" for one)
+	$(BIN)/python tools/page_pictures.py $(ARGS)
 
 bench: $(BENCH_STAMP) ## compare the host with other tools, about ten minutes, in .venv-bench (ARGS="--help")
 	@exec .venv-bench/bin/python -m bench $(ARGS)

@@ -9,12 +9,14 @@ import struct
 import sys
 import tempfile
 import zlib
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.adapters.http.page.page_states import PLAIN, SITE, STATES  # noqa: E402
+from tests.adapters.http.page.page_states import ABOUT, PLAIN, SITE, STATES  # noqa: E402
 from tests.browser.chromium import Chromium, Tab  # noqa: E402
 from tests.browser.question_server import QuestionServer  # noqa: E402
 
@@ -22,11 +24,19 @@ from weftwork.adapters.http.page.site import HEADERS  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference" / "page"
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
+DOCUMENT = FOLDER.parent / "answer-page-states.md"
+INTRODUCTION = """# States of the answer page
+
+Every state of the [answer page](answer-page.md), on a phone (390 pixels wide) and on a desktop (1,280 pixels).
+`make screenshots` draws the pictures and writes this page. Long pages are cut below.
+"""
 MAX_BYTES = 60_000
 MAX_HEIGHT = 2_000
 """In pixels of the page; what is below is not in the picture."""
-LEVELS = 12
-"""Shades of each colour in a picture. Edges of letters need some, and nothing else does."""
+COLOURS = 48
+TRUE_COLOUR = 2
+UP = 2
+"""A type of picture and a filter (PNG, sections 11.2.1 and 9.2)."""
 
 
 def draw(tab: Tab, url: str, size: str, dark: bool) -> bytes:
@@ -37,24 +47,31 @@ def draw(tab: Tab, url: str, size: str, dark: bool) -> bytes:
     tab.evaluate("document.activeElement.blur()")
     full = min(MAX_HEIGHT, max(height, tab.evaluate("document.documentElement.scrollHeight")))
     clip = {"x": 0, "y": 0, "width": width, "height": full, "scale": 1}
-    shot = tab.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
+    shot = tab.call(
+        "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True, optimizeForSpeed=True
+    )
     return base64.b64decode(shot["data"])
 
 
 def quantise(picture: bytes) -> bytes:
-    """The picture with a palette of at most 256 colours."""
+    """The picture with a palette: the colours that it has most, and for the others, which are edges of letters, the
+    nearest of these."""
     width, height, rows = decode(picture)
-    table = bytes(round(round(value * (LEVELS - 1) / 255) * 255 / (LEVELS - 1)) for value in range(256))
-    colours: dict[bytes, int] = {}
-    lines: list[bytes] = []
-    for row in rows:
-        reduced = row.translate(table)
-        pixels = [reduced[at : at + 3] for at in range(0, len(reduced), 3)]
-        lines.append(b"\0" + bytes(colours.setdefault(each, min(len(colours), 255)) for each in pixels))
-    palette = b"".join(list(colours)[:256])
+    pixels = [[row[at : at + 3] for at in range(0, len(row), 3)] for row in rows]
+    counted = Counter(chain.from_iterable(pixels))
+    palette = [colour for colour, _ in counted.most_common(COLOURS)]
+    index = {colour: place for place, colour in enumerate(palette)}
+    for colour in counted:
+        if colour not in index:
+            index[colour] = min(range(len(palette)), key=lambda place: _distance(palette[place], colour))
+    lines = b"".join(b"\0" + bytes(map(index.__getitem__, row)) for row in pixels)
     head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    parts = [(b"IHDR", head), (b"PLTE", palette), (b"IDAT", zlib.compress(b"".join(lines), 9)), (b"IEND", b"")]
+    parts = [(b"IHDR", head), (b"PLTE", b"".join(palette)), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*each) for each in parts)
+
+
+def _distance(one: bytes, other: bytes) -> int:
+    return sum((a - b) ** 2 for a, b in zip(one, other, strict=True))
 
 
 def _chunk(name: bytes, body: bytes) -> bytes:
@@ -70,34 +87,39 @@ def decode(picture: bytes) -> tuple[int, int, list[bytes]]:
         head, data = (body, data) if name == b"IHDR" else (head, data + body if name == b"IDAT" else data)
         at += 12 + size
     width, height, _, kind = struct.unpack(">IIBB", head[:10])
-    step = {2: 3, 6: 4}[kind]
+    assert kind == TRUE_COLOUR
+    step = 3
     raw, rows = zlib.decompress(data), list[bytes]()
     before = bytes(width * step)
     for number in range(height):
         start = number * (width * step + 1)
-        line = _unfilter(raw[start], bytearray(raw[start + 1 : start + 1 + width * step]), before, step)
-        rows.append(b"".join(line[at : at + 3] for at in range(0, len(line), step)) if step == 4 else bytes(line))
-        before = bytes(line)
+        before = _unfilter(raw[start], raw[start + 1 : start + 1 + width * step], before)
+        rows.append(before)
     return width, height, rows
 
 
-def _unfilter(kind: int, line: bytearray, above: bytes, step: int) -> bytearray:
-    for at in range(len(line)):
-        left = line[at - step] if at >= step else 0
-        corner = above[at - step] if at >= step else 0
-        guess = (0, left, above[at], (left + above[at]) // 2, _paeth(left, above[at], corner))[kind]
-        line[at] = (line[at] + guess) & 255
-    return line
+def _unfilter(kind: int, line: bytes, above: bytes) -> bytes:
+    assert kind in (0, UP), "Chromium filters with the row above when it encodes for speed"
+    if kind == 0 or not any(line):
+        return above if kind == UP else line
+    return bytes([(a + b) & 255 for a, b in zip(line, above, strict=True)])
 
 
-def _paeth(left: int, above: int, corner: int) -> int:
-    estimate = left + above - corner
-    distances = [(abs(estimate - each), index) for index, each in enumerate((left, above, corner))]
-    return (left, above, corner)[min(distances)[1]]
+def render_document() -> str:
+    """The page with all pictures."""
+    parts = [INTRODUCTION]
+    for name, about in ABOUT.items():
+        pictures = " ".join(
+            f'<img src="page/{name}-{size}.png" width="{width}" alt="{name.replace("-", " ")}, {size}">'
+            for size, width in (("phone", 195), ("desktop", 480))
+        )
+        parts.append(f"## {name.replace('-', ' ').capitalize()}\n\n{about}\n\n{pictures}\n")
+    return "\n".join(parts)
 
 
 def main(names: list[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
+    DOCUMENT.write_text(render_document(), "utf-8")
     with tempfile.TemporaryDirectory() as profile, Chromium(Path(profile)) as browser:
         for name, document in STATES.items():
             if names and name not in names:

@@ -30,7 +30,8 @@ class InProcessHost:
         self, method: str, path: str, document: Any = None, *, key: str = KEY, headers: Mapping[str, str] | None = None
     ) -> Answer:
         name, _, query = path.partition("?")
-        body = json.dumps(document).encode() if document is not None else b""
+        encoded = document if isinstance(document, bytes) else json.dumps(document).encode()
+        body = encoded if document is not None else b""
         sent = {"host": "localhost", "authorization": f"Bearer {key}", "content-length": str(len(body))}
         sent |= headers or {}
         if document is not None:

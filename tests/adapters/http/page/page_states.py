@@ -76,9 +76,7 @@ STATES = {
         approval(["accept", "reject"], artifactData="Dear Ms Wu,\n\nyour order is on its way."), Site()
     ),
     "quorum": shown(BOARD),
-    "voted": shown(
-        {**BOARD, "voted": "accept", "votes": [*BOARD["votes"], {"voter": "Cleo Diaz", "action": "accept"}]}
-    ),
+    "voted": shown({**BOARD, "for": "Ben Ode", "voted": "accept"}),
     "question": shown(clarification(("q", "Which supplier should deliver the coffee machines?", None))),
     "questions": shown(TWO_QUESTIONS),
     "errors": refused(TWO_QUESTIONS, [("f1", "99")]),
@@ -127,3 +125,44 @@ STATES = {
     "host-busy": refusal("service_unavailable"),
 }
 """Name of the state -> its page."""
+
+ABOUT = {
+    "approval": "An approval. The question is first, and each button says what it does.",
+    "approval-dark": "The same page for a person whose device is set to dark.",
+    "approval-plain": "A host without settings for its pages.",
+    "quorum": "An approval that needs three people. Two have approved.",
+    "voted": "The same link after its vote.",
+    "question": "One question.",
+    "questions": "Several questions.",
+    "errors": "Answers that were not valid. Nothing was recorded, and what was entered is still there.",
+    "event": "An external event that a person reports.",
+    "custom": "A custom interrupt with a schema for its answer.",
+    "conversation": "The next turn of a conversation.",
+    "decision": "A decision of an agent that was not sure.",
+    "unknown": "An interrupt of a kind that the host does not know.",
+    "inspect": "A link that only shows the question.",
+    "surface": "A surface with all components.",
+    "surface-dark": "The same surface in the dark.",
+    "surface-errors": "A surface whose required fields were left empty.",
+    "surface-clarification": "A surface as the form of two questions.",
+    "surface-conversation": "A surface as the form of the next turn of a conversation.",
+    "surface-approval": "A surface at an approval. The actions that it leaves out are under “Other ways to answer”.",
+    "surface-untrusted": "A surface of untrusted content at an approval. Its button is disabled; the host's decide.",
+    "surface-partial": "A surface that is not complete yet.",
+    "surface-inert-button": "A surface with a button that does not fit the interrupt.",
+    "surface-not-shown": "A surface that is not valid on this host.",
+    "receipt": "After an approval.",
+    "receipt-vote": "After a vote, when more are needed.",
+    "receipt-surface": "After a button of a surface was pressed.",
+    "answered-by-you": "A later visit of the person who answered.",
+    "answered": "A link to a question that another person has answered.",
+    "answered-quorum": "A link to an approval that several people gave.",
+    "deadline-passed": "A link to a question whose deadline has passed.",
+    "withdrawn": "A link to a question whose run was cancelled.",
+    "run-ended": "A link to a question whose run ended without an answer.",
+    "link-expired": "A link that has expired.",
+    "link-wrong": "A link that is incomplete or forged.",
+    "not-your-link": "A link of a person who is not among the approvers.",
+    "host-busy": "The host cannot answer at the moment.",
+}
+"""What each state is, for the page with the pictures."""

@@ -11,7 +11,7 @@ from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.forms.answer import ACTION_FIELD, JSON_SUFFIX
 from weftwork.protocol.forms.fields import FormField
 from weftwork.protocol.forms.plan import FormButton, FormPlan
-from weftwork.protocol.forms.visible_text import shorten
+from weftwork.protocol.forms.visible_text import readable_name, shorten
 from weftwork.protocol.json.values import is_array, is_object
 
 MAX_RADIO_OPTIONS: Final = 7
@@ -71,7 +71,9 @@ class FormView:
     def workflow_fields(self) -> list[Child]:
         """The fields whose labels are text from the workflow. They belong in its region."""
         fields = (each for each in self._fields if each.is_from_workflow)
-        return [self._submitted.render_field(self._t, each, self._strict) for each in fields]
+        shown: list[Child] = [self._submitted.render_field(self._t, each, self._strict) for each in fields]
+        # The only question is the heading of the page.
+        return [element("div", {"class": "only"}, *shown)] if len(shown) == 1 else shown
 
     def controls(self, *notes: Child) -> Child:
         """The fields and buttons of the host, below the notes; None if there are none."""
@@ -246,7 +248,7 @@ def _limit(value: Any) -> str | None:
 
 
 def _label(t: Messages, field: FormField) -> Markup:
-    text = field.label if field.is_from_workflow else t.rule(field.label)
+    text = readable_name(field.label) if field.is_from_workflow else t.rule(field.label)
     label = element("span", _text_attributes(field), text)
     if field.part_of:
         # What is there can stay, so nothing is required.

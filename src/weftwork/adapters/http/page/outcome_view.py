@@ -93,10 +93,9 @@ def _by(t: Messages, outcome: InterruptOutcome) -> Child:
     if by.startswith(QUORUM_PREFIX):
         done, _, needed = by.removeprefix(QUORUM_PREFIX).partition("-of-")
         return t.count("approvals", int(needed), done=done) if needed.isdecimal() else None
-    if outcome.is_own and outcome.person is None:
-        return t("you")
-    name = name_text(voter_name(t, by))
-    return fill(t("you-as"), name=name) if outcome.is_own else name
+    if not outcome.is_own:
+        return name_text(voter_name(t, by))
+    return fill(t("you-as"), name=name_text(outcome.person)) if outcome.person is not None else t("you")
 
 
 def _votes(t: Messages, outcome: InterruptOutcome) -> list[Child]:
@@ -124,5 +123,10 @@ def _subject(t: Messages, outcome: InterruptOutcome, question: dict[str, Any] | 
     if title and isinstance(title, str):
         subject = element("bdi", WORKFLOW_TEXT, shorten(title, _MAX_TITLE))
         about = element("p", {}, t("was-about"), subject)
-    source = source_line(t, outcome.context.node_name, outcome.context.workflow_name)
-    return workflow_region(t, source, about) if about or source else None
+    node, workflow = outcome.context.node_name, outcome.context.workflow_name
+    if about is not None:
+        return workflow_region(t, source_line(t, node, workflow), about)
+    if not node and not workflow:
+        return None
+    asked = fill(t("was-asked"), node=name_text(node), workflow=name_text(workflow))
+    return workflow_region(t, None, element("p", {}, asked))

@@ -126,13 +126,12 @@ def _question_form(
     if budget.is_cut:
         notes.append(element("p", {"class": "note"}, t("cut-warning")))
     if surface is None or surface.bound is None:
-        if surface is not None:
-            notes.insert(0, element("p", {"class": "note"}, t("not-shown"), " ", t("own-form")))
+        above = element("p", {"class": "note"}, t("not-shown"), " ", t("own-form")) if surface is not None else None
         region = workflow_region(t, source, content, *fields)
         if plan.closed_reason:
             return join([disabled(t.rule(plan.closed_reason), region), status])
         assert view is not None, "without a surface, the host has a form"
-        return render_form(action, region, status, view.controls(*notes), has_choice=view.has_choice)
+        return render_form(action, above, region, status, view.controls(*notes), has_choice=view.has_choice)
     shown = render_surface(t, surface, submitted)
     if plan.closed_reason:
         return join([disabled(t.rule(plan.closed_reason), workflow_region(t, source, content, shown)), status])
