@@ -430,7 +430,7 @@ CASES: tuple[Case, ...] = (
     case("protocol/surfaces/a2ui/streams.py:_Stream.read", _read_a2ui, "a", "\\", "\u20ac", "[", Input("a", "\0")),
     case("protocol/forms/visible_text.py:_json_escape", visible_text.json_text, "\u200b", "\U000e0001", "a"),
     case(
-        "adapters/http/routes/interrupts.py:prefers_html",
+        "adapters/http/routes/interrupts.py:prefers",
         interrupts.prefers_html,
         ",",
         ";",

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.conformance.endpoints.test_log import EventQuery, TestLog
+from weftwork.conformance.endpoints.test_log import EventQuery, TestLog, named_run
 from weftwork.engine.api.models import EnvelopeRecords
 from weftwork.protocol.envelopes.accept_request import (
     CAPABILITY,
@@ -291,7 +291,7 @@ async def emit_reliability_event(log: TestLog, request: Request) -> Response:
         return _violation_response(violations[0], "/payload")
     node_id: str = body.get("nodeId", payload["nodeId"])
     draft = Draft(kind, payload, node_id if is_node_id(node_id) else None, body.get("correlationId"))
-    written = log.append(request.caller.partition, body["runId"], (draft,))
+    written = log.append(request.caller.partition, named_run(body), (draft,))
     return json_response(200, {"event": written[0]})
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from weftwork.adapters.http.message import Request, Response, json_response
-from weftwork.conformance.endpoints.test_log import EventQuery, TestLog, event_document
+from weftwork.conformance.endpoints.test_log import EventQuery, TestLog, event_document, named_run
 from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.review import Bundles
 from weftwork.engine.api.runs import Runs
@@ -104,7 +104,7 @@ class ObservationEndpoints:
         """bundle-06 (readings, Debug bundle): the members of the bundle, and the same bundle again as `bundle`."""
         body = await request.json()
         schema.require("debug-bundle-export", body)
-        run_id = body["runId"]
+        run_id = named_run(body)
         bundle = await self._observation.export(request.caller, run_id)
         bundle |= {"runId": run_id, "exportedAt": bundle["generatedAt"]}
         return json_response(200, {**bundle, "bundle": bundle})

@@ -21,6 +21,15 @@ MAX_BYTES: Final = 8 * 2**20
 """Total size of all events. The run that was written least recently is evicted first."""
 
 
+class _NamedRun(msgspec.Struct, rename="camel"):
+    run_id: str
+
+
+def named_run(body: Any) -> str:
+    """The run of a request, whose schema was checked."""
+    return msgspec.convert(body, _NamedRun).run_id
+
+
 class EventQuery(msgspec.Struct, frozen=True):
     """A filter of events. A member without a value matches every event."""
 

@@ -27,6 +27,7 @@ from weftwork.protocol.forms.surface_form import (
     fold_a2ui,
     form_of,
     interrupts_of_surface,
+    is_derived,
     open_form,
     records_surface,
 )
@@ -61,10 +62,11 @@ class Surfaces(msgspec.Struct, eq=False):
             document = form.document()
         else:
             closed = next(iter(interrupts_of_surface(rows, surface_id)), None)
-            is_derived = closed is not None and closed["interruptId"] == surface_id
-            record = None if is_derived else await self._find_record(principal, run, surface_id)
-            if record is None and not is_derived:
-                raise ClientFault("not_found", "The run has no surface with this id.")
+            record = None
+            if not is_derived(closed, surface_id):
+                record = await self._find_record(principal, run, surface_id)
+                if record is None:
+                    raise ClientFault("not_found", "The run has no surface with this id.")
             document = closed_document(surface_id, closed, record)
         return {**document, "runId": run_id}
 

@@ -143,6 +143,11 @@ def closed_document(surface_id: str, interrupt: dict[str, Any] | None, record: E
     return {**document, "nodeId": recorded["nodeId"], **names}
 
 
+def is_derived(interrupt: dict[str, Any] | None, surface_id: str) -> bool:
+    """Whether the id is that of an interrupt, so that it names the form that the host derives."""
+    return interrupt is not None and interrupt["interruptId"] == surface_id
+
+
 def records_surface(event: Event, surface_id: str) -> bool:
     """Whether the event records the envelope of this surface."""
     if event.type != ENVELOPE_RECORDED or surface_id.encode() not in event.payload:

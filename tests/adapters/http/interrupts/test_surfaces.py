@@ -2,11 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from tests.adapters.http.interrupts.waiting_forms import (
+    UNTRUSTED,
+    WHO,
+    Form,
+    by_link,
+    derived_form_of,
+    form_of,
+    interrupt_of,
+    store,
+    token_of,
+)
+from tests.adapters.http.interrupts.waiting_forms import host as host
 from tests.engine.sdk.model_callers import VALUE, CallerHost, of, open_callers, sent
 from tests.engine.sdk.test_surfaces import ANSWER, FORM, NOTE, QUESTION, button, field, payload
 from tests.harness.cases import each_case, fails_without
@@ -15,63 +26,15 @@ from tests.live.host import OTHER_KEY, Answer
 from tests.live.steering import QUESTION as CUSTOM
 from tests.live.steering import flow, interrupt_node
 from tests.live.tokens import approval_workflow
-from weftwork.engine.api import interrupts, surfaces
+from weftwork.engine.api import surfaces
 from weftwork.engine.api.interrupts import Interrupts
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
-from weftwork.protocol.forms import surface_form
 from weftwork.protocol.forms.surface_form import SurfaceForm
-from weftwork.protocol.json import schema
 from weftwork.protocol.people import approvals
 from weftwork.protocol.surfaces import actions, question_form
 from weftwork.protocol.surfaces.actions import BoundSurface
 from weftwork.protocol.surfaces.stored import CheckedSurface
 from weftwork.protocol.surfaces.surface import parse_surface
-
-WHO = {"who": "Ada"}
-
-
-@pytest.fixture
-async def host() -> AsyncIterator[CallerHost]:
-    async with open_callers() as opened:
-        for document in (flow("plain", [interrupt_node("plain")]), approval_workflow("gate")):
-            assert (await opened.inside.call("POST", "/v1/workflows", document)).status == 201
-        yield opened
-
-
-class Form:
-    """The form of a waiting run."""
-
-    def __init__(self, host: CallerHost, run_id: str, surface_id: str) -> None:
-        self._host = host
-        self.run_id = run_id
-        self.surface_id = surface_id
-        self.path = f"/v1/host/weftwork/runs/{run_id}/surfaces/{surface_id}"
-
-    async def read(self, **more: Any) -> Answer:
-        answer = await self._host.inside.call("GET", self.path, **more)
-        if answer.status == 200 and answer.headers["content-type"] == "application/json":
-            assert schema.check("surface-view", answer.document) == []
-        return answer
-
-    async def press(self, action: str, values: Any = None, **more: Any) -> Answer:
-        return await self._host.inside.call("POST", f"{self.path}/actions/{action}", {"values": values or {}}, **more)
-
-
-async def interrupt_of(host: CallerHost, run_id: str) -> dict[str, Any]:
-    await host.wait_for_interrupt(run_id)
-    listed = await host.inside.call("GET", f"/v1/runs/{run_id}/interrupts")
-    (found,) = listed.document["interrupts"]
-    return found
-
-
-async def form_of(host: CallerHost, name: str = "surface", document: Any = FORM) -> Form:
-    run_id = await host.start(name, sent(SURFACE_KIND, document), VALUE)
-    return Form(host, run_id, (await interrupt_of(host, run_id))["surface"]["envelopeId"])
-
-
-async def derived_form_of(host: CallerHost, name: str) -> Form:
-    created = await host.inside.call("POST", "/v1/runs", {"workflowId": name})
-    return Form(host, created.document["runId"], (await interrupt_of(host, created.document["runId"]))["interruptId"])
 
 
 @pytest.mark.rule("surf-24", "surf-25")
@@ -287,14 +250,6 @@ async def test_a_form_of_the_host_answers_any_question(host: CallerHost) -> None
     assert CUSTOM["kind"] == "custom"
 
 
-async def token_of(host: CallerHost, form: Form) -> str:
-    return (await interrupt_of(host, form.run_id))["token"]
-
-
-def by_link(token: str, rest: str) -> str:
-    return f"/v1/host/weftwork/interrupts/{token}/{rest}"
-
-
 @pytest.mark.rule("surf-25", "tok-04")
 async def test_a_link_shows_and_answers_the_form_of_its_interrupt(host: CallerHost) -> None:
     form = await form_of(host)
@@ -330,17 +285,6 @@ async def test_a_link_that_only_shows_has_no_actions(host: CallerHost) -> None:
     assert (pressed.status, pressed.document["error"]) == (403, "forbidden")
     forged = await host.inside.call("POST", by_link(f"{token[:-1]}x", "actions/book"), {})
     assert (forged.status, forged.document["error"]) == (404, "interrupt_not_found")
-
-
-def store(monkeypatch: pytest.MonkeyPatch, surface: dict[str, Any]) -> None:
-    """Let every open interrupt have this surface, as another host may have stored it."""
-    real = interrupts.interrupt_rows
-
-    def stored_rows(stored: Any) -> list[dict[str, Any]]:
-        return [{**row, "surface": surface} if row["status"] == "open" else row for row in real(stored)]
-
-    for module in (interrupts, surfaces):
-        monkeypatch.setattr(module, "interrupt_rows", stored_rows)
 
 
 def always_valid(document: Any) -> CheckedSurface:
@@ -416,10 +360,6 @@ def unblocked(self: Any) -> None:
     return None
 
 
-ACCEPT = {"component": "action.button", "id": "accept", "label": "Yes", "action": {"target": "resume"}}
-UNTRUSTED = {"envelopeId": "env-1", "contentTrust": "untrusted", "payload": payload(ACCEPT)}
-
-
 @pytest.mark.rule("surf-05", "appr-05")
 async def test_a_surface_of_untrusted_content_is_blocked_at_an_approval(
     host: CallerHost, monkeypatch: pytest.MonkeyPatch
@@ -453,67 +393,3 @@ async def test_the_engine_refuses_an_untrusted_surface_by_itself() -> None:
             pressed = await Form(host, form.run_id, "env-1").press("accept")
             assert (pressed.status, pressed.document.get("error")) == (403, "untrusted_content_blocks_approval")
             assert (await form.read()).document["status"] == "open"
-
-
-A2UI = "application/a2ui+json"
-
-
-def clicked(surface_id: str, button_id: str = "book", **values: Any) -> dict[str, Any]:
-    context = {"actionId": button_id, "values": values}
-    names = {"name": "openwop.resume", "surfaceId": surface_id, "sourceComponentId": "c1"}
-    return {"version": "v0.9.1", "action": {**names, "timestamp": "2026-11-19T16:00:00Z", "context": context}}
-
-
-def unchecked(surface: Any, action: Any, *, surface_id: str) -> Any:
-    context = action["action"]["context"]
-    return context["actionId"], {"who": context["values"].get("who", "Ada")}
-
-
-@pytest.mark.rule("surf-27")
-async def test_a_client_of_a2ui_reads_and_answers_a_form(host: CallerHost) -> None:
-    form = await form_of(host)
-    shown = await form.read(headers={"accept": f"{A2UI}, application/json;q=0.9"})
-    assert shown.headers["content-type"] == A2UI
-    assert [next(iter(each.keys() - {"version"})) for each in shown.document] == [
-        "createSurface",
-        "updateComponents",
-        "updateDataModel",
-    ]
-    assert {each[name]["surfaceId"] for each in shown.document for name in each.keys() - {"version"}} == {
-        form.surface_id
-    }
-    assert (await form.read(headers={"accept": "*/*"})).headers["content-type"] == "application/json"
-    body = clicked(form.surface_id, who="Ada", action="sell", more=1)
-    pressed = await press_a2ui(host, form, body)
-    assert pressed.status == 200, pressed.body
-    (resolved,) = of(await host.log(form.run_id), "interrupt.resolved")
-    assert resolved["resumeValue"] == ANSWER
-    closed = json.dumps((await form.read(headers={"accept": A2UI})).document)
-    assert "no longer be answered" in closed
-
-
-async def press_a2ui(host: CallerHost, form: Form, body: Any, action: str = "book") -> Answer:
-    return await host.inside.call("POST", f"{form.path}/actions/{action}", body, headers={"content-type": A2UI})
-
-
-@pytest.mark.rule("surf-27")
-@fails_without(surface_form, "fold_action", unchecked)
-async def test_an_action_of_a2ui_names_its_surface_and_its_button() -> None:
-    async with open_callers() as host:
-        form = await form_of(host, document=payload(field(), button("book"), button("sell")))
-        wrong = [clicked("env-other", who="Ada"), clicked(form.surface_id, "sell", who="Ada"), clicked(form.surface_id)]
-        for body in (*wrong, {}, [], {"action": "book"}, {"values": WHO}):
-            refused = await press_a2ui(host, form, body)
-            assert (refused.status, refused.document.get("error")) == (400, "validation_error"), body
-        assert (await form.read()).document["status"] == "open"
-
-
-@pytest.mark.rule("surf-27", "surf-05")
-async def test_a_blocked_form_is_disabled_in_a2ui_too(host: CallerHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    form = await derived_form_of(host, "gate")
-    store(monkeypatch, UNTRUSTED)
-    bound = Form(host, form.run_id, "env-1")
-    shown = await host.inside.call("GET", bound.path, headers={"accept": A2UI})
-    assert "untrusted source" in json.dumps(shown.document)
-    pressed = await press_a2ui(host, bound, clicked("env-1", "accept"), "accept")
-    assert (pressed.status, pressed.document["error"]) == (403, "untrusted_content_blocks_approval")

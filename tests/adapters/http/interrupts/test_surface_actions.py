@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.engine.sdk.test_surfaces import ANSWER, FORM, NOTE, button, field, payload
 from tests.harness.definitions import for_all, node
 from tests.live import OTHER_KEY, Answer, Host
-from tests.live.fixtures import host as host
 from tests.live.host import KEY
 from tests.live.steering import await_status, cancel, events, flow, payloads, register
 from tests.live.tokens import approval_workflow, created_link, key_with
