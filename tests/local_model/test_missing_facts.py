@@ -14,7 +14,8 @@ from weftwork.protocol.surfaces.stored import check_stored
 
 FOLDER = EXAMPLES / "missing_facts"
 ENDS = ("node.suspended", "run.completed", "run.failed")
-MAX_POLLS = 40
+MAX_POLLS = 1_000
+"""A poll returns with the next chunk of an answer, or after 15 seconds."""
 REFUSED = {"envelope_invalid", "envelope_truncation_unrecoverable", "cap_breached", "envelope_correlation_conflict"}
 
 
@@ -24,7 +25,7 @@ def test_a_bad_surface_is_corrected_or_refused(tmp_path: Path) -> None:
     invoice = (FOLDER / "invoice.txt").read_text("utf-8")
     with start_host(tmp_path, "--local-model", WEIGHTS, "--workflows", FOLDER) as host:
         # Few tokens, because the host doubles them each time an answer is cut off.
-        run_id = host.create("missing-facts", inputs={"invoice": invoice}, configurable={"maxTokens": 48})
+        run_id = host.create("missing-facts", inputs={"invoice": invoice}, configurable={"maxTokens": 24})
         events: list[dict[str, Any]] = []
         for _ in range(MAX_POLLS):
             last = events[-1]["sequence"] if events else -1
@@ -40,7 +41,7 @@ def test_a_bad_surface_is_corrected_or_refused(tmp_path: Path) -> None:
     asked = [payload for kind, payload in log if kind == "interrupt.requested"]
     failures = [payload["error"]["code"] for kind, payload in log if kind == "node.failed"]
     corrections = [payload for kind, payload in log if kind == "envelope.retry.attempted"]
-    assert shown or asked or corrections, "the model gave an answer that was judged"
+    assert shown or corrections, "no answer of the model was judged"
     assert set(failures) <= REFUSED
     if failures:
         assert not asked

@@ -171,6 +171,25 @@ async def test_a_surface_of_a_node_that_read_a_file_is_untrusted_and_still_asks(
     assert (await host.call("POST", path, {"values": {}})).status == 200, "only approvals are blocked"
 
 
+@pytest.mark.rule("surf-32", "hide-01")
+async def test_a_sensitive_value_is_cut_out_of_a_form() -> None:
+    secret = {**variable("code", "string"), "sensitive": True}
+    ask = node(
+        "gate", "core.ui.surface", config={"surface": {**PAGE["surface"], "title": "Use {{variables.code}} now"}}
+    )
+    ask["inputs"] = {"page": {"type": "static", "value": "x"}}
+    document = workflow([ask], variables=[secret], id="secret", name="secret", version="1.0")
+    async with open_in_process(document) as inside:
+        run_id, found = await waiting(inside, "secret", {"inputs": {"code": "tulip-4711-sesame"}})
+        shown = found["surface"]["payload"]["surface"]
+        events = await events_of(inside, run_id, "node.suspended")
+        assert "tulip-4711" not in str(events) + str(found)
+        assert (shown["title"].startswith("Use "), shown["title"].endswith(" now")) == (True, True)
+        assert shown["components"] == PAYLOAD["surface"]["components"], "the rest can be read and pressed"
+        path = f"/v1/host/weftwork/runs/{run_id}/surfaces/{found['surface']['envelopeId']}/actions/accept"
+        assert (await inside.call("POST", path, {"values": {}})).status == 200
+
+
 async def read_and_ask(call: NodeCall, context: NodeContext) -> NodeOutcome:
     context.mark_untrusted()
     return Suspended(Interrupt("custom", "pay", {"customKind": SURFACE_KIND}, form=PAYLOAD))
