@@ -18,6 +18,7 @@ from bench.subjects.host import weftwork
 
 from bench import child_process
 from tests.bench.sample_results import HOST_FIGURES
+from tests.browser.chromium import installed
 from tests.harness.definitions import FULL
 from tests.live import until
 
@@ -107,7 +108,8 @@ def test_a_tiny_bench_measures_our_host_and_cleans_up(tmp_path: Path) -> None:
     document = json.loads(ended.stdout)
     assert document == json.loads(out.read_text("utf-8"))
     assert set(document) == {"weftwork", "meta"}
-    assert set(document["weftwork"]) == {"clients1", "clients16", *HOST_FIGURES} - BESIDE_STARLETTE
+    in_browser = set() if installed() else {"surface_page_ms", "surface_page_first_ms"}
+    assert set(document["weftwork"]) == {"clients1", "clients16", *HOST_FIGURES} - BESIDE_STARLETTE - in_browser
     for clients in ("clients1", "clients16"):
         for workflow in ("one_step", "three_step"):
             stage = document["weftwork"][clients][workflow]

@@ -5,10 +5,9 @@ an asset is not given to pages of other sites at all.
 """
 
 import html
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Self
+from http.server import BaseHTTPRequestHandler
+
+from tests.browser.local_server import LocalServer
 
 PAGES = "pages.weft.localhost"
 MEDIA = "media.weft.localhost"
@@ -28,7 +27,7 @@ LISTENS = (
 )
 
 
-class ForeignPage:
+class ForeignPage(LocalServer):
     """Answers /page with the page; everything else is a call that should not have been made."""
 
     def __init__(self) -> None:
@@ -51,9 +50,7 @@ class ForeignPage:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self.port = self._server.server_port
+        super().__init__(Answers)
         self.address = f"http://{PAGES}:{self.port}"
 
     def page_showing(self, url: str, *ways: str) -> str:
@@ -61,14 +58,3 @@ class ForeignPage:
         shown = [text for way, text in EMBEDDINGS.items() if not ways or way in ways]
         self.page = "<!DOCTYPE html>" + LISTENS + "".join(shown).format(url=html.escape(url))
         return f"{self.address}/page"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(120)

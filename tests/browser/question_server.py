@@ -1,10 +1,9 @@
 """A server that asks one question: the page at its address, and the form behind it."""
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
+from tests.browser.local_server import LocalServer
 from weftwork.adapters.http.page import form_body, pages
 from weftwork.adapters.http.page.layout import CONTENT_TYPE
 from weftwork.adapters.http.page.outcome_view import Decision
@@ -18,7 +17,7 @@ from weftwork.protocol.surfaces.question_form import question_surface
 Headers = list[tuple[bytes, bytes]]
 
 
-class QuestionServer:
+class QuestionServer(LocalServer):
     """Serves `question` at /v1/interrupts/token, with the headers of the page, and keeps what is answered."""
 
     def __init__(self, question: dict[str, Any], headers: Headers | None = None, document: bytes | None = None) -> None:
@@ -30,24 +29,11 @@ class QuestionServer:
         self.refusals: list[str] = []
         self.paths: list[str] = []
         """All that was asked for here."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        super().__init__(self._handler())
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1/interrupts/token"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(120)
+        return f"http://127.0.0.1:{self.port}/v1/interrupts/token"
 
     def render(self) -> bytes:
         return self.document if self.document is not None else pages.render_question(self.question, "token")

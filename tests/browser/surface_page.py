@@ -8,12 +8,13 @@ import copy
 import json
 import re
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote
 
 from tests.browser.chromium import Chromium, Tab
+from tests.browser.local_server import LocalServer
 from weftwork.adapters.http.routes.host_info import SURFACE_MODULE
 from weftwork.protocol.errors import ClientFault, error_document
 from weftwork.protocol.surfaces.actions import BoundSurface, resolve_action
@@ -114,7 +115,7 @@ def module_source() -> bytes:
     return text.encode()
 
 
-class SurfaceServer:
+class SurfaceServer(LocalServer):
     """Serves the page, the module, and one surface with its actions."""
 
     def __init__(self, view: Any = None, policy: str = POLICY, cors: str | None = None) -> None:
@@ -134,29 +135,15 @@ class SurfaceServer:
         self.gate = threading.Event()
         """Actions are answered while it is set."""
         self.gate.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def port(self) -> int:
-        return self._server.server_port
+        super().__init__(self._handler())
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *about: Any) -> None:
         self.gate.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(120)
+        super().__exit__(*about)
 
     def act(self, action: str, body: Any) -> tuple[int, Any]:
         """As the route does: the answer of the stored surface, or the error."""
