@@ -45,7 +45,7 @@ def tab(browser: Chromium) -> Iterator[Tab]:
 
 def everywhere(text: str) -> dict[str, Any]:
     """An approval and its surface, with this text in each field of both that can have text."""
-    components = [copy.deepcopy(each) for each in EVERY_COMPONENT]
+    components: list[dict[str, Any]] = [copy.deepcopy(each) for each in EVERY_COMPONENT]
     for component in components:
         for name in ("text", "label", "placeholder"):
             if name in component:
