@@ -49,7 +49,7 @@ async def test_no_other_page_and_no_other_path_is_allowed() -> None:
             "https://shop.example.evil.example",
             "http://shop.example",
             "null",
-            None,
+            "",
         ):
             for method, path in (("GET", SURFACE), ("POST", ACTION), ("OPTIONS", SURFACE), ("OPTIONS", ACTION)):
                 answer = await ask(host, method, path, origin)
