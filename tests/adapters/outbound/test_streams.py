@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gzip
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ from tests.adapters.outbound.peer import (
 from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.adapters.outbound.connection import WaitLimit
 from weftwork.adapters.outbound.response import RawResponse
 from weftwork.adapters.outbound.stream import HttpStream, StreamDeadline
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest, StreamTimeouts
@@ -180,12 +181,19 @@ async def test_a_response_that_never_begins_is_silent_whichever_limit_ends_it() 
 
 @pytest.mark.rule("out-07")
 async def test_the_time_that_a_reader_needs_is_not_a_pause_of_the_server() -> None:
-    async def pieces() -> AsyncGenerator[bytes]:
-        for piece in (b"x", b"y"):
-            await asyncio.sleep(0)
-            yield piece
+    class Pieces:
+        def __init__(self) -> None:
+            self._rest = iter((b"x", b"y", b""))
 
-    stream = HttpStream(RawResponse(200, ()), pieces(), StreamDeadline(limits(idle_ms=20)))
+        async def read(self, limit: WaitLimit | None = None) -> bytes:
+            assert limit is not None
+            waiter = asyncio.get_running_loop().create_future()
+            limit.watch(waiter)
+            asyncio.get_running_loop().call_soon(waiter.set_result, None)
+            await waiter
+            return next(self._rest)
+
+    stream = HttpStream(RawResponse(200, ()), Pieces(), StreamDeadline(limits(idle_ms=20)))
     texts: list[bytes] = []
     async for piece in stream.chunks():
         texts.append(piece)

@@ -6,7 +6,7 @@ gateway that stored responses by key would answer the repetition of a failed cal
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -142,14 +142,12 @@ class OpenAICompatibleProvider:
         try:
             async with self._context.outbound.stream(request, self._timeouts()) as response:
                 await self._check_status(response)
-                async with aclosing(self._documents(response)) as documents:
-                    async for document in documents:
-                        if document is None:
-                            break
-                        text = assembler.add(document)
-                        _check_chunk(document, assembler)
-                        if text:
-                            yield Delta(text, model=assembler.model)
+                documents = _Documents(response)
+                while (document := await documents.next()) is not None:
+                    text = assembler.add(document)
+                    _check_chunk(document, assembler)
+                    if text:
+                        yield Delta(text, model=assembler.model)
         except FetchRefused:
             raise _transport_fault("refused") from None
         except FetchFailed as failed:
@@ -173,22 +171,6 @@ class OpenAICompatibleProvider:
             pass
         retry_after = retry_after_ms(response.header("retry-after"), self._context.clock.now())
         raise _RowFault(fault_of_status(response.status, _names_of(bytes(body))), retry_after)
-
-    async def _documents(self, response: OutboundStream) -> AsyncGenerator[dict[str, Any] | None, None]:
-        """The chunks of a stream, or the only document of another response. None is the end that the server names."""
-        media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
-        async with aclosing(response.chunks()) as chunks:
-            if media_type in JSON_TYPES:
-                yield await _decode(b"".join([chunk async for chunk in chunks]))
-                return
-            if media_type not in EVENT_TYPES:
-                raise InvalidChunk
-            reader = EventReader()
-            async for chunk in chunks:
-                for data in reader.feed(chunk):
-                    yield None if data.strip() == DONE else await _decode(data)
-            for data in reader.end():
-                yield None if data.strip() == DONE else await _decode(data)
 
     def _timeouts(self) -> StreamTimeouts:
         limits = self._settings.timeouts
@@ -218,6 +200,38 @@ class OpenAICompatibleProvider:
         return kind(row.code, message, row.is_retryable)
 
 
+class _Documents:
+    """The chunks of a stream, or the only document of another response. Raises InvalidChunk, EventTooLarge."""
+
+    def __init__(self, response: OutboundStream) -> None:
+        media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
+        self._is_json = media_type in JSON_TYPES
+        if not self._is_json and media_type not in EVENT_TYPES:
+            raise InvalidChunk
+        self._response = response
+        self._events = EventReader()
+        self._waiting: Iterator[bytes] = iter(())
+        """Events that have arrived with the one before them."""
+        self._has_ended = False
+
+    async def next(self) -> dict[str, Any] | None:
+        """The next document; None at the end that the server names, or at the end of the response."""
+        while (data := next(self._waiting, None)) is None:
+            if self._has_ended:
+                return None
+            if self._is_json:
+                self._waiting = iter([b"".join([chunk async for chunk in self._response.chunks()])])
+                self._has_ended = True
+            elif piece := await self._response.read():
+                self._waiting = self._events.feed(piece)
+            else:
+                self._waiting = self._events.end()
+                self._has_ended = True
+        if not self._is_json and data.strip() == DONE:
+            return None
+        return decode_document(data) if len(data) <= THREAD_CHARS else await asyncio.to_thread(decode_document, data)
+
+
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
     """The provider of the type `openai-compatible`. Raises InvalidProviderSettings."""
     return SteadyProvider(OpenAICompatibleProvider(context), context)
@@ -225,12 +239,6 @@ def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
 
 def _transport_fault(reason: str) -> _RowFault:
     return _RowFault(TRANSPORT_FAULTS[reason], has_response=False)
-
-
-async def _decode(data: bytes) -> dict[str, Any]:
-    if len(data) <= THREAD_CHARS:
-        return decode_document(data)
-    return await asyncio.to_thread(decode_document, data)
 
 
 def _check_chunk(document: dict[str, Any], assembler: AnswerAssembler) -> None:
