@@ -80,7 +80,14 @@ class ResponseWriter:
                 self.connection.turns.charge(CHUNK_BYTES)
             rest = data[at : at + CHUNK_BYTES]
             at = min(at + CHUNK_BYTES, len(data))
-            await self._send_frame_piece(rest, at == len(data))
+            self._at_boundary = False
+            message = {"type": "http.response.body", "body": rest, "more_body": True}
+            if self.connection is None:
+                await _with_stall_timeout(self._send(message))
+            else:
+                await self._send(message)  # does not wait, because there is room
+            self._at_boundary = at == len(data)
+            fault_point("stream.piece")
         return at
 
     async def write_large(self, chunks: Iterator[bytes | memoryview], may_wait: Callable[[], bool]) -> None:

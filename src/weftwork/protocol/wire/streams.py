@@ -159,7 +159,7 @@ def encoded_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) ->
 
 
 def _encode_frames(frames: list[StreamFrame]) -> bytes:
-    return b"".join([frame.encode() for frame in frames])
+    return frames[0].encode() if len(frames) == 1 else b"".join([frame.encode() for frame in frames])
 
 
 def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
