@@ -8,7 +8,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -45,12 +45,48 @@ MAX_MEDIA_TYPE: Final = 256
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class _TextDelta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    content: str
+    role: Any = None
+
+
+class _TextChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    delta: _TextDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    logprobs: Any = None
+
+
+class TextChunk(msgspec.Struct, frozen=True):
+    """A chunk that has nothing but text: most chunks of an answer.
+
+    Its decoder rejects every chunk with another member that `AnswerAssembler.add` reads.
+    """
+
+    choices: tuple[_TextChoice]
+    model: str = ""
+    usage: None = None
+    x_groq: None = None
+    error: None = None
+
+
+_decode_text = msgspec.json.Decoder(TextChunk).decode
+
+
 class InvalidChunk(Exception):
     """A chunk or a response is not valid JSON, or not an object."""
 
 
 class AnswerTooLarge(Exception):
     """The tool calls of the answer are larger than the host accepts."""
+
+
+def decode_chunk(data: bytes) -> TextChunk | dict[str, Any]:
+    """A chunk of a stream. Raises InvalidChunk."""
+    try:
+        return _decode_text(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_document(data)
 
 
 def decode_document(data: bytes) -> dict[str, Any]:
@@ -97,6 +133,12 @@ class AnswerAssembler:
         self._tool_chars = 0
         self._audio: _Audio | None = None
         self._images: list[str] = []
+
+    def add_text(self, chunk: TextChunk) -> str:
+        """As `add`, for a chunk with nothing but text."""
+        if not self.model:
+            self.model = chunk.model
+        return chunk.choices[0].delta.content
 
     def add(self, document: dict[str, Any]) -> str:
         """Process a chunk of a stream, or a complete response; returns the text in it. Raises AnswerTooLarge."""

@@ -18,6 +18,8 @@ from weftwork.adapters.providers.openai_compatible.answer import (
     AnswerAssembler,
     AnswerTooLarge,
     InvalidChunk,
+    TextChunk,
+    decode_chunk,
     decode_document,
 )
 from weftwork.adapters.providers.openai_compatible.event_stream import EventReader, EventTooLarge
@@ -144,8 +146,11 @@ class OpenAICompatibleProvider:
                 await self._check_status(response)
                 documents = _Documents(response)
                 while (document := await documents.next()) is not None:
-                    text = assembler.add(document)
-                    _check_chunk(document, assembler)
+                    if isinstance(document, TextChunk):
+                        text = assembler.add_text(document)
+                    else:
+                        text = assembler.add(document)
+                        _check_chunk(document, assembler)
                     if text:
                         yield Delta(text, model=assembler.model)
         except FetchRefused:
@@ -214,7 +219,7 @@ class _Documents:
         """Events that have arrived with the one before them."""
         self._has_ended = False
 
-    async def next(self) -> dict[str, Any] | None:
+    async def next(self) -> TextChunk | dict[str, Any] | None:
         """The next document; None at the end that the server names, or at the end of the response."""
         while (data := next(self._waiting, None)) is None:
             if self._has_ended:
@@ -227,9 +232,11 @@ class _Documents:
             else:
                 self._waiting = self._events.end()
                 self._has_ended = True
-        if not self._is_json and data.strip() == DONE:
-            return None
-        return decode_document(data) if len(data) <= THREAD_CHARS else await asyncio.to_thread(decode_document, data)
+        if len(data) > THREAD_CHARS:
+            return await asyncio.to_thread(decode_document, data)
+        if self._is_json:
+            return decode_document(data)
+        return None if data.strip() == DONE else decode_chunk(data)
 
 
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
