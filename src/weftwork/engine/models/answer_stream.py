@@ -129,8 +129,10 @@ class AnswerStream:
 
     def _show(self, text: str) -> None:
         if self._is_streamed:
-            self._hold.update_texts(self._sink.secrets)
-            self._sink.emit_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
+            if secrets := self._sink.secrets:
+                self._hold.update_texts(secrets)
+                text = self._hold.release(text)
+            self._sink.emit_chunk(self._elider.feed(text), False, self._meta)
         self._delta_count += 1
 
     def _end(self, stop: AnswerEnd) -> None:

@@ -130,7 +130,8 @@ class LiveRun:
         """Put an input into the inbox, and start the driver task if it does not run and the store has the run."""
         self._inbox.put(input_)
         if self._driver is None and not self._closing and not self._is_uncreated:
-            self._driver = asyncio.create_task(self._drive())
+            # asyncio.create_task takes two calls more, to give the task a name.
+            self._driver = asyncio.get_running_loop().create_task(self._drive())
 
     async def request(self, input_: Input, record: RecordMaker | None) -> Status | SlotTaken:
         """Like `send`, but returns the status once the consequences are durable.
@@ -230,7 +231,7 @@ class LiveRun:
     async def _drive(self) -> None:
         try:
             while not self.state.is_terminal and not self._closing:
-                if self._needs_turn and not self._inbox.has_request and not self._is_rested():
+                if self._needs_turn and not self._is_rested() and not self._inbox.has_request:
                     await self._runtime.loop_share.turn(self.key.partition, run=self.key.run_id)
                     self._needs_turn = False
                     continue
@@ -283,9 +284,10 @@ class LiveRun:
         """Unload the run if it is parked (park-01), nothing of it is due, and no request is about to arrive.
 
         The tasks of nodes in a long wait end here. They are launched again when the run is loaded, as after a crash."""
-        busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
+        if self._closing or self._has_unsaved_parking or self._driver is not None or not is_parked(self.state):
+            return
+        busy = bool(self._inbox) or self._activity.is_calling_any(self.state.awaiting_children)
         unloadable = may_unload(self.state, self._bounds.duration, self.clock.now())
-        busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
         if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
             self._halt(RunNotLive())
