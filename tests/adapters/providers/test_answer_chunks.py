@@ -20,7 +20,15 @@ TEXT: dict[str, Any] = {
     "created": 1,
     "model": "tiny",
     "system_fingerprint": None,
-    "choices": [{"index": 0, "delta": {"role": "assistant", "content": "x"}, "logprobs": None, "finish_reason": None}],
+    "choices": [
+        {
+            "index": 0,
+            "delta": {"role": "assistant", "content": "x", "refusal": None},
+            "logprobs": None,
+            "stop_reason": None,
+            "finish_reason": None,
+        }
+    ],
     "usage": None,
 }
 
@@ -44,7 +52,7 @@ def encoded(document: Any) -> bytes:
     ({"delta": {"content": None}}, {}),
     ({"delta": {"content": [{"type": "text", "text": "x"}]}}, {}),
     ({"delta": {"content": "x", "audio": {"data": "eA=="}}}, {}),
-    ({"message": {"content": "x"}}, {}),
+    ({"delta": None, "message": {"content": "x"}}, {}),
 )
 def test_a_chunk_with_anything_but_text_takes_the_long_path(choice: dict[str, Any], members: dict[str, Any]) -> None:
     assert isinstance(decode_chunk(encoded(TEXT)), TextChunk)
@@ -53,11 +61,26 @@ def test_a_chunk_with_anything_but_text_takes_the_long_path(choice: dict[str, An
 
 LOOSE = st.one_of(st.none(), st.booleans(), st.integers(-1, 2), st.text(max_size=3), st.just([]), st.just({}))
 DELTAS = st.fixed_dictionaries(
-    {}, optional={"content": st.text() | LOOSE, "role": LOOSE, "refusal": LOOSE, "tool_calls": LOOSE, "images": LOOSE}
+    {},
+    optional={
+        "content": st.text() | LOOSE,
+        "role": LOOSE,
+        "refusal": LOOSE,
+        "tool_calls": LOOSE,
+        "images": LOOSE,
+        "reasoning": LOOSE,
+    },
 )
 CHOICES = st.fixed_dictionaries(
     {},
-    optional={"delta": DELTAS | LOOSE, "index": LOOSE, "finish_reason": LOOSE, "logprobs": LOOSE, "message": DELTAS},
+    optional={
+        "delta": DELTAS | LOOSE,
+        "index": LOOSE,
+        "finish_reason": LOOSE,
+        "logprobs": LOOSE,
+        "message": DELTAS,
+        "content_filter_results": LOOSE,
+    },
 )
 CHUNKS = st.fixed_dictionaries(
     {},

@@ -45,22 +45,27 @@ MAX_MEDIA_TYPE: Final = 256
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _TextDelta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _TextDelta(msgspec.Struct, frozen=True):
     content: str
-    role: Any = None
+    refusal: None = None
+    tool_calls: None = None
+    function_call: None = None
+    images: None = None
+    audio: None = None
 
 
-class _TextChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _TextChoice(msgspec.Struct, frozen=True):
     delta: _TextDelta
     index: Literal[0] = 0
     finish_reason: None = None
-    logprobs: Any = None
+    content_filter_results: None = None
 
 
 class TextChunk(msgspec.Struct, frozen=True):
     """A chunk that has nothing but text: most chunks of an answer.
 
-    Its decoder rejects every chunk with another member that `AnswerAssembler.add` reads.
+    These are all members that `AnswerAssembler.add` reads. A chunk with a value for another one of them than the text
+    is not a TextChunk.
     """
 
     choices: tuple[_TextChoice]
