@@ -157,6 +157,10 @@ def _mask_like(value: Any, marker: str) -> Any:
     return {"masked": marker} if is_object(value) else [marker] if is_array(value) else marker
 
 
+MAX_TOOL_CALL_CHARS: Final = 1_048_576
+"""model-57 (host): characters of all tool calls of one answer. A text can be cut off, tool calls cannot, so a call with
+larger ones fails. Providers stop collecting at the limit, and the engine checks the answer of every provider."""
+
 CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
     "stop": "stop",
     "length": "length",

@@ -15,7 +15,7 @@ import msgspec
 from weftwork.ports.media import MediaKind
 from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.models.answers import StopReason, TokenUsage
+from weftwork.protocol.models.answers import MAX_TOOL_CALL_CHARS, StopReason, TokenUsage
 
 FINISH_REASONS: Final[dict[str, StopReason]] = {
     "stop": "stop",
@@ -33,8 +33,6 @@ ERROR_REASON: Final = "error"
 
 MAX_TOKENS: Final = 2**53 - 1
 MAX_TOOL_CALLS: Final = 128
-MAX_TOOL_CHARS: Final = 1_048_576
-"""The limit of the arguments of all tool calls together."""
 MAX_TOOL_LABEL: Final = 256
 """Characters of the id and of the name of a tool call."""
 MAX_MEDIA: Final = 16
@@ -218,7 +216,7 @@ class AnswerAssembler:
                     arguments = msgspec.json.encode(arguments).decode()
                 if isinstance(arguments, str):
                     self._tool_chars += len(arguments)
-                    if self._tool_chars > MAX_TOOL_CHARS:
+                    if self._tool_chars > MAX_TOOL_CALL_CHARS:
                         raise AnswerTooLarge
                     call.arguments.append(arguments)
 
