@@ -173,6 +173,8 @@ async def test_each_part_of_a_stream_has_its_time(reply: Reply, timeouts: Stream
 @pytest.mark.rule("out-07")
 async def test_a_response_that_never_begins_is_silent_whichever_limit_ends_it() -> None:
     async with listening_peer() as peer, open_client() as client:
+        # The first request of a process loads the HTTP library and the certificates, within the same limit.
+        assert await read(client, peer) == b"ok"
         peer.answer = pause_after()
         with pytest.raises(FetchFailed, match="did not begin within 50 ms") as failed:
             await read(client, peer, limits(total_ms=50))
@@ -183,15 +185,16 @@ async def test_a_response_that_never_begins_is_silent_whichever_limit_ends_it() 
 async def test_the_time_that_a_reader_needs_is_not_a_pause_of_the_server() -> None:
     class Pieces:
         def __init__(self) -> None:
-            self._rest = iter((b"x", b"y", b""))
+            self._rest = iter((None, b"x", None, b"y", None, b""))
 
-        async def read(self, limit: WaitLimit | None = None) -> bytes:
-            assert limit is not None
+        def take(self) -> bytes | None:
+            return next(self._rest)
+
+        async def wait(self, limit: WaitLimit) -> None:
             waiter = asyncio.get_running_loop().create_future()
             limit.watch(waiter)
             asyncio.get_running_loop().call_soon(waiter.set_result, None)
             await waiter
-            return next(self._rest)
 
     stream = HttpStream(RawResponse(200, ()), Pieces(), StreamDeadline(limits(idle_ms=20)))
     texts: list[bytes] = []

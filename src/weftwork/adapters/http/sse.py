@@ -176,11 +176,14 @@ class SseStream:
 
     async def _next_events(self, reader: Reader) -> list[Event]:
         """The next events. Only bytes that are sent delay the next keep-alive; events that the mode hides do not."""
-        await self._writer.drained()
+        connection = self._writer.connection
+        if connection is not None and connection.is_full:
+            await self._writer.drained()
         clock = asyncio.get_running_loop()
-        if clock.time() >= self._keepalive_at:
+        now = clock.time()
+        if now >= self._keepalive_at:
             await self._write_available(streams.KEEPALIVE)
-        return await reader.next(self._keepalive_at - clock.time())
+        return await reader.next(self._keepalive_at - now)
 
     def _encode_events(self, events: list[Event]) -> bytes:
         if self._next_deltas is not None:

@@ -1,7 +1,8 @@
 """The body of a response: where it ends, and how it is decoded, within the limit of decoded and of received bytes."""
 
 import zlib
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 import httptools
 
@@ -112,27 +113,32 @@ class _Chunks:
     """Reads the chunked coding (RFC 9112, section 7.1)."""
 
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
+        self._pieces: list[bytes] = []
+        self.on_body = self._pieces.append
         self.is_complete = False
         self._framing_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
         # The head was read and checked before; the parser only has to know the coding of the body.
         self._parser.feed_data(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 
-    def feed(self, data: bytes) -> None:
-        """Adds what is in the data to `pieces`. Raises InvalidBody."""
+    def feed(self, data: bytes) -> bytes:
+        """What the data has of the body. Raises InvalidBody."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             # Bytes after the end of the body belong to no response, because the host sends one request.
             if not self.is_complete:
                 raise InvalidBody(INVALID_RESPONSE) from None
-        self._framing_bytes = 0 if self.pieces else self._framing_bytes + len(data)
+        pieces = self._pieces
+        if pieces:
+            self._framing_bytes = 0
+            received = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.clear()
+            return received
+        self._framing_bytes += len(data)
         if self._framing_bytes > MAX_FRAMING_BYTES:
             raise InvalidBody(INVALID_RESPONSE)
-
-    def on_body(self, body: bytes) -> None:
-        self.pieces.append(body)
+        return b""
 
     def on_message_complete(self) -> None:
         self.is_complete = True
@@ -154,35 +160,38 @@ class StreamedBody:
             self._chunks, self._length = None, 0
         self._is_complete = self._length == 0
 
-    async def read(self, limit: WaitLimit | None = None) -> bytes:
-        """The next decoded piece; empty at the complete end of the body.
+    async def read(self) -> bytes:
+        """The next decoded piece; empty at the complete end of the body. Raises InvalidBody, OSError."""
+        while (piece := self.take()) is None:
+            await self.wait()
+        return piece
 
-        Raises InvalidBody, OSError, and TimeoutError if the limit ends a wait.
-        """
+    def wait(self, limit: WaitLimit | None = None) -> Coroutine[Any, Any, None]:
+        """Wait for the next bytes, after `take` has returned None."""
+        return self._connection.wait(limit)
+
+    def take(self) -> bytes | None:
+        """As `read`; None if the next piece has not arrived."""
         while not self._is_complete:
-            data, self._rest = self._rest or await self._connection.read(limit), b""
-            received = self._end_of_connection() if not data else self._unframe(data)
-            if received and (piece := self._decoder.decode(received)):
+            if not self._rest and not self._connection.is_ready:
+                return None
+            data = self._rest or self._connection.take() or b""
+            self._rest = b""
+            if not data:
+                self._end_of_connection()
+            elif self._chunks is not None:
+                data = self._chunks.feed(data)
+                self._is_complete = self._chunks.is_complete
+            elif self._length is not None:
+                data = data[: self._length]
+                self._length -= len(data)
+                self._is_complete = not self._length
+            if data and (piece := self._decoder.decode(data)):
                 return piece
         self._decoder.end()
         return b""
 
-    def _unframe(self, data: bytes) -> bytes:
-        """The bytes of the body in the data."""
-        if self._chunks is not None:
-            chunks = self._chunks
-            chunks.feed(data)
-            self._is_complete = chunks.is_complete
-            pieces, chunks.pieces = chunks.pieces, []
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if self._length is not None:
-            data = data[: self._length]
-            self._length -= len(data)
-            self._is_complete = not self._length
-        return data
-
-    def _end_of_connection(self) -> bytes:
+    def _end_of_connection(self) -> None:
         if self._chunks is not None or self._length is not None:
             raise InvalidBody(INVALID_RESPONSE, "lost")
         self._is_complete = True
-        return b""

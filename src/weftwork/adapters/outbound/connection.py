@@ -31,6 +31,8 @@ class OutboundConnection(asyncio.Protocol):
         self._size = 0
         self._is_paused = False
         self._is_ended = False
+        self.is_ready = False
+        """Whether `take` returns something. An attribute, because it is read for each piece."""
         self._error: Exception | None = None
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
@@ -63,23 +65,32 @@ class OutboundConnection(asyncio.Protocol):
         if self._writer is not None:
             await asyncio.shield(self._writer)
 
-    async def read(self, limit: WaitLimit | None = None) -> bytes:
-        """The bytes that have arrived; waits for the first of them. Empty at the end of the connection. Raises
-        TimeoutError if the limit ends the wait."""
-        while not self._received:
+    async def read(self) -> bytes:
+        """The bytes that have arrived; waits for the first of them. Empty at the end of the connection."""
+        while (data := self.take()) is None:
+            await self.wait()
+        return data
+
+    async def wait(self, limit: WaitLimit | None = None) -> None:
+        """Wait until `take` returns something. Call it only after `take` has returned None. Raises TimeoutError if the
+        limit ends the wait."""
+        self._reader = self._loop.create_future()
+        if limit is not None:
+            limit.watch(self._reader)
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    def take(self) -> bytes | None:
+        """The bytes that have arrived; empty at the end of the connection, None before anything has arrived."""
+        if not self._received:
             if self._error is not None:
                 raise self._error
-            if self._is_ended:
-                return b""
-            self._reader = self._loop.create_future()
-            if limit is not None:
-                limit.watch(self._reader)
-            try:
-                await self._reader
-            finally:
-                self._reader = None
+            return b"" if self._is_ended else None
         data = self._received[0] if len(self._received) == 1 else b"".join(self._received)
         self._received.clear()
+        self.is_ready = self._is_ended
         self._size = 0
         if self._is_paused:
             self._is_paused = False
@@ -101,6 +112,7 @@ class OutboundConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received.append(data)
+        self.is_ready = True
         self._size += len(data)
         if self._size > BUFFER_BYTES and not self._is_paused:
             self._is_paused = True
@@ -125,7 +137,7 @@ class OutboundConnection(asyncio.Protocol):
             writer.set_result(None)
 
     def _end(self, error: Exception | None) -> None:
-        self._is_ended = True
+        self._is_ended = self.is_ready = True
         self._error = self._error or error
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)

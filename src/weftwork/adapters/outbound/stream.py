@@ -5,8 +5,8 @@ the wait for the first byte, and every pause between two pieces have their own l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any, Final, Protocol
 
 from weftwork.adapters.outbound.body import InvalidBody, body_failure
 from weftwork.adapters.outbound.connection import WaitLimit
@@ -63,9 +63,9 @@ class StreamDeadline(SendProgress):
         present wait, and is set again if that has not passed.
         """
         self._waiter = waiter
-        at = self._at
-        if self._timer is None or at < self._timer_at:
-            self._set_timer(at)
+        # Without a look at `_at`, which every piece would pay for. The timer is early if the total limit comes first.
+        if self._timer is None or self._phase_end < self._timer_at:
+            self._set_timer(self._at)
 
     def _set_timer(self, at: float) -> None:
         self.close()
@@ -129,7 +129,9 @@ class StreamDeadline(SendProgress):
 class Body(Protocol):
     """The decoded body of a response; see body.StreamedBody."""
 
-    async def read(self, limit: WaitLimit | None = None) -> bytes: ...
+    def take(self) -> bytes | None: ...
+
+    def wait(self, limit: WaitLimit) -> Coroutine[Any, Any, None]: ...
 
 
 class HttpStream:
@@ -155,7 +157,8 @@ class HttpStream:
             # Only now, because the time in which the reader handles a piece is not a pause of the server.
             deadline.begin_pause()
         try:
-            piece = await self._body.read(deadline)
+            while (piece := self._body.take()) is None:
+                await self._body.wait(deadline)
         except (InvalidBody, OSError) as failure:
             # TimeoutError is an OSError, and also what a connection raises whose packets are not acknowledged.
             raise (deadline.failure() if deadline.has_expired else body_failure(failure, deadline.sent)) from None

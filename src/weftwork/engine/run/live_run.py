@@ -284,10 +284,10 @@ class LiveRun:
         """Unload the run if it is parked (park-01), nothing of it is due, and no request is about to arrive.
 
         The tasks of nodes in a long wait end here. They are launched again when the run is loaded, as after a crash."""
-        if self._closing or self._has_unsaved_parking or self._driver is not None or not is_parked(self.state):
+        if self._closing or self._has_unsaved_parking or self._driver is not None or self._inbox:
             return
-        busy = bool(self._inbox) or self._activity.is_calling_any(self.state.awaiting_children)
-        unloadable = may_unload(self.state, self._bounds.duration, self.clock.now())
+        unloadable = may_unload(self.state, self._bounds.duration, self.clock.now)
+        busy = unloadable and self._activity.is_calling_any(self.state.awaiting_children)
         if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
             self._halt(RunNotLive())

@@ -110,7 +110,9 @@ class Feed(msgspec.Struct, eq=False):
             # Another executor wrote in between: a tail with a gap would hide its events from readers.
             self.clear()
         tail += events
-        size = self.size + sum([event.size for event in events])
+        size = self.size
+        for event in events:
+            size += event.size
         old = 0
         while len(tail) - old > TAIL_EVENTS or (size > TAIL_BYTES and len(tail) - old > 1):
             size -= tail[old].size
@@ -123,8 +125,9 @@ class Feed(msgspec.Struct, eq=False):
         self.size = 0
 
     def wake(self) -> None:
-        waiting, self.waiters = self.waiters, set()
-        _wake_some(waiting)
+        if self.waiters:
+            waiting, self.waiters = self.waiters, set()
+            _wake_some(waiting)
 
     def after(self, sequence: int) -> list[Event] | None:
         """The events after that sequence if the tail has all of them; None if the reader has to read the log."""

@@ -222,6 +222,8 @@ class SurrogateJoiner:
     def join(self, piece: str, last: bool = False) -> str:
         """The chunk with invalid characters replaced. A high surrogate at its end is held back for the next chunk,
         unless this is the `last` one."""
+        if not self._half and piece.isascii() and "\0" not in piece:
+            return piece
         text, self._half = self._half + piece, ""
         if not last and "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]

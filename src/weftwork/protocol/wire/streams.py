@@ -172,10 +172,13 @@ def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
         "sequence": event.sequence,
         "timestamp": iso(event.timestamp),
         "schemaVersion": event.schema_version,
-        **({"contentTrust": event.content_trust} if event.content_trust is not None else {}),
-        **{name: payload[name] for name in ("nodeId", "chunk", "isLast", "meta") if name in payload},
-        "payload": payload,
     }
+    if event.content_trust is not None:
+        document["contentTrust"] = event.content_trust
+    for name in ("nodeId", "chunk", "isLast", "meta"):
+        if name in payload:
+            document[name] = payload[name]
+    document["payload"] = payload
     return StreamFrame(frame_id, "ai.message.chunk", msgspec.json.encode(document))
 
 

@@ -123,9 +123,33 @@ class OpenAICompatibleProvider:
         assembler = AnswerAssembler(audio_type(self._options))
         try:
             content = await encode_request(request, model, self._settings.model(model), self._options)
-            async with aclosing(self._call(content, assembler)) as deltas:
-                async for delta in deltas:
-                    yield delta
+            outgoing = OutboundRequest(
+                self._url("/chat/completions"), "POST", self._headers(), content, redirects=False
+            )
+            try:
+                async with self._context.outbound.stream(outgoing, self._timeouts()) as response:
+                    await self._check_status(response)
+                    documents = _Documents(response)
+                    while not documents.has_ended:
+                        for data in documents.add(await response.read()):
+                            if len(data) > THREAD_CHARS:
+                                document = await asyncio.to_thread(decode_document, data)
+                            else:
+                                document = decode_chunk(data)
+                            if isinstance(document, TextChunk):
+                                text = assembler.add_text(document)
+                            else:
+                                text = assembler.add(document)
+                                _check_chunk(document, assembler)
+                            if text:
+                                yield Delta(text, model=assembler.model)
+            except FetchRefused:
+                raise _transport_fault("refused") from None
+            except FetchFailed as failed:
+                if assembler.finish_reason is None:
+                    raise _transport_fault(failed.reason) from None
+            if assembler.finish_reason is None:
+                raise _RowFault(INCOMPLETE_ANSWER)
             for piece in await _ending(assembler):
                 yield piece
         except InvalidChunk:
@@ -137,29 +161,6 @@ class OpenAICompatibleProvider:
                 yield AnswerEnd("content-filter", model=assembler.model, detail="content_filter")
                 return
             raise self._fault(failed) from None
-
-    async def _call(self, content: bytes, assembler: AnswerAssembler) -> AsyncGenerator[Delta, None]:
-        """Send the request and yield the text of the answer. The rest of the answer is in the assembler."""
-        request = OutboundRequest(self._url("/chat/completions"), "POST", self._headers(), content, redirects=False)
-        try:
-            async with self._context.outbound.stream(request, self._timeouts()) as response:
-                await self._check_status(response)
-                documents = _Documents(response)
-                while (document := await documents.next()) is not None:
-                    if isinstance(document, TextChunk):
-                        text = assembler.add_text(document)
-                    else:
-                        text = assembler.add(document)
-                        _check_chunk(document, assembler)
-                    if text:
-                        yield Delta(text, model=assembler.model)
-        except FetchRefused:
-            raise _transport_fault("refused") from None
-        except FetchFailed as failed:
-            if assembler.finish_reason is None:
-                raise _transport_fault(failed.reason) from None
-        if assembler.finish_reason is None:
-            raise _RowFault(INCOMPLETE_ANSWER)
 
     async def _check_status(self, response: OutboundStream) -> None:
         if response.status == 200:
@@ -206,37 +207,37 @@ class OpenAICompatibleProvider:
 
 
 class _Documents:
-    """The chunks of a stream, or the only document of another response. Raises InvalidChunk, EventTooLarge."""
+    """Finds the chunks of a stream, or the only document of another response. Raises InvalidChunk."""
 
     def __init__(self, response: OutboundStream) -> None:
         media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
         self._is_json = media_type in JSON_TYPES
         if not self._is_json and media_type not in EVENT_TYPES:
             raise InvalidChunk
-        self._response = response
+        self._body: list[bytes] = []
         self._events = EventReader()
-        self._waiting: Iterator[bytes] = iter(())
-        """Events that have arrived with the one before them."""
-        self._has_ended = False
+        self.has_ended = False
+        """Whether the response has ended, or the stream with the event that the server sends last."""
 
-    async def next(self) -> TextChunk | dict[str, Any] | None:
-        """The next document; None at the end that the server names, or at the end of the response."""
-        while (data := next(self._waiting, None)) is None:
-            if self._has_ended:
-                return None
-            if self._is_json:
-                self._waiting = iter([b"".join([chunk async for chunk in self._response.chunks()])])
-                self._has_ended = True
-            elif piece := await self._response.read():
-                self._waiting = self._events.feed(piece)
-            else:
-                self._waiting = self._events.end()
-                self._has_ended = True
-        if len(data) > THREAD_CHARS:
-            return await asyncio.to_thread(decode_document, data)
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        """The documents that are complete with this piece of the body; the end of the body is an empty piece. Raises
+        EventTooLarge."""
         if self._is_json:
-            return decode_document(data)
-        return None if data.strip() == DONE else decode_chunk(data)
+            self._body.append(piece)
+            self.has_ended = not piece
+            return iter(()) if piece else iter((b"".join(self._body),))
+        if piece:
+            found = self._events.feed(piece)
+            return found if DONE not in piece else self._before_done(found)
+        self.has_ended = True
+        return self._before_done(self._events.end())
+
+    def _before_done(self, events: Iterator[bytes]) -> Iterator[bytes]:
+        for data in events:
+            if data.strip() == DONE:
+                self.has_ended = True
+                return
+            yield data
 
 
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
