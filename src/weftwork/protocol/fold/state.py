@@ -335,7 +335,7 @@ def is_parked(state: RunState) -> bool:
 
 
 def may_unload(state: RunState, limit: int | None, now: Callable[[], int]) -> bool:
-    """park-02 (host): whether a run is parked and no timer of it is due. Asks for the time only if the run is parked."""
+    """park-02 (host): whether a run is parked and no timer of it is due. Needs the time only of a parked run."""
     return is_parked(state) and ((when := next_wake_at(state, limit)) is None or when > now())
 
 
