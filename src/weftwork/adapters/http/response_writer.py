@@ -80,14 +80,7 @@ class ResponseWriter:
                 self.connection.turns.charge(CHUNK_BYTES)
             rest = data[at : at + CHUNK_BYTES]
             at = min(at + CHUNK_BYTES, len(data))
-            self._at_boundary = False
-            message = {"type": "http.response.body", "body": rest, "more_body": True}
-            if self.connection is None:
-                await _with_stall_timeout(self._send(message))
-            else:
-                await self._send(message)  # does not wait, because there is room
-            self._at_boundary = at == len(data)
-            fault_point("stream.piece")
+            await self._send_frame_piece(rest, at == len(data))
         return at
 
     async def write_large(self, chunks: Iterator[bytes | memoryview], may_wait: Callable[[], bool]) -> None:
@@ -128,7 +121,11 @@ class ResponseWriter:
 
     async def _send_frame_piece(self, data: bytes, is_end: bool) -> None:
         self._at_boundary = False
-        await self._send_message({"type": "http.response.body", "body": data, "more_body": True})
+        message: Scope = {"type": "http.response.body", "body": data, "more_body": True}
+        if self.connection is not None and not self.connection.is_full:
+            await self._send(message)  # does not wait
+        else:
+            await _with_stall_timeout(self._send(message))
         self._at_boundary = is_end
         fault_point("stream.piece")
 

@@ -7,7 +7,6 @@ httpcore2 sends the request and reads the head of the response. The body is read
 """
 
 import asyncio
-import re
 import ssl
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
@@ -31,7 +30,7 @@ _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
 """Part of the parser's error message for a response with status 101, which the host never requests."""
 _CUT_ERROR: Final = "peer closed connection"
 """Part of the parser's error message for a connection that ends in the middle of a head."""
-_HEAD_END: Final = re.compile(rb"\n\r?\n")
+_HEAD_ENDS: Final = (b"\n\r\n", b"\n\n")
 _HEAD_END_BYTES: Final = 2
 """Bytes of an end that may have arrived without the rest of it."""
 
@@ -218,8 +217,9 @@ class _NetworkStream(httpcore2.AsyncNetworkStream):
         except OSError as error:
             raise httpcore2.ReadError(str(error)) from error
         known = self._last + data
-        if found := _HEAD_END.search(known):
-            end = found.end() - len(self._last)
+        ends = [at + len(end) for end in _HEAD_ENDS if (at := known.find(end)) >= 0]
+        if ends:
+            end = min(ends) - len(self._last)
             self._last = b""
             self._rest = data[end:]
             return data[:end]
