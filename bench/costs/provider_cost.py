@@ -5,6 +5,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.child_process import ChildProcess
+from bench.child_process import ChildProcess, free_port
 from bench.costs.graphs import definition, node
 from bench.meter import cpu_seconds
 from bench.plan import KEY, BenchError, Plan
@@ -21,8 +22,12 @@ from bench.subjects.host import Host, weftwork
 
 HOST: Final = "bench.provider_host"
 PEER: Final = "bench.load.model_peer"
+RELAY: Final = "bench.subjects.bare_relay"
 PACE_MS: Final = 20
 """Between two chunks of one stream."""
+WARM_CHUNKS: Final = 10
+"""Chunks of a paced answer before its CPU time is counted, so that the creation of the run, the request to the model
+server and the end of the run are not counted as chunks."""
 CONCURRENT_PACE_MS: Final = 50
 SECONDS: Final = 300.0
 
@@ -39,16 +44,18 @@ Progress = Callable[[str], None]
 
 
 def provider_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
-    """Chunks of a model server on loopback, read through the host and directly, in alternating rounds.
+    """Chunks of a model server on loopback, read through the host, through the bare relay and directly, in alternating
+    rounds and by the same reader.
 
-    The latency of a chunk is the time from its creation in the model server to its arrival at the reader.
+    The latency of a chunk is the time from its creation in the model server to its arrival at the reader. The relay is
+    the floor: it makes each piece durable and passes it on, and does nothing else.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ChildProcess("models", PEER, (), folder) as peer:
         url = peer.receive(SECONDS)
         (folder / "data").mkdir()
         (folder / "data" / "weftwork.toml").write_text(SETTINGS.format(url=url), "utf-8")
-        with weftwork(folder, module=HOST) as host:
+        with weftwork(folder, module=HOST) as host, _relay(url, folder) as relay:
             host.wait()
             shapes = {
                 "paced": (plan.provider_chunks, PACE_MS),
@@ -57,33 +64,83 @@ def provider_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
             }
             for name, shape in shapes.items():
                 host.call("POST", "/v1/workflows", _workflow(name, *shape))
-            _through_host(host, "burst")
-            return _one_stream(plan, host, url, say) | _many_streams(plan, host, say)
+            list(_through_host(host, "burst"))
+            return _one_stream(plan, host, url, relay, say) | _many_streams(plan, host, say)
 
 
-def _one_stream(plan: Plan, host: Host, url: str, say: Progress) -> dict[str, float]:
+class _Relay(msgspec.Struct, frozen=True):
+    pid: int
+    url: str
+
+
+@contextmanager
+def _relay(url: str, folder: Path) -> Iterator[_Relay]:
+    model_port, port = urlsplit(url).port, free_port()
+    arguments = ("--file", folder / "relay.db", "--model-port", str(model_port), "--port", str(port))
+    with ChildProcess("relay", RELAY, arguments, folder) as relay:
+        relayed = urlsplit(url)._replace(netloc=f"127.0.0.1:{port}").geturl()
+        until = time.monotonic() + SECONDS
+        while True:
+            try:
+                list(_directly(relayed, 1, 0))
+                break
+            except OSError:
+                relay.check()
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.002)
+        yield _Relay(relay.pid, relayed)
+
+
+class _Paced(msgspec.Struct, frozen=True):
+    """A paced answer: the median latency and the CPU time of a process per chunk, in milliseconds."""
+
+    latency: float
+    cpu: float
+
+
+def _paced(latencies: Iterator[float], pid: int, chunks: int) -> _Paced:
+    """Read an answer. CPU time is counted between the arrivals of two chunks."""
+    found: list[float] = []
+    first = last = 0.0
+    for latency in latencies:
+        found.append(latency)
+        if len(found) == WARM_CHUNKS:
+            first = cpu_seconds(pid)
+        elif len(found) == chunks - 1:
+            # The last chunk of the host comes with the end of the node and of the run.
+            last = cpu_seconds(pid)
+    if len(found) != chunks:
+        raise BenchError(f"{len(found)} chunks came of {chunks}")
+    return _Paced(median(found), (last - first) * 1000 / (chunks - 1 - WARM_CHUNKS))
+
+
+def _one_stream(plan: Plan, host: Host, url: str, relay: _Relay, say: Progress) -> dict[str, float]:
     direct: list[float] = []
-    added: list[float] = []
-    paced_cpu: list[float] = []
+    floor: list[_Paced] = []
+    paced: list[_Paced] = []
     burst_cpu: list[float] = []
+    count = plan.provider_chunks
     for _ in range(plan.provider_rounds):
-        direct.append(median(_directly(url, plan.provider_chunks, PACE_MS)))
+        direct.append(median(_directly(url, count, PACE_MS)))
+        floor.append(_paced(_directly(relay.url, count, PACE_MS), relay.pid, count))
+        paced.append(_paced(_through_host(host, "paced"), host.pid, count))
         before = cpu_seconds(host.pid)
-        latencies = _through_host(host, "paced")
-        paced_cpu.append((cpu_seconds(host.pid) - before) * 1000 / plan.provider_chunks)
-        added.append(median(latencies) - direct[-1])
-        before = cpu_seconds(host.pid)
-        _through_host(host, "burst")
+        list(_through_host(host, "burst"))
         burst_cpu.append((cpu_seconds(host.pid) - before) * 1000 / plan.chunks)
     found = {
         "provider_direct_ms": median(direct),
-        "provider_added_ms": median(added),
-        "provider_chunk_cpu_ms": median(paced_cpu),
+        "provider_floor_added_ms": median(each.latency - other for each, other in zip(floor, direct, strict=True)),
+        "provider_floor_cpu_ms": median(each.cpu for each in floor),
+        "provider_added_ms": median(each.latency - other for each, other in zip(paced, direct, strict=True)),
+        "provider_chunk_cpu_ms": median(each.cpu for each in paced),
         "provider_burst_cpu_ms": median(burst_cpu),
     }
     say(
         f"a chunk of a model server: {found['provider_added_ms']:.2f} ms later through the host, "
-        f"{found['provider_chunk_cpu_ms']:.3f} ms of CPU, {found['provider_burst_cpu_ms']:.3f} ms in a burst"
+        f"{found['provider_chunk_cpu_ms']:.3f} ms of CPU; through a bare relay that makes it durable "
+        f"{found['provider_floor_added_ms']:.2f} ms and {found['provider_floor_cpu_ms']:.3f} ms; "
+        f"in a burst {found['provider_burst_cpu_ms']:.3f} ms"
     )
     return found
 
@@ -136,9 +193,24 @@ def _directly(url: str, chunks: int, interval: int) -> Iterator[float]:
     connection.close()
 
 
-def _through_host(host: Host, workflow: str) -> list[float]:
+def _through_host(host: Host, workflow: str) -> Iterator[float]:
     """The latency of each chunk in milliseconds, read from the event stream of a new run."""
-    return asyncio.run(_follow(host, workflow))
+    connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=SECONDS)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/runs", msgspec.json.encode({"workflowId": workflow}), headers)
+    run = msgspec.json.decode(connection.getresponse().read())["runId"]
+    connection.request("GET", f"/v1/runs/{run}/events?streamMode=messages", headers=headers)
+    response = connection.getresponse()
+    while line := response.readline():
+        now = time.monotonic_ns()
+        if line.startswith(b"data: "):
+            document = msgspec.json.decode(line[6:])
+            # The first chunk of a server has no text, and the last one of the host may have none.
+            if text := document["chunk"].strip():
+                yield (now - int(text)) / 1e6
+            if document["isLast"]:
+                break
+    connection.close()
 
 
 async def _follow_all(host: Host, count: int) -> list[float]:

@@ -85,6 +85,8 @@ OWN: Final = {
     "chunks_paced_ms": ("CPU time per 20 chunks of a streamed answer, 2,000 chunks 1 ms apart", "ms"),
     "provider_direct_ms": ("Chunk of a model server to a reader without the host, median", "ms"),
     "provider_added_ms": ("Time that the host adds to such a chunk, one each 20 ms, median", "ms"),
+    "provider_floor_added_ms": ("The same for a bare relay that only makes each chunk durable, median", "ms"),
+    "provider_floor_cpu_ms": ("CPU time of that relay per chunk", "ms"),
     "provider_chunk_cpu_ms": ("CPU time of the host per such chunk", "ms"),
     "provider_burst_cpu_ms": ("CPU time of the host per chunk, 2,000 chunks without delay", "ms"),
     "provider_lag_p99_ms": ("Event loop delay with 200 streams at 20 chunks/s each, p99", "ms"),

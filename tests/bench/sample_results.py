@@ -78,6 +78,8 @@ HOST_FIGURES = {
     "accept_ratio": 100.0,
     "chunks_ms": 0.6,
     "provider_direct_ms": 0.2,
+    "provider_floor_added_ms": 0.5,
+    "provider_floor_cpu_ms": 0.3,
     "provider_added_ms": 0.8,
     "provider_chunk_cpu_ms": 0.4,
     "provider_burst_cpu_ms": 0.04,

@@ -27,7 +27,8 @@ OPENERS = frozenset(
 WAYS: dict[str, set[str]] = {
     "adapters/admin/client.py": {"connect"},
     "adapters/blobs/object_storage.py": {"obstore"},
-    "adapters/outbound/exchange.py": {"httpcore2", "ssl", "connect_tcp", "start_tls"},
+    "adapters/outbound/connection.py": {"ssl", "create_connection", "start_tls"},
+    "adapters/outbound/exchange.py": {"httpcore2", "ssl", "start_tls"},
     "adapters/outbound/guard.py": {"connect"},
     "adapters/outbound/resolver.py": {"getaddrinfo"},
 }

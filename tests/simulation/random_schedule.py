@@ -375,7 +375,7 @@ class RandomSchedule:
             assert not wrong, f"the live run is not the fold of its log: {wrong}"
             now = self.engine.clock.now()
             wanted = live.key in self.engine.executor._pending_requests or live.is_rechecking
-            idle = may_unload(live.state, live._bounds.duration, now)
+            idle = may_unload(live.state, live._bounds.duration, lambda: now)
             assert wanted or not idle, "a run stays in memory for nobody"
             due = next_wake_at(state, live._bounds.duration) if is_parked(state) else None
             assert due is None or due > now or self.clock_rollback_ms, "a run in memory does not see that it is due"

@@ -51,8 +51,13 @@ class OutboundStream(Protocol):
         """The first header with that name, in any case; None if the response has no such header."""
         ...
 
+    async def read(self) -> bytes:
+        """The next decoded piece of the body, as it arrives; empty only at the complete end of the body. Raises
+        FetchFailed."""
+        ...
+
     def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The decoded body, as it arrives. Ends only at the complete end of the body. Raises FetchFailed."""
+        """All pieces that `read` returns."""
         ...
 
 

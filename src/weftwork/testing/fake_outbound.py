@@ -92,12 +92,16 @@ class _FakeStream:
     def __init__(self, response: OutboundResponse) -> None:
         self._response = response
         self.status = response.status
+        self._lines = iter(response.content.splitlines(keepends=True))
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self._response.headers if key.lower() == name.lower()), None)
 
+    async def read(self) -> bytes:
+        return next(self._lines, b"")
+
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        for line in self._response.content.splitlines(keepends=True):
+        while line := await self.read():
             yield line
 
 

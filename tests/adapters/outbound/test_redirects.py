@@ -22,6 +22,7 @@ from tests.harness.cases import each_case, fails_without, present
 from weftwork.adapters.outbound import client as client_module
 from weftwork.adapters.outbound import exchange
 from weftwork.adapters.outbound.client import GuardedClient
+from weftwork.adapters.outbound.connection import OutboundConnection
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.response import SendProgress
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
@@ -245,14 +246,14 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch: p
 @fails_without(AddressGuard, "check_peer", lambda *_: None, match="DID NOT RAISE")
 async def test_the_other_end_is_looked_at_again() -> None:
     """A connection that led elsewhere than it was meant to carries nothing."""
-    connect = httpcore2.AnyIOBackend.connect_tcp  # type: ignore[attr-defined]
+    connect = OutboundConnection.open
 
-    async def astray(self: httpcore2.AnyIOBackend, host: str, *rest: object) -> object:
-        assert host == PUBLIC
-        return await connect(self, INSIDE, *rest)  # type: ignore[arg-type]
+    async def astray(address: str, port: int) -> OutboundConnection:
+        assert address == PUBLIC
+        return await connect(INSIDE, port)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(httpcore2.AnyIOBackend, "connect_tcp", astray)
+        patch.setattr(OutboundConnection, "open", astray)
         async with guarded(FakeResolver(api_test=[[PUBLIC]])) as (peer, client, rest):
             with pytest.raises(FetchRefused):
                 await client.fetch(OutboundRequest(f"http://api{rest}"))

@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import zlib
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.adapters.outbound.peer import (
     run,
 )
 from tests.harness.cases import each_case, fails_without
-from weftwork.adapters.outbound import exchange
+from weftwork.adapters.outbound import body as response_body
 from weftwork.adapters.outbound.client import MAX_CONCURRENT_REQUESTS
 from weftwork.ports.outbound import FetchFailed, FetchRefused, OutboundRequest
 from weftwork.protocol.net import outbound
@@ -181,7 +180,7 @@ def test_an_answer_may_be_as_large_as_the_cap_and_no_upgrade(chunked: bool) -> N
 BOMB = gzip.compress(b"\0" * 5_000_000, mtime=0)
 
 
-@fails_without(exchange, "_DECODE_STEP_BYTES", 0)
+@fails_without(response_body, "_DECODE_STEP_BYTES", 0)
 def test_a_bomb_is_not_unpacked() -> None:
     largest = 0
 
@@ -193,11 +192,11 @@ def test_a_bomb_is_not_unpacked() -> None:
             return self
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchange, "bytearray", Kept, raising=False)
+        patch.setattr(response_body, "bytearray", Kept, raising=False)
         for raw in (answer(BOMB, GZIP), answer(BOMB * 3, GZIP, chunked=True)):
             with pytest.raises(FetchFailed, match="larger than"):
                 fetched(raw)
-    assert MOST < largest <= MOST + exchange._DECODE_STEP_BYTES
+    assert MOST < largest <= MOST + response_body._DECODE_STEP_BYTES
 
 
 EMPTY = gzip.compress(b"", mtime=0)
@@ -210,19 +209,21 @@ HOLLOW = {
 
 @pytest.mark.rule("out-06")
 @each_case("kind", *HOLLOW)
-@fails_without(exchange, "_GZIP_OVERHEAD_BYTES", 10**9)
+@fails_without(response_body, "_GZIP_OVERHEAD_BYTES", 10**9)
 def test_data_that_decodes_to_nothing_is_limited(kind: str) -> None:
     received = 0
 
-    async def chunks() -> AsyncIterator[bytes]:
+    decoder = response_body.BodyDecoder("gzip", MOST)
+
+    def receive() -> None:
         nonlocal received
         while received < 20 * MOST:
             chunk = HOLLOW[kind][received:][:4000] if kind != "empty members" else HOLLOW[kind]
             received += len(chunk)
-            yield chunk
+            decoder.decode(chunk)
 
-    with pytest.raises(exchange.InvalidBody, match=f"larger than {MOST} bytes"):
-        asyncio.run(exchange.read_body(chunks(), "gzip", MOST))
+    with pytest.raises(response_body.InvalidBody, match=f"larger than {MOST} bytes"):
+        receive()
     assert received <= MOST + MOST // 64 + 1024 + 4000
 
 

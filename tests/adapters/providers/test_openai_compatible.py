@@ -364,7 +364,8 @@ async def test_check_lists_the_models_of_the_server() -> None:
         await provider.check()
 
 
-@fails_without(answer_module, "MAX_TOOL_CHARS", 10**9, match="DID NOT RAISE")
+@pytest.mark.rule("model-57")
+@fails_without(answer_module, "MAX_TOOL_CALL_CHARS", 10**9, match="DID NOT RAISE")
 async def test_tool_calls_have_a_size_limit() -> None:
     call = {"index": 0, "function": {"name": "f" * 1000, "arguments": "x" * 100_000}}
     fault = await fault_of(http(sse(*[chunk(tool_calls=[call]) for _ in range(11)], chunk(finish="stop"))))

@@ -278,7 +278,8 @@ async def test_what_else_a_provider_says_breaks_nothing_either() -> None:
         assert not any(each["error"]["code"] == "host_invariant_broken" for each in failed)
 
 
-@fails_without(answer_stream, "MAX_ANSWER_CHARS", 10**9, match="completed")
+@pytest.mark.rule("model-57")
+@fails_without(answer_stream, "MAX_TOOL_CALL_CHARS", 10**9, match="completed")
 async def test_tool_calls_of_a_provider_have_a_size_limit() -> None:
     told = ["a", AnswerEnd("tool-call", TokenUsage(1, 1), tool_calls=({"id": "1", "name": "f", "arguments": LARGE},))]
     bench, key = await EngineHarness(talking(), models=ScriptedModel(told)).with_ended_run(ONE)

@@ -8,9 +8,12 @@ import pytest
 
 from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, workflow
-from tests.harness.engine_harness import EngineHarness, run_ready_tasks
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks, until
+from weftwork.engine.decide.inputs import Step
 from weftwork.engine.run import loop_share, next_commit
+from weftwork.engine.run.live_run import IDLE_REST_NS, RESTED_BATCH_UNITS
 from weftwork.engine.run.loop_share import LOOP_SLICE_UNITS, MAX_REST_S, MIN_REST_S, REST, LoopShare, TurnSchedule
+from weftwork.protocol.limits import Limits
 
 
 class Watch:
@@ -290,3 +293,44 @@ async def test_a_run_that_continues_takes_turns_and_a_short_one_takes_none(monke
     key = await bench.start(workflow([node("a", "core.noop")]))
     await bench.run_to_end(key)
     assert await bench.status(key) == "completed"
+
+
+async def batches_of_idle_runs(count: int, rest_ns: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Runs that have used up their free batches are idle for so long, and then get an input in the same iteration. How
+    many turns they took for it, and how much of the iteration's room was taken."""
+    bench = EngineHarness(limits=Limits(max_live_runs=4 * count))
+    waiting = workflow([node("gate", "test.gate")])
+    runs = [bench.executor._live.get(await bench.start(waiting)) for _ in range(count)]
+    await run_ready_tasks()
+    turns = 0
+    honest = LoopShare.turn
+
+    async def counted(self: LoopShare, partition: str, units: int = 0, run: str = "") -> None:
+        nonlocal turns
+        turns += 1
+        await honest(self, partition, units, run)
+
+    share = bench.runtime.loop_share
+    with monkeypatch.context() as patch:
+        patch.setattr(LoopShare, "turn", counted)
+        for each in runs:
+            assert each is not None
+            each._needs_turn = True
+            each._idle_since = each.clock.monotonic_ns() - rest_ns
+            each.send(Step())
+        await asyncio.sleep(0)
+        taken = share._taken
+        await until(lambda: all(each is not None and each._driver is None for each in runs))
+    await bench.executor.close()
+    return turns, taken
+
+
+@pytest.mark.rule("lim-24")
+@fails_without(LoopShare, "take", lambda *_: True, match="at once")
+async def test_a_run_that_was_idle_needs_no_turn_unless_many_wake_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await batches_of_idle_runs(1, IDLE_REST_NS, monkeypatch))[0] == 0
+    assert (await batches_of_idle_runs(1, IDLE_REST_NS - 1, monkeypatch))[0] == 1
+    room = LOOP_SLICE_UNITS // RESTED_BATCH_UNITS
+    turns, taken = await batches_of_idle_runs(room + 5, IDLE_REST_NS, monkeypatch)
+    assert turns == 5, "all runs at once"
+    assert taken <= LOOP_SLICE_UNITS

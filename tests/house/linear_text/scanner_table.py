@@ -659,7 +659,7 @@ CASES: tuple[Case, ...] = (
     case("", lambda given: did_you_mean(given, [given[:-1], given[1:]] * 9), "a", "ab"),
     # What a model provider sends.
     case(
-        "adapters/providers/openai_compatible/event_stream.py:EventReader.feed",
+        "adapters/providers/openai_compatible/event_stream.py:EventReader._feed",
         _read_events,
         "a",
         "\n",
@@ -743,7 +743,9 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/http/routes/host_info.py:StaticDocument.respond": _ONCE,
     "adapters/http/routes/interrupts.py:_kinds": _ONCE,
     "adapters/http/routes/runs.py:_statuses": _ONCE,
-    "adapters/outbound/exchange.py:_GzipDecoder.decompress_into": _BUFFER,
+    "adapters/outbound/body.py:_GzipDecoder.decompress_into": _BUFFER,
+    "adapters/outbound/exchange.py:HttpExchange.send": _BUFFER,
+    "adapters/outbound/exchange.py:_NetworkStream.read": "looks once for two short texts in each piece of a head",
     "adapters/providers/openai_compatible/answer.py:AnswerAssembler._add_tool_calls": _ITEMS,
     "adapters/providers/openai_compatible/provider.py:OpenAICompatibleProvider._check_status": _BUFFER,
     "adapters/providers/schema_sample.py:_Sampler._definition": _ONCE,

@@ -121,7 +121,11 @@ class ResponseWriter:
 
     async def _send_frame_piece(self, data: bytes, is_end: bool) -> None:
         self._at_boundary = False
-        await self._send_message({"type": "http.response.body", "body": data, "more_body": True})
+        message: Scope = {"type": "http.response.body", "body": data, "more_body": True}
+        if self.connection is not None and not self.connection.is_full:
+            await self._send(message)  # does not wait
+        else:
+            await _with_stall_timeout(self._send(message))
         self._at_boundary = is_end
         fault_point("stream.piece")
 

@@ -91,7 +91,7 @@ class SseStream:
                 at = await self._write_available(body, at)
             del body
             self._deltas = self._next_deltas
-            if not reader.ended:
+            if (reader.wants_notifications or reader.wants_partial_surfaces) and not reader.ended:
                 await self._send_notifications(reader)
 
     def _begin_body(self) -> None:
@@ -120,6 +120,11 @@ class SseStream:
             return await self._next_batch(reader, events)
         if not events:
             return 0, 0, b""
+        if len(events) == 1 and self._next_deltas is None:
+            # Most often, because the events of a run come one by one.
+            (event,) = events
+            await self._writer.next_turn(event.size, reader.shares_events)
+            return event.sequence, event.sequence, streams.encoded_frames(event, self._modes, self._cursor)
         await self._take_turn(reader, events)
         return events[0].sequence, events[-1].sequence, self._encode_events(events)
 
@@ -171,11 +176,14 @@ class SseStream:
 
     async def _next_events(self, reader: Reader) -> list[Event]:
         """The next events. Only bytes that are sent delay the next keep-alive; events that the mode hides do not."""
-        await self._writer.drained()
+        connection = self._writer.connection
+        if connection is not None and connection.is_full:
+            await self._writer.drained()
         clock = asyncio.get_running_loop()
-        if clock.time() >= self._keepalive_at:
+        now = clock.time()
+        if now >= self._keepalive_at:
             await self._write_available(streams.KEEPALIVE)
-        return await reader.next(self._keepalive_at - clock.time())
+        return await reader.next(self._keepalive_at - now)
 
     def _encode_events(self, events: list[Event]) -> bytes:
         if self._next_deltas is not None:

@@ -68,15 +68,16 @@ class GuardedClient:
         max_bytes = _effective_limit(request.max_bytes, self._limits.max_bytes)
         deadline = StreamDeadline(timeouts)
         async with AsyncExitStack() as stack:
+            stack.callback(deadline.close)
             try:
                 async with deadline.opening():
                     await stack.enter_async_context(self._streams)
                     exchange = await self._get_exchange()
                     deadline.begin_connecting()
-                    head, pieces = await stack.enter_async_context(exchange.stream(checked, max_bytes, deadline))
+                    head, body = await stack.enter_async_context(exchange.stream(checked, max_bytes, deadline))
             except TimeoutError:
                 raise deadline.failure() from None
-            yield HttpStream(head, pieces, deadline)
+            yield HttpStream(head, body, deadline)
 
     def _check(self, request: OutboundRequest) -> CheckedRequest:
         if self._closed:

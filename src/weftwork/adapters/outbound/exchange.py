@@ -3,18 +3,20 @@
 Connections are not reused. The server may close a kept connection while the next request is being sent, and the host
 could then not know whether the request arrived. A kept connection would also outlive the check of its address.
 
-The body of a response is decoded as it arrives, and reading stops at the size limit, of decoded and of received bytes.
+httpcore2 sends the request and reads the head of the response. The body is read by `body.StreamedBody`.
 """
 
+import asyncio
 import ssl
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable
-from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import Any, Final, cast
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
 
 import httpcore2
 import msgspec
 
+from weftwork.adapters.outbound.body import INVALID_RESPONSE, LOST, InvalidBody, StreamedBody, body_failure
+from weftwork.adapters.outbound.connection import OutboundConnection
 from weftwork.adapters.outbound.guard import NOT_PUBLIC, AddressGuard, Unreachable
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
 from weftwork.ports.outbound import FailureReason, FetchFailed, FetchRefused
@@ -24,26 +26,13 @@ CONNECT_SECONDS: Final = 3.0
 """Timeout for one of several addresses. The last address may use all the time that remains."""
 MAX_ADDRESSES_TRIED: Final = 4
 
-_DECODE_STEP_BYTES: Final = 262_144
-"""Maximum bytes decoded at a time, so that a small compressed chunk cannot become a large one in memory."""
-_GZIP_OVERHEAD_BYTES: Final = 1024
-_GZIP_OVERHEAD_SHARE: Final = 64
-"""What a gzip body may have in addition to its decoded bytes: this many, and one per so many decoded bytes. Data that
-cannot be compressed grows by 5 bytes per block of 16 KiB (RFC 1951, section 3.2.4), and by 20 per member."""
-_GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _UPGRADE_ERROR: Final = "_SWITCH_UPGRADE"
 """Part of the parser's error message for a response with status 101, which the host never requests."""
 _CUT_ERROR: Final = "peer closed connection"
-"""Part of the parser's error message for a connection that ends in the middle of a body."""
-
-
-class InvalidBody(Exception):
-    """A body is too large or cannot be decoded. The message contains nothing from the server."""
-
-    def __init__(self, message: str, reason: FailureReason = "invalid") -> None:
-        super().__init__(message)
-        self.reason: FailureReason = reason
-
+"""Part of the parser's error message for a connection that ends in the middle of a head."""
+_HEAD_ENDS: Final = (b"\n\r\n", b"\n\n")
+_HEAD_END_BYTES: Final = 2
+"""Bytes of an end that may have arrived without the rest of it."""
 
 _FAILURES: Final = (
     httpcore2.NetworkError,
@@ -65,24 +54,29 @@ class HttpExchange:
 
     async def send(self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress) -> RawResponse:
         """Raises FetchRefused or FetchFailed. Sets `progress.sent` when the request may have reached the server."""
-        async with self._open(outgoing, progress) as response:
+        async with self._open(outgoing, progress) as (head, network):
+            if outgoing.method == "HEAD":
+                return head
             with _mapped_failures(progress):
-                return await _read_response(response, outgoing.method, max_bytes)
+                body, content = network.body(head, max_bytes), bytearray()
+                while piece := await body.read():
+                    content += piece
+                return msgspec.structs.replace(head, content=bytes(content))
 
     @asynccontextmanager
     async def stream(
         self, outgoing: CheckedRequest, max_bytes: int, progress: SendProgress
-    ) -> AsyncGenerator[tuple[RawResponse, AsyncGenerator[bytes, None]]]:
-        """The response without its content, and the decoded pieces of its content. Raises FetchRefused or FetchFailed,
-        and the generator FetchFailed."""
-        async with self._open(outgoing, progress) as response:
-            raw = _read_head(response)
+    ) -> AsyncGenerator[tuple[RawResponse, StreamedBody]]:
+        """The response without its content, and its content. Raises FetchRefused or FetchFailed."""
+        async with self._open(outgoing, progress) as (head, network):
             with _mapped_failures(progress):
-                decoder = BodyDecoder(raw.header("content-encoding") or "", max_bytes)
-            yield raw, _decoded_pieces(response, decoder, progress)
+                body = network.body(head, max_bytes)
+            yield head, body
 
     @asynccontextmanager
-    async def _open(self, outgoing: CheckedRequest, progress: SendProgress) -> AsyncGenerator[httpcore2.Response]:
+    async def _open(
+        self, outgoing: CheckedRequest, progress: SendProgress
+    ) -> "AsyncGenerator[tuple[RawResponse, _PinnedBackend]]":
         """Connect, send the request and read the head of the response; the connection is closed at the end."""
         target = outgoing.target
         url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
@@ -92,11 +86,11 @@ class HttpExchange:
         try:
             with _mapped_failures(progress):
                 response = await connection.handle_async_request(request)
-            yield response
+            yield _read_head(response), network
         finally:
             await connection.aclose()
             # After a handshake that failed, httpcore2 does not own the stream yet and does not close it.
-            await network.close()
+            network.close()
 
     def _headers(self, outgoing: CheckedRequest) -> list[tuple[str, str]]:
         names = {name.lower() for name, _ in outgoing.headers}
@@ -121,7 +115,7 @@ def _port_failure(failure: BaseException, sent: bool) -> FetchFailed | FetchRefu
     if isinstance(failure, httpcore2.RemoteProtocolError) and _UPGRADE_ERROR in str(failure):
         return FetchRefused("upgrade", "The server tried to upgrade the connection.")
     if isinstance(failure, InvalidBody):
-        return FetchFailed(str(failure), sent, failure.reason)
+        return body_failure(failure, sent)
     return FetchFailed(_failure_message(failure), sent, _failure_reason(failure))
 
 
@@ -137,15 +131,6 @@ def _read_head(response: httpcore2.Response) -> RawResponse:
     return RawResponse(response.status, headers)
 
 
-async def _read_response(response: httpcore2.Response, method: str, max_bytes: int) -> RawResponse:
-    raw = _read_head(response)
-    if method == "HEAD":
-        return raw
-    encoding = raw.header("content-encoding") or ""
-    async with aclosing(response.aiter_stream()) as chunks:
-        return msgspec.structs.replace(raw, content=await read_body(chunks, encoding, max_bytes))
-
-
 def _failure_message(failure: BaseException) -> str:
     if isinstance(failure, Unreachable):
         return str(failure)
@@ -154,102 +139,8 @@ def _failure_message(failure: BaseException) -> str:
     if isinstance(failure, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         return "The connection could not be established."
     if isinstance(failure, httpcore2.ProtocolError):
-        return "The server sent an invalid or incomplete HTTP response."
-    return "The connection was lost."
-
-
-async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> bytes:
-    """The decoded body. Raises InvalidBody.
-
-    The limit counts decoded bytes, so a decompression bomb stops there. Received bytes have almost the same limit, so
-    compressed data that decodes to nothing, such as empty members, stops as well.
-    """
-    decoder = BodyDecoder(encoding, max_bytes)
-    body = bytearray()
-    async for chunk in chunks:
-        decoder.decode_into(body, chunk)
-    decoder.end()
-    return bytes(body)
-
-
-async def _decoded_pieces(
-    response: httpcore2.Response, decoder: "BodyDecoder", progress: SendProgress
-) -> AsyncGenerator[bytes, None]:
-    """The same, piece by piece. Raises FetchFailed."""
-    try:
-        async with aclosing(response.aiter_stream()) as chunks:
-            async for chunk in chunks:
-                if piece := decoder.decode(chunk):
-                    yield piece
-        decoder.end()
-    except _FAILURES as failure:
-        raise _port_failure(failure, progress.sent) from None
-
-
-class BodyDecoder:
-    """Decodes a body as it arrives, within the limit of decoded and of received bytes. Raises InvalidBody."""
-
-    def __init__(self, encoding: str, max_bytes: int) -> None:
-        coding = encoding.strip().lower()
-        if coding not in ("", "identity", "gzip", "x-gzip"):
-            raise InvalidBody("The response has a Content-Encoding other than gzip, which is not supported.")
-        self._gzip = _GzipDecoder() if coding.endswith("gzip") else None
-        self._max_bytes = max_bytes
-        self._room = max_bytes
-        self._receivable = max_bytes + max_bytes // _GZIP_OVERHEAD_SHARE + _GZIP_OVERHEAD_BYTES
-
-    def decode(self, chunk: bytes) -> bytes:
-        """The decoded piece; empty if more data is needed to decode it."""
-        if self._gzip is None:
-            self._count(len(chunk), len(chunk))
-            return chunk
-        piece = bytearray()
-        self.decode_into(piece, chunk)
-        return bytes(piece)
-
-    def decode_into(self, body: bytearray, chunk: bytes) -> None:
-        """Append the decoded piece to `body`."""
-        start = len(body)
-        if self._gzip is None:
-            body += chunk
-        else:
-            self._gzip.decompress_into(body, chunk, start + self._room)
-        self._count(len(chunk), len(body) - start)
-
-    def end(self) -> None:
-        """Check that the body is complete."""
-        if self._gzip is not None and not self._gzip.is_complete:
-            raise InvalidBody("The gzip data of the response is incomplete.")
-
-    def _count(self, received: int, decoded: int) -> None:
-        self._receivable -= received
-        self._room -= decoded
-        if self._room < 0 or self._receivable < 0:
-            raise InvalidBody(f"The response is larger than {self._max_bytes} bytes.", "too_large")
-
-
-class _GzipDecoder:
-    """Decodes a sequence of gzip members (RFC 1952, section 2.2)."""
-
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(_GZIP_WBITS)
-        self._started = False
-
-    @property
-    def is_complete(self) -> bool:
-        return not self._started or self._member.eof
-
-    def decompress_into(self, body: bytearray, data: bytes, max_bytes: int) -> None:
-        """Append the decoded data to the body. Stops when the body exceeds `max_bytes`. Raises InvalidBody."""
-        try:
-            while data and len(body) <= max_bytes:
-                if self._member.eof:
-                    self._member = zlib.decompressobj(_GZIP_WBITS)
-                self._started = True
-                body += self._member.decompress(data, _DECODE_STEP_BYTES)
-                data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-        except zlib.error:
-            raise InvalidBody("The response is not valid gzip data, as its Content-Encoding says.") from None
+        return INVALID_RESPONSE
+    return LOST
 
 
 class _PinnedBackend(httpcore2.AsyncNetworkBackend):
@@ -258,8 +149,8 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, guard: AddressGuard, progress: SendProgress) -> None:
         self._guard = guard
         self._progress = progress
-        self._tcp = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
-        self._stream: httpcore2.AsyncNetworkStream | None = None
+        self._connection: OutboundConnection | None = None
+        self._stream: _NetworkStream | None = None
 
     async def connect_tcp(
         self,
@@ -273,14 +164,15 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
         for number, address in enumerate(addresses, 1):
             is_last = number == len(addresses)
             try:
-                stream = await self._tcp.connect_tcp(str(address), port, None if is_last else CONNECT_SECONDS)
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                async with asyncio.timeout(None if is_last else CONNECT_SECONDS):
+                    self._connection = await OutboundConnection.open(str(address), port)
+            except OSError as error:
                 if is_last:
-                    raise
+                    raise httpcore2.ConnectError(str(error)) from error
                 continue
-            self._stream = stream
-            self._guard.check_peer(address, str(stream.get_extra_info("server_addr")[0]))
-            return _ProgressStream(stream, self._progress)
+            self._guard.check_peer(address, str(self._connection.peer_address()[0]))
+            self._stream = _NetworkStream(self._connection, self._progress)
+            return self._stream
         raise Unreachable("The host name has no address.")
 
     async def connect_unix_socket(
@@ -288,33 +180,70 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         raise FetchRefused("ssrf", NOT_PUBLIC)
 
-    async def close(self) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
+    def body(self, head: RawResponse, max_bytes: int) -> StreamedBody:
+        """The body of the response whose head was read. Raises InvalidBody."""
+        assert self._stream is not None, "the head was read on a connection"
+        return StreamedBody(head, self._stream.connection, self._stream.take_rest(), max_bytes)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
 
-class _ProgressStream(httpcore2.AsyncNetworkStream):
-    """Reports writes of the request and reads of the response. Those of a TLS handshake do not count."""
+class _NetworkStream(httpcore2.AsyncNetworkStream):
+    """The connection as httpcore2 uses it: for the request, and for the head of the response.
 
-    def __init__(self, stream: httpcore2.AsyncNetworkStream, progress: SendProgress) -> None:
-        self._stream = stream
+    A read ends at the end of a head, so that httpcore2 gets nothing of the body: its parser is written in Python and
+    takes some hundred calls for each piece of a stream. Reports writes of the request and reads of the response. Those
+    of a TLS handshake do not count.
+    """
+
+    def __init__(self, connection: OutboundConnection, progress: SendProgress) -> None:
+        self.connection = connection
         self._progress = progress
+        self._rest = b""
+        self._last = b""
+        """The last bytes of an incomplete head."""
+
+    def take_rest(self) -> bytes:
+        """What has arrived after the head."""
+        rest, self._rest = self._rest, b""
+        return rest
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         self._progress.begin_reading()
-        return await self._stream.read(max_bytes, timeout)
+        try:
+            data = self.take_rest() or await self.connection.read()
+        except OSError as error:
+            raise httpcore2.ReadError(str(error)) from error
+        known = self._last + data
+        ends = [at + len(end) for end in _HEAD_ENDS if (at := known.find(end)) >= 0]
+        if ends:
+            end = min(ends) - len(self._last)
+            self._last = b""
+            self._rest = data[end:]
+            return data[:end]
+        self._last = known[-_HEAD_END_BYTES:]
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._progress.begin_sending()
-        await self._stream.write(buffer, timeout)
+        try:
+            await self.connection.write(buffer)
+        except OSError as error:
+            raise httpcore2.WriteError(str(error)) from error
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        self.connection.close()
 
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        return _ProgressStream(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._progress)
+        try:
+            await self.connection.start_tls(ssl_context, server_hostname)
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        return self
 
     def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+        return self.connection.tls_object() if info == "ssl_object" else None

@@ -5,10 +5,11 @@ the wait for the first byte, and every pause between two pieces have their own l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Final
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any, Final, Protocol
 
+from weftwork.adapters.outbound.body import InvalidBody, body_failure
+from weftwork.adapters.outbound.connection import WaitLimit
 from weftwork.adapters.outbound.response import RawResponse, SendProgress
 from weftwork.ports.outbound import FailureReason, FetchFailed, StreamTimeouts
 
@@ -18,13 +19,16 @@ _LATE: Final[dict[FailureReason, str]] = {
     "idle": "The response paused for more than {} ms.",
     "total": "The response was not complete within {} ms.",
 }
+CLOCK_STEP_S: Final = 0.001
+"""Resolution of the clock of some event loops. Their timers may be early by so much."""
 
 
 class StreamDeadline(SendProgress):
     """out-07 (host): the time limits of one stream, each for its phase."""
 
     def __init__(self, timeouts: StreamTimeouts) -> None:
-        self._now = asyncio.get_running_loop().time
+        self._loop = asyncio.get_running_loop()
+        self._now = self._loop.time
         self._limits: dict[FailureReason, int] = {
             "connect": timeouts.connect_ms,
             "first_byte": timeouts.first_byte_ms,
@@ -37,6 +41,11 @@ class StreamDeadline(SendProgress):
         self._opening: asyncio.Timeout | None = None
         self._phase: FailureReason = "total"
         self._phase_end = self._end
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self.has_expired = False
+        """Whether a read has ended because of a time limit."""
 
     @property
     def _at(self) -> float:
@@ -47,9 +56,38 @@ class StreamDeadline(SendProgress):
         self._opening = asyncio.timeout_at(self._at)
         return self._opening
 
-    def reading(self) -> asyncio.Timeout:
-        """The time limit for the next piece of the body."""
-        return asyncio.timeout_at(self._at)
+    def watch(self, waiter: "asyncio.Future[None]") -> None:
+        """Limit the wait of a read for the next bytes.
+
+        One timer serves all reads. It is not moved when a piece arrives: when it is due it looks at the limit of the
+        present wait, and is set again if that has not passed.
+        """
+        self._waiter = waiter
+        # Without a look at `_at`, which every piece would pay for. The timer is early if the total limit comes first.
+        if self._timer is None or self._phase_end < self._timer_at:
+            self._set_timer(self._at)
+
+    def _set_timer(self, at: float) -> None:
+        self.close()
+        self._timer_at = at
+        self._timer = self._loop.call_at(at, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        if self._at <= self._now() + CLOCK_STEP_S:
+            self.has_expired = True
+            waiter.set_exception(TimeoutError())
+        else:
+            self._set_timer(self._at)
+
+    def close(self) -> None:
+        """Cancel the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def begin_connecting(self) -> None:
         self._begin("connect", self._now() + self._limits["connect"] / 1000)
@@ -64,10 +102,13 @@ class StreamDeadline(SendProgress):
             self._is_read = True
             self._begin("first_byte", self._now() + self._limits["first_byte"] / 1000)
 
-    def piece_read(self) -> None:
-        """A piece of the body has arrived."""
+    def begin_pause(self) -> None:
+        """The reader waits for the next piece of the body. Raises FetchFailed if the time is over."""
+        now = self._now()
         self._phase = "idle"
-        self._phase_end = self._now() + self._idle_seconds
+        self._phase_end = now + self._idle_seconds
+        if self._at <= now:
+            raise self.failure()
 
     def failure(self) -> FetchFailed:
         """What to raise after a time limit has passed. If the body has not begun, that is the reason, whichever limit
@@ -85,13 +126,22 @@ class StreamDeadline(SendProgress):
             self._opening.reschedule(self._at)
 
 
+class Body(Protocol):
+    """The decoded body of a response; see body.StreamedBody."""
+
+    def take(self) -> bytes | None: ...
+
+    def wait(self, limit: WaitLimit) -> Coroutine[Any, Any, None]: ...
+
+
 class HttpStream:
     """Implements ports.outbound.OutboundStream."""
 
-    def __init__(self, head: RawResponse, pieces: AsyncGenerator[bytes, None], deadline: StreamDeadline) -> None:
+    def __init__(self, head: RawResponse, body: Body, deadline: StreamDeadline) -> None:
         self._head = head
-        self._pieces = pieces
+        self._body = body
         self._deadline = deadline
+        self._has_begun = False
 
     @property
     def status(self) -> int:
@@ -100,16 +150,22 @@ class HttpStream:
     def header(self, name: str) -> str | None:
         return self._head.header(name.lower())
 
+    async def read(self) -> bytes:
+        """See ports.outbound.OutboundStream."""
+        deadline = self._deadline
+        if self._has_begun:
+            # Only now, because the time in which the reader handles a piece is not a pause of the server.
+            deadline.begin_pause()
+        try:
+            while (piece := self._body.take()) is None:
+                await self._body.wait(deadline)
+        except (InvalidBody, OSError) as failure:
+            # TimeoutError is an OSError, and also what a connection raises whose packets are not acknowledged.
+            raise (deadline.failure() if deadline.has_expired else body_failure(failure, deadline.sent)) from None
+        self._has_begun = True
+        return piece
+
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._pieces) as pieces:
-            while True:
-                try:
-                    async with self._deadline.reading():
-                        piece = await anext(pieces, None)
-                except TimeoutError:
-                    raise self._deadline.failure() from None
-                if piece is None:
-                    return
-                yield piece
-                # Only now, because the time in which the reader handles a piece is not a pause of the server.
-                self._deadline.piece_read()
+        """See ports.outbound.OutboundStream."""
+        while piece := await self.read():
+            yield piece

@@ -1,9 +1,10 @@
 """The loop watchdog: measures how long the event loop is blocked, and finds out by what.
 
 Theory of operation. A timer on the loop runs every BEAT_SECONDS. The time between two beats is the time for which the
-loop was blocked, rounded up to the next beat. A thread wakes up as often. While a beat is overdue, it samples the stack
-of the loop's thread, and `identify` makes an activity of the stack. The code that is watched does nothing for this, so
-a request or a run costs the same with and without the watchdog.
+loop was blocked, rounded up to the next beat. A thread wakes up every SAMPLE_SECONDS, which gives every stall a sample.
+While a beat is overdue, it wakes up every BEAT_SECONDS and samples the stack of the loop's thread, and `identify` makes
+an activity of the stack. The code that is watched does nothing for this, so a request or a run costs the same with and
+without the watchdog.
 
 A native call that holds the GIL stops the thread as well. The interpreter hands the GIL over right after such a call,
 while the caller is still on the stack, so the first sample finds it.
@@ -153,9 +154,12 @@ class LoopWatchdog:
             log.warning("the event loop was blocked", extra={**stall.log_fields(), "count": count})
 
     def _watch(self) -> None:
-        while not self._running.acquire(timeout=BEAT_SECONDS):
+        interval = SAMPLE_SECONDS
+        while not self._running.acquire(timeout=interval):
             blocked = time.monotonic() - self._beat_at
+            interval = SAMPLE_SECONDS
             if blocked > SAMPLE_SECONDS:
+                interval = BEAT_SECONDS
                 self._sample(blocked)
 
     def _sample(self, blocked: float) -> None:

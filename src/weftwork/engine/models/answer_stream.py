@@ -13,6 +13,7 @@ from weftwork.ports.models import AnswerEnd, Delta, ProviderFault
 from weftwork.protocol.json.values import map_texts
 from weftwork.protocol.media.inline_media import MAX_ANSWER_INLINE_BYTES, Base64Elider, truncate_inline_media
 from weftwork.protocol.models.answers import (
+    MAX_TOOL_CALL_CHARS,
     ModelAnswer,
     SurrogateJoiner,
     clean_struct,
@@ -23,8 +24,7 @@ from weftwork.protocol.models.answers import (
 from weftwork.protocol.privacy.secret_matcher import HoldBack
 
 MAX_ANSWER_CHARS: Final = 1_048_576
-"""model-02 (host): characters of one answer; a longer answer is truncated. Longer tool calls cannot be truncated, so
-the call fails."""
+"""model-02 (host): characters of one answer; a longer answer is truncated."""
 MIN_DELTA_CHARS: Final = 16
 """The number of characters that a delta counts for at least, which limits the number of deltas."""
 MAX_LABEL_CHARS: Final = 256
@@ -129,12 +129,14 @@ class AnswerStream:
 
     def _show(self, text: str) -> None:
         if self._is_streamed:
-            self._hold.update_texts(self._sink.secrets)
-            self._sink.emit_chunk(self._elider.feed(self._hold.release(text)), False, self._meta)
+            if secrets := self._sink.secrets:
+                self._hold.update_texts(secrets)
+                text = self._hold.release(text)
+            self._sink.emit_chunk(self._elider.feed(text), False, self._meta)
         self._delta_count += 1
 
     def _end(self, stop: AnswerEnd) -> None:
-        if sum(len(str(value)) for call in stop.tool_calls for value in call.values()) > MAX_ANSWER_CHARS:
+        if sum(len(str(value)) for call in stop.tool_calls for value in call.values()) > MAX_TOOL_CALL_CHARS:
             raise ProviderFault("provider_unavailable", "The tool calls of the model are too large.", retryable=False)
         if stop.tool_calls and not is_encodable(stop.tool_calls):
             raise ProviderFault("provider_unavailable", "The tool calls of the model are not valid JSON.")

@@ -82,10 +82,11 @@ class Activity:
             self.runner.drop_all()
         if work.drops_stale:
             self.runner.drop_stale(state)
-        active = state.active_nodes
-        for node_id in work.launches:
-            if node_id in active:
-                self.runner.launch(state, node_id)
+        if work.launches:
+            active = state.active_nodes
+            for node_id in work.launches:
+                if node_id in active:
+                    self.runner.launch(state, node_id)
         if work.stop:
             self.runner.stop(state)
         self._update_timers(state)

@@ -303,6 +303,8 @@ class BatchBuilder:
 
     def _rows(self) -> tuple[StateRow, ...]:
         state = self._state
+        if not state.changed_rows:
+            return ()
         rows = [
             StateRow(kind, name, encode_stored(self._row_value(kind, name)), self._interrupt_listing(kind, name))
             for kind, name in sorted(state.changed_rows)

@@ -26,6 +26,7 @@ from weftwork.engine.nodes.run_clock import RunClock
 from weftwork.engine.run.activity import Activity, weak_reporter
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.budget import RunBudget
+from weftwork.engine.run.loop_share import MIN_REST_S
 from weftwork.engine.run.next_commit import MAX_BATCH_UNITS, collect_commit
 from weftwork.engine.run.pending_commit import Inbox, PendingCommit, RecordMaker, RunNotLive, RunRequest, notify_waiters
 from weftwork.engine.run.replay import reload_run
@@ -37,7 +38,7 @@ from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.envelopes.partial_surface import may_show_surface
 from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.state import RunState, is_parked, may_unload, next_wake_at
-from weftwork.protocol.limits import execution_limit, iteration_limit, time_limit
+from weftwork.protocol.limits import LOOP_SLICE_UNITS, execution_limit, iteration_limit, time_limit
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch
 from weftwork.protocol.run.header import RunHeader, RunKey, Status
@@ -50,6 +51,10 @@ REQUEST_LOOP_TURNS: Final = 6
 """Iterations of the event loop within which the caller that caused a run to be loaded puts its request in the inbox."""
 FREE_BATCHES: Final = 8
 """Batches of a run before it waits for turns on the event loop."""
+IDLE_REST_NS: Final = int(MIN_REST_S * 1e9)
+"""A run that had nothing to do for so long needs no turn for its next batch: it has left the loop to others."""
+RESTED_BATCH_UNITS: Final = LOOP_SLICE_UNITS // 32
+"""What such a batch counts in its iteration of the loop. Many runs may wake up in the same one."""
 POLL_INTERVAL_S: Final = 0.02
 
 
@@ -110,6 +115,8 @@ class LiveRun:
         self._store_away = False
         self._batches = 0
         self._needs_turn = state.header.parent is not None  # no request waits for a batch of a child run
+        self._idle_since: int | None = None
+        """When the last batch left nothing to do, in nanoseconds on the monotonic clock."""
         self.parked = False
         self.executable = True
         """False if this host lacks node types of the run. Then nothing is launched, and the run can only be
@@ -123,7 +130,8 @@ class LiveRun:
         """Put an input into the inbox, and start the driver task if it does not run and the store has the run."""
         self._inbox.put(input_)
         if self._driver is None and not self._closing and not self._is_uncreated:
-            self._driver = asyncio.create_task(self._drive())
+            # asyncio.create_task takes two calls more, to give the task a name.
+            self._driver = asyncio.get_running_loop().create_task(self._drive())
 
     async def request(self, input_: Input, record: RecordMaker | None) -> Status | SlotTaken:
         """Like `send`, but returns the status once the consequences are durable.
@@ -223,7 +231,7 @@ class LiveRun:
     async def _drive(self) -> None:
         try:
             while not self.state.is_terminal and not self._closing:
-                if self._needs_turn and not self._inbox.has_request:
+                if self._needs_turn and not self._is_rested() and not self._inbox.has_request:
                     await self._runtime.loop_share.turn(self.key.partition, run=self.key.run_id)
                     self._needs_turn = False
                     continue
@@ -242,6 +250,10 @@ class LiveRun:
                 self._batches += 1
                 is_costly = work.is_partial or units > MAX_BATCH_UNITS
                 self._needs_turn = is_costly or self._batches >= FREE_BATCHES
+                if not (work.is_partial or self._inbox or self.state.is_terminal):
+                    # A step would find nothing. It is left out, because a streamed answer has a batch per chunk.
+                    self._idle_since = self.clock.monotonic_ns()
+                    return
             if self.state.is_terminal and not self._is_ahead_of_log:
                 self._finish()
         except asyncio.CancelledError:
@@ -261,13 +273,21 @@ class LiveRun:
             else:
                 self.park_if_idle()
 
+    def _is_rested(self) -> bool:
+        """Whether the next batch needs no turn, because the run was idle before it. Counts it in this iteration."""
+        since, self._idle_since = self._idle_since, None
+        if since is None or self.clock.monotonic_ns() - since < IDLE_REST_NS:
+            return False
+        return self._runtime.loop_share.take(self.key.partition, RESTED_BATCH_UNITS)
+
     def park_if_idle(self) -> None:
         """Unload the run if it is parked (park-01), nothing of it is due, and no request is about to arrive.
 
         The tasks of nodes in a long wait end here. They are launched again when the run is loaded, as after a crash."""
-        busy = self._closing or self._has_unsaved_parking or self._driver is not None or bool(self._inbox)
-        unloadable = may_unload(self.state, self._bounds.duration, self.clock.now())
-        busy = busy or self._activity.is_calling_any(self.state.awaiting_children)
+        if self._closing or self._has_unsaved_parking or self._driver is not None or self._inbox:
+            return
+        unloadable = may_unload(self.state, self._bounds.duration, self.clock.now)
+        busy = unloadable and self._activity.is_calling_any(self.state.awaiting_children)
         if unloadable and not busy and not self._callbacks.has_pending_request(self.key):
             self.parked = True
             self._halt(RunNotLive())

@@ -61,7 +61,11 @@ async def collect_commit(
     builder = BatchBuilder(state, activity.runner.redactor, now, bounds.duration, budget.room(state), max_events)
     work = PendingCommit(builder, now, clock.monotonic_ns() + max_ms * NS_PER_MS)
     collect_inputs(work, state, bounds, inbox, activity, clock, budget)
-    while not work.is_partial and (uses_threads := activity.launch_pure(state, work, threads)) is not None:
+    while (
+        work.launches
+        and not work.is_partial
+        and (uses_threads := activity.launch_pure(state, work, threads)) is not None
+    ):
         if uses_threads:
             await inbox.wait_filled(THREAD_WAIT_S)
         for _ in range(EARLY_LOOP_TURNS):
@@ -118,7 +122,7 @@ def collect_inputs(
     if outcomes:
         inbox.put_back(outcomes)
     stop = state.stop
-    if work.has_request(CancelRequested) and stop is not None and stop.error is not None:
+    if stop is not None and stop.error is not None and work.has_request(CancelRequested):
         # A limit is already ending the run. The cancel request gets no result of its own: the final status answers it.
         work.request = None
 

@@ -184,7 +184,8 @@ class Inbox(msgspec.Struct, eq=False):
         if isinstance(item, inputs.NodeCompleted) and item.size > LARGE_OUTCOME:
             item = self._admit_large(item)
         self._items.append(item)
-        _wake(self._filled)
+        if self._filled is not None:
+            _wake(self._filled)
 
     async def wait_filled(self, seconds: float) -> None:
         """Wait until there is an input, at most that many seconds."""

@@ -110,7 +110,9 @@ class Feed(msgspec.Struct, eq=False):
             # Another executor wrote in between: a tail with a gap would hide its events from readers.
             self.clear()
         tail += events
-        size = self.size + sum([event.size for event in events])
+        size = self.size
+        for event in events:
+            size += event.size
         old = 0
         while len(tail) - old > TAIL_EVENTS or (size > TAIL_BYTES and len(tail) - old > 1):
             size -= tail[old].size
@@ -123,15 +125,19 @@ class Feed(msgspec.Struct, eq=False):
         self.size = 0
 
     def wake(self) -> None:
-        waiting, self.waiters = self.waiters, set()
-        _wake_some(waiting)
+        if self.waiters:
+            waiting, self.waiters = self.waiters, set()
+            _wake_some(waiting)
 
     def after(self, sequence: int) -> list[Event] | None:
         """The events after that sequence if the tail has all of them; None if the reader has to read the log."""
         tail = self.tail
         if not tail or tail[0].sequence > sequence + 1:
             return None
-        if tail[-1].sequence == sequence + 1:
+        newest = tail[-1].sequence
+        if newest <= sequence:
+            return []
+        if newest == sequence + 1:
             return tail[-1:]
         return [event for event in tail if event.sequence > sequence]
 
@@ -177,7 +183,8 @@ class Reader(msgspec.Struct, eq=False):
     @property
     def has_notification(self) -> bool:
         """Whether a notification or a partial surface is due before the next event."""
-        return bool(self._due_notifications() or self._due_partial_surfaces())
+        has_note = self.wants_notifications and bool(self._due_notifications())
+        return has_note or (self.wants_partial_surfaces and bool(self._due_partial_surfaces()))
 
     def take_partial_surfaces(self) -> list[StreamFrame]:
         """The frames of partial surfaces that are due; each is returned once."""
@@ -192,7 +199,7 @@ class Reader(msgspec.Struct, eq=False):
 
     def take_notifications(self) -> list[Notification]:
         """The notifications that are due; each is returned once."""
-        due = self._due_notifications()
+        due = self._due_notifications() if self.wants_notifications else []
         if due:
             self._last_number = due[-1].number
         return due
@@ -213,11 +220,12 @@ class Reader(msgspec.Struct, eq=False):
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout
         feed = self._feed
-        while not self.has_notification:
+        is_notified = self.wants_notifications or self.wants_partial_surfaces
+        while not (is_notified and self.has_notification):
             events = feed.after(self.sequence)
             if events:
                 self.shares_events = True
-                return self._advance(take_bytes(events[:limit], budget))
+                return self._advance(events if len(events) == 1 else take_bytes(events[:limit], budget))
             waiter: asyncio.Future[None] = loop.create_future()
             # Added before the log is read, so that an event that is published during the read ends the wait.
             feed.waiters.add(waiter)
@@ -226,7 +234,8 @@ class Reader(msgspec.Struct, eq=False):
                     self.shares_events = False
                     async with self._reads:
                         events = await self._log.read(self._run, self.sequence, limit, budget)
-                events = self._advance(events)
+                if events or feed.closed:
+                    events = self._advance(events)
                 if events or self.ended or loop.time() >= until:
                     return events
                 timer = loop.call_at(until, _end_wait, waiter)
@@ -254,7 +263,7 @@ class Reader(msgspec.Struct, eq=False):
     def _advance(self, events: list[Event]) -> list[Event]:
         """Move the position behind these events, but not beyond the event after which the next notification is due.
         Returns the events up to the new position."""
-        pending = self._pending_notifications()
+        pending = self._pending_notifications() if self.wants_notifications else []
         delivered = [event for event in events if event.sequence <= pending[0].sequence] if pending else events
         if delivered:
             self.sequence = delivered[-1].sequence

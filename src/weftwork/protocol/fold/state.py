@@ -4,6 +4,7 @@
 when the run must be woken up.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -333,9 +334,9 @@ def is_parked(state: RunState) -> bool:
     return status != "running" or bool(running or retrying or state.awaiting_children)
 
 
-def may_unload(state: RunState, limit: int | None, now: int) -> bool:
-    """park-02 (host): whether a run is parked and no timer of it is due."""
-    return is_parked(state) and ((when := next_wake_at(state, limit)) is None or when > now)
+def may_unload(state: RunState, limit: int | None, now: Callable[[], int]) -> bool:
+    """park-02 (host): whether a run is parked and no timer of it is due. Needs the time only of a parked run."""
+    return is_parked(state) and ((when := next_wake_at(state, limit)) is None or when > now())
 
 
 def next_wake_at(state: RunState, limit: int | None) -> int | None:

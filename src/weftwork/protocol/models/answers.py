@@ -157,6 +157,10 @@ def _mask_like(value: Any, marker: str) -> Any:
     return {"masked": marker} if is_object(value) else [marker] if is_array(value) else marker
 
 
+MAX_TOOL_CALL_CHARS: Final = 1_048_576
+"""model-57 (host): characters of all tool calls of one answer. A text can be cut off, tool calls cannot, so a call with
+larger ones fails. Providers stop collecting at the limit, and the engine checks the answer of every provider."""
+
 CHUNK_FINISH_REASONS: Final[dict[StopReason, str]] = {
     "stop": "stop",
     "length": "length",
@@ -218,6 +222,8 @@ class SurrogateJoiner:
     def join(self, piece: str, last: bool = False) -> str:
         """The chunk with invalid characters replaced. A high surrogate at its end is held back for the next chunk,
         unless this is the `last` one."""
+        if not self._half and piece.isascii() and "\0" not in piece:
+            return piece
         text, self._half = self._half + piece, ""
         if not last and "\ud800" <= text[-1:] <= "\udbff":
             text, self._half = text[:-1], text[-1]

@@ -141,4 +141,5 @@ def check_batch(run: RunKey, expected: int, batch: Batch) -> None:
             raise HostFault(f"the run {create.header.run_id} is not a child of {run.run_id}")
     if batch.child_result is not None and batch.child_result.child_run_id != run.run_id:
         raise HostFault(f"a batch of {run.run_id} contains the result of {batch.child_result.child_run_id}")
-    check_record(run, batch.record)
+    if batch.record is not None:
+        check_record(run, batch.record)

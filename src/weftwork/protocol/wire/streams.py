@@ -159,7 +159,7 @@ def encoded_frames(event: Event, modes: frozenset[StreamMode], after: Cursor) ->
 
 
 def _encode_frames(frames: list[StreamFrame]) -> bytes:
-    return b"".join([frame.encode() for frame in frames])
+    return frames[0].encode() if len(frames) == 1 else b"".join([frame.encode() for frame in frames])
 
 
 def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
@@ -172,10 +172,13 @@ def chunk_frame(event: Event, frame_id: str) -> StreamFrame:
         "sequence": event.sequence,
         "timestamp": iso(event.timestamp),
         "schemaVersion": event.schema_version,
-        **({"contentTrust": event.content_trust} if event.content_trust is not None else {}),
-        **{name: payload[name] for name in ("nodeId", "chunk", "isLast", "meta") if name in payload},
-        "payload": payload,
     }
+    if event.content_trust is not None:
+        document["contentTrust"] = event.content_trust
+    for name in ("nodeId", "chunk", "isLast", "meta"):
+        if name in payload:
+            document[name] = payload[name]
+    document["payload"] = payload
     return StreamFrame(frame_id, "ai.message.chunk", msgspec.json.encode(document))
 
 

@@ -28,7 +28,7 @@ class WriteTurns:
 
     async def next_turn(self, size: int) -> None:
         """lim-41 (host): wait for a turn with about this many bytes. Returns at once if this iteration has one left."""
-        if not self._is_used_up and not self._waiting:
+        if self._turns < TURNS and self._bytes < TURN_BYTES and not self._waiting:
             self._grant(size)
             return
         waiter = asyncio.get_running_loop().create_future()
@@ -47,7 +47,9 @@ class WriteTurns:
         return self._turns >= TURNS or self._bytes >= TURN_BYTES
 
     def _grant(self, size: int) -> None:
-        self.charge(size)
+        if not self._bytes and not self._turns:
+            asyncio.get_running_loop().call_soon(self._begin_iteration)
+        self._bytes += size
         self._turns += 1
         self.granted += 1
 

@@ -8,14 +8,14 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from weftwork.ports.media import MediaKind
 from weftwork.ports.models import AnswerEnd, GeneratedMedia
 from weftwork.protocol.json.values import is_array, is_object
-from weftwork.protocol.models.answers import StopReason, TokenUsage
+from weftwork.protocol.models.answers import MAX_TOOL_CALL_CHARS, StopReason, TokenUsage
 
 FINISH_REASONS: Final[dict[str, StopReason]] = {
     "stop": "stop",
@@ -33,8 +33,6 @@ ERROR_REASON: Final = "error"
 
 MAX_TOKENS: Final = 2**53 - 1
 MAX_TOOL_CALLS: Final = 128
-MAX_TOOL_CHARS: Final = 1_048_576
-"""The limit of the arguments of all tool calls together."""
 MAX_TOOL_LABEL: Final = 256
 """Characters of the id and of the name of a tool call."""
 MAX_MEDIA: Final = 16
@@ -45,12 +43,53 @@ MAX_MEDIA_TYPE: Final = 256
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class _TextDelta(msgspec.Struct, frozen=True):
+    content: str
+    refusal: None = None
+    tool_calls: None = None
+    function_call: None = None
+    images: None = None
+    audio: None = None
+
+
+class _TextChoice(msgspec.Struct, frozen=True):
+    delta: _TextDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    content_filter_results: None = None
+
+
+class TextChunk(msgspec.Struct, frozen=True):
+    """A chunk that has nothing but text: most chunks of an answer.
+
+    These are all members that `AnswerAssembler.add` reads. A chunk with a value for another one of them than the text
+    is not a TextChunk.
+    """
+
+    choices: tuple[_TextChoice]
+    model: str = ""
+    usage: None = None
+    x_groq: None = None
+    error: None = None
+
+
+_decode_text = msgspec.json.Decoder(TextChunk).decode
+
+
 class InvalidChunk(Exception):
     """A chunk or a response is not valid JSON, or not an object."""
 
 
 class AnswerTooLarge(Exception):
     """The tool calls of the answer are larger than the host accepts."""
+
+
+def decode_chunk(data: bytes) -> TextChunk | dict[str, Any]:
+    """A chunk of a stream. Raises InvalidChunk."""
+    try:
+        return _decode_text(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_document(data)
 
 
 def decode_document(data: bytes) -> dict[str, Any]:
@@ -97,6 +136,12 @@ class AnswerAssembler:
         self._tool_chars = 0
         self._audio: _Audio | None = None
         self._images: list[str] = []
+
+    def add_text(self, chunk: TextChunk) -> str:
+        """As `add`, for a chunk with nothing but text."""
+        if not self.model:
+            self.model = chunk.model
+        return chunk.choices[0].delta.content
 
     def add(self, document: dict[str, Any]) -> str:
         """Process a chunk of a stream, or a complete response; returns the text in it. Raises AnswerTooLarge."""
@@ -171,7 +216,7 @@ class AnswerAssembler:
                     arguments = msgspec.json.encode(arguments).decode()
                 if isinstance(arguments, str):
                     self._tool_chars += len(arguments)
-                    if self._tool_chars > MAX_TOOL_CHARS:
+                    if self._tool_chars > MAX_TOOL_CALL_CHARS:
                         raise AnswerTooLarge
                     call.arguments.append(arguments)
 

@@ -29,6 +29,20 @@ class EventReader:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The data of the events that are complete with this chunk. Raises EventTooLarge."""
+        if (
+            chunk.startswith(b"data: ")
+            and chunk.endswith(b"\n\n")
+            and chunk.find(b"\n") == len(chunk) - 2
+            and b"\r" not in chunk
+            and not (self._parts or self._data or self._is_first)
+            and len(chunk) <= MAX_EVENT_BYTES
+        ):
+            # One whole event: most pieces of a stream that is not faster than its reader.
+            self._after_return = False
+            return iter((chunk[6:-2],))
+        return self._feed(chunk)
+
+    def _feed(self, chunk: bytes) -> Iterator[bytes]:
         if self._after_return and chunk.startswith(b"\n"):
             # The second half of a line ending.
             self._after_return = False

@@ -6,7 +6,7 @@ gateway that stored responses by key would answer the repetition of a failed cal
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,6 +18,8 @@ from weftwork.adapters.providers.openai_compatible.answer import (
     AnswerAssembler,
     AnswerTooLarge,
     InvalidChunk,
+    TextChunk,
+    decode_chunk,
     decode_document,
 )
 from weftwork.adapters.providers.openai_compatible.event_stream import EventReader, EventTooLarge
@@ -121,9 +123,33 @@ class OpenAICompatibleProvider:
         assembler = AnswerAssembler(audio_type(self._options))
         try:
             content = await encode_request(request, model, self._settings.model(model), self._options)
-            async with aclosing(self._call(content, assembler)) as deltas:
-                async for delta in deltas:
-                    yield delta
+            outgoing = OutboundRequest(
+                self._url("/chat/completions"), "POST", self._headers(), content, redirects=False
+            )
+            try:
+                async with self._context.outbound.stream(outgoing, self._timeouts()) as response:
+                    await self._check_status(response)
+                    documents = _Documents(response)
+                    while not documents.has_ended:
+                        for data in documents.add(await response.read()):
+                            if len(data) > THREAD_CHARS:
+                                document = await asyncio.to_thread(decode_document, data)
+                            else:
+                                document = decode_chunk(data)
+                            if isinstance(document, TextChunk):
+                                text = assembler.add_text(document)
+                            else:
+                                text = assembler.add(document)
+                                _check_chunk(document, assembler)
+                            if text:
+                                yield Delta(text, model=assembler.model)
+            except FetchRefused:
+                raise _transport_fault("refused") from None
+            except FetchFailed as failed:
+                if assembler.finish_reason is None:
+                    raise _transport_fault(failed.reason) from None
+            if assembler.finish_reason is None:
+                raise _RowFault(INCOMPLETE_ANSWER)
             for piece in await _ending(assembler):
                 yield piece
         except InvalidChunk:
@@ -135,28 +161,6 @@ class OpenAICompatibleProvider:
                 yield AnswerEnd("content-filter", model=assembler.model, detail="content_filter")
                 return
             raise self._fault(failed) from None
-
-    async def _call(self, content: bytes, assembler: AnswerAssembler) -> AsyncGenerator[Delta, None]:
-        """Send the request and yield the text of the answer. The rest of the answer is in the assembler."""
-        request = OutboundRequest(self._url("/chat/completions"), "POST", self._headers(), content, redirects=False)
-        try:
-            async with self._context.outbound.stream(request, self._timeouts()) as response:
-                await self._check_status(response)
-                async with aclosing(self._documents(response)) as documents:
-                    async for document in documents:
-                        if document is None:
-                            break
-                        text = assembler.add(document)
-                        _check_chunk(document, assembler)
-                        if text:
-                            yield Delta(text, model=assembler.model)
-        except FetchRefused:
-            raise _transport_fault("refused") from None
-        except FetchFailed as failed:
-            if assembler.finish_reason is None:
-                raise _transport_fault(failed.reason) from None
-        if assembler.finish_reason is None:
-            raise _RowFault(INCOMPLETE_ANSWER)
 
     async def _check_status(self, response: OutboundStream) -> None:
         if response.status == 200:
@@ -173,22 +177,6 @@ class OpenAICompatibleProvider:
             pass
         retry_after = retry_after_ms(response.header("retry-after"), self._context.clock.now())
         raise _RowFault(fault_of_status(response.status, _names_of(bytes(body))), retry_after)
-
-    async def _documents(self, response: OutboundStream) -> AsyncGenerator[dict[str, Any] | None, None]:
-        """The chunks of a stream, or the only document of another response. None is the end that the server names."""
-        media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
-        async with aclosing(response.chunks()) as chunks:
-            if media_type in JSON_TYPES:
-                yield await _decode(b"".join([chunk async for chunk in chunks]))
-                return
-            if media_type not in EVENT_TYPES:
-                raise InvalidChunk
-            reader = EventReader()
-            async for chunk in chunks:
-                for data in reader.feed(chunk):
-                    yield None if data.strip() == DONE else await _decode(data)
-            for data in reader.end():
-                yield None if data.strip() == DONE else await _decode(data)
 
     def _timeouts(self) -> StreamTimeouts:
         limits = self._settings.timeouts
@@ -218,6 +206,40 @@ class OpenAICompatibleProvider:
         return kind(row.code, message, row.is_retryable)
 
 
+class _Documents:
+    """Finds the chunks of a stream, or the only document of another response. Raises InvalidChunk."""
+
+    def __init__(self, response: OutboundStream) -> None:
+        media_type = (response.header("content-type") or "").partition(";")[0].strip().lower()
+        self._is_json = media_type in JSON_TYPES
+        if not self._is_json and media_type not in EVENT_TYPES:
+            raise InvalidChunk
+        self._body: list[bytes] = []
+        self._events = EventReader()
+        self.has_ended = False
+        """Whether the response has ended, or the stream with the event that the server sends last."""
+
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        """The documents that are complete with this piece of the body; the end of the body is an empty piece. Raises
+        EventTooLarge."""
+        if self._is_json:
+            self._body.append(piece)
+            self.has_ended = not piece
+            return iter(()) if piece else iter((b"".join(self._body),))
+        if piece:
+            found = self._events.feed(piece)
+            return found if DONE not in piece else self._before_done(found)
+        self.has_ended = True
+        return self._before_done(self._events.end())
+
+    def _before_done(self, events: Iterator[bytes]) -> Iterator[bytes]:
+        for data in events:
+            if data.strip() == DONE:
+                self.has_ended = True
+                return
+            yield data
+
+
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
     """The provider of the type `openai-compatible`. Raises InvalidProviderSettings."""
     return SteadyProvider(OpenAICompatibleProvider(context), context)
@@ -225,12 +247,6 @@ def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
 
 def _transport_fault(reason: str) -> _RowFault:
     return _RowFault(TRANSPORT_FAULTS[reason], has_response=False)
-
-
-async def _decode(data: bytes) -> dict[str, Any]:
-    if len(data) <= THREAD_CHARS:
-        return decode_document(data)
-    return await asyncio.to_thread(decode_document, data)
 
 
 def _check_chunk(document: dict[str, Any], assembler: AnswerAssembler) -> None:
