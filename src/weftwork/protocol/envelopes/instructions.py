@@ -63,7 +63,7 @@ _REASONING: Final = (
 
 _SURFACE_RULES: Final = (
     "The payload is a form that a person fills in. Each field and each button has an id of its own, of letters, digits "
-    "and the characters `_.:-`. No field has the id `action`. The target of a button is `resume`, unless you are told "
+    "and the characters `_.:-`. No field has the id `action`. The target of a button is `resume`, unless the task says "
     "otherwise. Texts are shown as they are, without markup."
 )
 """Rules of the host for surfaces that their schema does not express. Without them a model learns them from
