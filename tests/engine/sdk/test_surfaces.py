@@ -104,6 +104,14 @@ async def test_a_surface_without_a_button_is_shown_and_nothing_waits(host: Calle
     assert "answer" not in outputs(events, name)
 
 
+@pytest.mark.rule("rel-12", "surf-03")
+async def test_a_model_is_told_the_rules_that_the_schema_does_not_express(host: CallerHost) -> None:
+    await host.run("surface", sent(SURFACE_KIND, NOTE))
+    assert "No field has the id `action`." in host.requests[0].system
+    await host.run("typed", VALUE)
+    assert "No field has the id" not in host.requests[0].system
+
+
 @pytest.mark.rule("surf-10")
 async def test_a_surface_can_be_an_output_only(host: CallerHost) -> None:
     events = await host.run("surface-output", sent(SURFACE_KIND, FORM))

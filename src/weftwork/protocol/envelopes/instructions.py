@@ -16,6 +16,7 @@ from weftwork.protocol.envelopes.kinds import (
     ERROR_KIND,
     SCHEMA_REQUEST_KIND,
     SCHEMA_RESPONSE_KIND,
+    SURFACE_KIND,
     UNIVERSAL_KINDS,
 )
 from weftwork.protocol.json.pointers import split_pointer
@@ -60,6 +61,14 @@ _REASONING: Final = (
     "does not affect the result. Leave it out if you have no reasoning to add. Do not put secrets into it."
 )
 
+_SURFACE_RULES: Final = (
+    "The payload is a form that a person fills in. Each field and each button has an id of its own, of letters, digits "
+    "and the characters `_.:-`. No field has the id `action`. The target of a button is `resume`, unless the task says "
+    "otherwise. Texts are shown as they are, without markup."
+)
+"""Rules of the host for surfaces that their schema does not express. Without them a model learns them from
+corrections only."""
+
 _OUTCOME_TEXTS: Final = {
     "invalid_envelope_shape": "is not an envelope",
     "unknown_envelope_kind": "is of an unknown kind",
@@ -78,6 +87,8 @@ def envelope_directive(kind: str, version: int, schema: dict[str, Any], reasonin
         f'{_JSON_ONLY} The value is {{"type": "{kind}", "payload": …}}, or the payload alone. '
         "The payload must match the schema.",
     ]
+    if kind == SURFACE_KIND:
+        lines.append(_SURFACE_RULES)
     if reasoning and is_object(properties := schema.get("properties")) and "reasoning" in properties:
         lines.append(_REASONING)
     return "\n".join([*lines, schema_text(schema)])

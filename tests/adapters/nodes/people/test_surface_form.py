@@ -215,3 +215,44 @@ def test_a_crash_anywhere_asks_once() -> None:
         for result in results:
             assert result.kinds.count(SURFACE_KIND) == 1
             assert result.status == "completed"
+
+
+PRESSED: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "ask": ("send", {"day": "2026-01-31"}, {"action": "send", "values": {"day": "2026-01-31"}}),
+    "gate": ("accept", {"comment": "Fine"}, {"action": "accept", "feedback": "Fine"}),
+    "questions": ("cancel", {"day": "2026-01-31"}, {"answers": {"day": "2026-01-31"}}),
+    "talk": ("say", {}, {"outcome": {"action": "say"}}),
+}
+"""By node id: a button, the values of the fields, and outputs of the node."""
+
+
+@pytest.mark.rule("surf-31", "surf-04")
+@each_case("name", *PRESSED)
+async def test_a_button_of_the_form_answers_and_one_with_another_target_does_not(
+    host: InProcessHost, name: str
+) -> None:
+    action, values, expected = PRESSED[name]
+    other = "resume" if name == "talk" else "exchange"
+    given = form(*CONFIGS[name][1]["surface"]["components"][1:], {**button("other"), "action": {"target": other}})
+    run_id, found = await asked(host, f"given-{name}", given=payload(given))
+    path = f"/v1/host/weftwork/runs/{run_id}/surfaces/{found['surface']['envelopeId']}/actions"
+    inert = await host.call("POST", f"{path}/other", {"values": values})
+    assert inert.status == 400, inert.body
+    pressed = await host.call("POST", f"{path}/{action}", {"values": values})
+    assert pressed.status == 200, pressed.body
+    completed = (await events_of(host, run_id, "run.completed"))[-1]["payload"]["outputs"][name]
+    assert {member: completed[member] for member in expected} == expected
+
+
+def test_the_items_of_a_map_show_surfaces_and_ask_nothing() -> None:
+    shown = {"component": "text", "text": "Parcel {{ports.input}}"}
+    for components, status in (([shown], "completed"), ([shown, button("send")], "failed")):
+        body = {"typeId": "core.ui.surface", "config": {"surface": {"components": components}}}
+        each = {"input": {"type": "expression", "expression": "item"}}
+        mapped = node("map", "core.flow.map", config={"items": [1, 2], "body": {**body, "inputs": each}})
+        result = run_workflow(workflow([mapped]))
+        assert result.status == status, result.error
+        texts = [
+            event.payload["surface"]["components"][0]["text"] for event in result.events if event.type == SURFACE_KIND
+        ]
+        assert sorted(texts) == (["Parcel 1", "Parcel 2"] if status == "completed" else [])
