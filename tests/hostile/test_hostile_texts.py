@@ -68,8 +68,8 @@ HEADERS = """
 """.split()
 KNOWN = frozenset(
     """
-    access-control-allow-origin allow cache-control capabilities-etag connection content-length content-security-policy content-type
-    cross-origin-resource-policy date etag location
+    access-control-allow-origin allow cache-control capabilities-etag connection content-length
+    content-security-policy content-type cross-origin-resource-policy date etag location
     openwop-idempotent-replay referrer-policy retry-after traceparent transfer-encoding www-authenticate
     x-accel-buffering x-content-type-options
     """.split()
