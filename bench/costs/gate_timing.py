@@ -30,6 +30,8 @@ class TimeReading(NamedTuple):
 _generate: Final = EntryModelCalls.generate
 _emit: Final = EntryModelCalls.emit_envelope
 _seen: Final[list[TimeReading]] = []
+_first: Final[dict[str, TimeReading]] = {}
+"""By run, the reading of its first envelope."""
 _answered = TimeReading(0.0, 0.0)
 
 
@@ -54,9 +56,13 @@ async def generate(self: EntryModelCalls, request: ModelRequest, along: AnswerEv
 
 
 async def emit(self: EntryModelCalls, document: Any, emission: Emission) -> Any:
-    outcome = await _emit(self, document, emission)
-    _seen.append(_now().since(_answered))
-    return outcome
+    try:
+        outcome = await _emit(self, document, emission)
+        _seen.append(_now().since(_answered))
+        return outcome
+    finally:
+        # An envelope that asks a person suspends its node here. When the node continues, the envelope is judged again.
+        _first.setdefault(self._call.run_id, _now().since(_answered))  # pyright: ignore[reportPrivateUsage]
 
 
 _act: Final = Surfaces.act
@@ -88,4 +94,12 @@ async def actions(ctx: weftwork.Context) -> list[list[float]]:
     """Milliseconds by the wall and of CPU of each action since this was asked last."""
     found = [[each.wall * 1000, each.cpu * 1000] for each in _acted]
     _acted.clear()
+    return found
+
+
+@weftwork.node("bench.forms", version="1.0.0")
+async def forms(ctx: weftwork.Context) -> list[list[float]]:
+    """Milliseconds by the wall and of CPU of the first envelope of each run since this was asked last."""
+    found = [[each.wall * 1000, each.cpu * 1000] for each in _first.values()]
+    _first.clear()
     return found

@@ -14,7 +14,7 @@ from bench.subjects.host import Host, weftwork
 
 KIND: Final = "ui.a2ui-surface"
 RUNS: Final = "surface-runs"
-LOOKS: Final = {"look-recorded": "bench.gate", "look-answered": "bench.actions"}
+LOOKS: Final = {"look-recorded": "bench.forms", "look-answered": "bench.actions"}
 FIELDS: Final = 14
 WAIT_SECONDS: Final = 120.0
 LOOK_SECONDS: Final = 0.02

@@ -68,8 +68,8 @@ HEADERS = """
 """.split()
 KNOWN = frozenset(
     """
-    allow cache-control capabilities-etag connection content-length content-security-policy content-type
-    cross-origin-resource-policy date etag location
+    access-control-allow-origin allow cache-control capabilities-etag connection content-length
+    content-security-policy content-type cross-origin-resource-policy date etag location
     openwop-idempotent-replay referrer-policy retry-after traceparent transfer-encoding www-authenticate
     x-accel-buffering x-content-type-options
     """.split()
@@ -80,7 +80,7 @@ REFUSALS = {
     **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
     **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     **dict.fromkeys(("resolveInterruptByToken", "getSurface", "getSurfaceByToken"), 404),
-    "actOnSurfaceByToken": 404,
+    **dict.fromkeys(("actOnSurfaceByToken", "getOrganisationLogo"), 404),
     "pauseRun": 409,
     "resumeRun": 409,
 }
