@@ -45,13 +45,13 @@ def tab(browser: Chromium) -> Iterator[Tab]:
 
 def everywhere(text: str) -> dict[str, Any]:
     """An approval and its surface, with this text in each field of both that can have text."""
-    components = [copy.deepcopy(each) for each in EVERY_COMPONENT]
+    components: list[dict[str, Any]] = [copy.deepcopy(each) for each in EVERY_COMPONENT]
     for component in components:
         for name in ("text", "label", "placeholder"):
             if name in component:
                 component[name] = text[:400]
         for option in component.get("options", []):
-            option |= {"label": text[:400]}
+            option["label"] = text[:400]
     components[-2]["id"] = "accept"
     question = with_text_everywhere(approval(), text)
     payload = surface_payload(*components, title=text[:200] or None)
