@@ -51,7 +51,7 @@ def everywhere(text: str) -> dict[str, Any]:
             if name in component:
                 component[name] = text[:400]
         for option in component.get("options", []):
-            option |= {"label": text[:400]}
+            option["label"] = text[:400]
     components[-2]["id"] = "accept"
     question = with_text_everywhere(approval(), text)
     payload = surface_payload(*components, title=text[:200] or None)
