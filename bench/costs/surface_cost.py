@@ -52,7 +52,7 @@ def sample_surface() -> Json:
     """20 components: a heading, texts, fields of all kinds, and two buttons."""
     fields: list[Json] = []
     for number in range(FIELDS):
-        field = {"id": f"field-{number}", "label": f"What about item {number} of the order?"}
+        field: Json = {"id": f"field-{number}", "label": f"What about item {number} of the order?"}
         kind = ("field.text", "field.date", "field.select", "field.checkbox")[number % 4]
         if kind == "field.select":
             field["options"] = [{"value": f"room-{each}", "label": f"Room {each}, by the river"} for each in range(5)]
