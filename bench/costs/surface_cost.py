@@ -31,7 +31,9 @@ def surface_costs(plan: Plan, folder: Path, say: Progress) -> dict[str, float]:
     """
     script = folder / "script.json"
     folder.mkdir(parents=True, exist_ok=True)
-    script.write_text(json.dumps({"default": json.dumps({"type": KIND, "payload": sample_surface()})}), "utf-8")
+    # In one chunk: what the chunks of an answer cost is another figure.
+    answer = json.dumps({"type": KIND, "payload": sample_surface()})
+    script.write_text(json.dumps({"default": {"chunks": [answer]}}), "utf-8")
     ask = node(0, "core.ai.generateEnvelope", {"envelopeType": KIND, "userMessage": "Ask."})
     with weftwork(folder, nodes="bench.costs.gate_timing", model_script=script) as host:
         host.wait()
@@ -81,11 +83,14 @@ def _measure(host: Host, count: int) -> tuple[float, float, float]:
     actions: list[tuple[str, str]] = []
     for _ in range(count):
         run = host.call("POST", "/v1/runs", {"workflowId": RUNS})["runId"]
+        # Requests of the bench must not count as cost of the form.
+        time.sleep(LOOK_SECONDS)
         surface_id = _await(host, run, "waiting-input")["interrupt"]["surface"]["envelopeId"]
         actions.append((run, f"/v1/host/weftwork/runs/{run}/surfaces/{surface_id}/actions/send"))
     before = cpu_seconds(host.pid)
     for _, path in actions:
         host.call("POST", path, body)
+        time.sleep(LOOK_SECONDS)
     _await(host, actions[-1][0], "completed")
     requested = (cpu_seconds(host.pid) - before) * 1000 / count
     for run, _ in actions:
