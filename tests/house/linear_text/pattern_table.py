@@ -77,7 +77,6 @@ PATTERNS: dict[str, Entry] = {
     "protocol/people/organisation.py:_COLOUR": entry("0", "#000", Input("0", "#")),
     "adapters/http/page/value_view.py:_DATE": entry("0", "0000-00-00"),
     "adapters/http/page/value_view.py:_TIME": entry("0", "0000-00-00T00:00", Input("0", "0000-00-00T00:00:00.")),
-    "adapters/http/page/value_view.py:_DECIMAL": entry("0", "0.", Input("0", "-0.")),
     "adapters/http/page/value_view.py:_PARAGRAPHS": entry("\n", "\n ", " ", Input(" ", "\n"), Input("\t", "\n\n")),
     "adapters/http/routes/assets.py:_CURSOR": _CURSOR,
     "adapters/http/routes/assets.py:_HEX": entry("a", "0"),

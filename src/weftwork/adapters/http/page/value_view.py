@@ -26,7 +26,6 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
-_DECIMAL: Final = re.compile(r"-?[0-9]+\.[0-9]+")
 _GROUPED_FROM: Final = 10_000
 """Smaller whole numbers have no separators, because they may be years or numbers of rooms."""
 
@@ -93,7 +92,7 @@ def number_text(t: Messages, value: Any) -> str:
     text = json_text(value, None)
     if isinstance(value, int):
         return f"{value:,}".replace(",", t.language.thousands) if abs(value) >= _GROUPED_FROM else text
-    if not isinstance(value, float) or not _DECIMAL.fullmatch(text):
+    if not isinstance(value, float) or "." not in text or "e" in text:
         return text
     whole, _, rest = text.partition(".")
     grouped = number_text(t, int(whole)) if abs(int(whole)) >= _GROUPED_FROM else whole
