@@ -59,7 +59,7 @@ async def response(*pieces: bytes) -> tuple[int, bytes]:
     head = exchange._read_head(
         await http.handle_async_request(httpcore2.Request("GET", URL, headers={"Host": "api.test"}))
     )
-    body, found = StreamedBody(head, connection, stream.take_rest(), MOST), bytearray()
+    body, found = StreamedBody("GET", head, connection, stream.take_rest(), MOST), bytearray()
     while piece := await body.read():
         found += piece
     return head.status, bytes(found)
@@ -77,6 +77,7 @@ PACKED = gzip.compress(b"hello again", mtime=0)
     (b"HTTP/1.1 200 OK\r\n\r\nhello\r\n\r\nagain", b"hello\r\n\r\nagain"),
     (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED) + PACKED, b"hello again"),
     (CHUNKED + b"\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 500 Of nobody\r\n\r\n", b"x"),
+    (CHUNKED + b"\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", b"x"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxand more", b"x"),
     (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
 )
@@ -105,7 +106,7 @@ async def test_a_body_that_is_cut_or_wrong_has_no_end(raw: bytes, reason: str) -
 async def test_framing_without_a_body_is_limited(framing: bytes) -> None:
     connection, _ = connected()
     head = RawResponse(200, (("transfer-encoding", "chunked"),))
-    body = StreamedBody(head, connection, framing, MOST)
+    body = StreamedBody("GET", head, connection, framing, MOST)
     for _ in range(MOST // 1_000):
         connection.data_received(b"x" * 1_000)
         if connection._size > 3 * BUFFER_BYTES:
@@ -113,6 +114,20 @@ async def test_framing_without_a_body_is_limited(framing: bytes) -> None:
     with pytest.raises((InvalidBody, TimeoutError)) as failed:
         await asyncio.wait_for(body.read(), 0.05)
     assert isinstance(failed.value, InvalidBody), "DID NOT RAISE"
+
+
+async def test_bytes_after_the_end_are_no_framing() -> None:
+    assert await response(CHUNKED + b"\r\n", b"0\r\n\r\n" + b"x" * (response_body.MAX_FRAMING_BYTES + 1)) == (200, b"")
+
+
+async def test_what_is_valid_is_read_before_what_is_not() -> None:
+    """However the two arrive: a model's answer may be complete in the valid part."""
+    connection, _ = connected()
+    head = RawResponse(200, (("transfer-encoding", "chunked"),))
+    body = StreamedBody("GET", head, connection, b"5\r\nhello\r\nzz\r\n", MOST)
+    assert await body.read() == b"hello"
+    with pytest.raises(InvalidBody):
+        body.take()
 
 
 async def test_a_server_cannot_send_more_than_its_reader_takes() -> None:

@@ -306,6 +306,14 @@ async def test_an_incomplete_body_has_no_end(raw: bytes, reason: str) -> None:
         assert (failed.value.reason, failed.value.sent, failed.value.__cause__) == (reason, True, None)
 
 
+@each_case("answer", b"Content-Length: 5\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n")
+async def test_a_response_to_head_has_no_body(answer: bytes) -> None:
+    async with listening_peer() as peer, open_client() as client:
+        peer.answer = b"HTTP/1.1 200 OK\r\n" + answer
+        async with client.stream(OutboundRequest(f"http://127.0.0.1:{peer.port}/", "HEAD"), LONG) as stream:
+            assert await stream.read() == b""
+
+
 async def test_with_nobody_listening_or_a_closed_client_no_stream_begins() -> None:
     async with listening_peer() as peer:
         async with open_client() as client:

@@ -1,6 +1,7 @@
 """Connections that end elsewhere than the name said: other targets, moved names, resolvers and certificates."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -27,6 +29,7 @@ from tests.adapters.outbound.peer import (
 from tests.harness.cases import each_case, fails_without
 from tests.live import open_in_process
 from weftwork.adapters.outbound import exchange, guard, resolver
+from weftwork.adapters.outbound.connection import OutboundConnection
 from weftwork.adapters.outbound.guard import AddressGuard
 from weftwork.adapters.outbound.resolver import SystemResolver
 from weftwork.ports.node_outcome import Failed
@@ -230,3 +233,55 @@ async def test_a_handshake_that_does_not_end_has_sent_nothing_and_is_let_go() ->
             await client.fetch(OutboundRequest(f"https://api.test:{port}/", timeout_ms=200))
         assert failed.value.sent is False
         await closed.wait()
+
+
+@pytest.mark.usefixtures("trusted")
+async def test_bytes_from_before_the_handshake_are_not_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody on the way answers in clear text, and passes everything else on to the server with the certificate."""
+    fake = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+
+    async def intercept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(fake)
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", peer.port)
+        await asyncio.gather(pass_on(reader, to_server), pass_on(from_server, writer))
+        closed.set()
+
+    open_connection = OutboundConnection.open
+
+    async def open_slowly(address: str, port: int) -> OutboundConnection:
+        connection = await open_connection(address, port)
+        await connection.wait()
+        return connection
+
+    monkeypatch.setattr(OutboundConnection, "open", open_slowly)
+    closed = asyncio.Event()
+    server = await asyncio.start_server(intercept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with listening_peer(tls=True) as peer, server, open_client(PRIVATE_ALLOWED, FakeResolver(**NAMES)) as client:
+        with pytest.raises(FetchFailed) as failed:
+            await client.fetch(OutboundRequest(f"https://api.test:{port}/"))
+        assert (failed.value.sent, failed.value.reason, peer.requests) == (False, "connect", [])
+        await closed.wait()
+
+
+async def test_a_connection_whose_peer_is_unknown_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system no longer knows the peer of a connection that was reset at once."""
+
+    async def open_and_reset(address: str, port: int) -> OutboundConnection:
+        connection = OutboundConnection()
+        connection.connection_made(transport)
+        return connection
+
+    transport = mock.create_autospec(asyncio.Transport, instance=True)
+    transport.get_extra_info.return_value = None
+    monkeypatch.setattr(OutboundConnection, "open", open_and_reset)
+    async with open_client(PRIVATE_ALLOWED) as client:
+        with pytest.raises(FetchFailed) as failed:
+            await client.fetch(OutboundRequest("http://127.0.0.1:1/"))
+    assert (failed.value.sent, failed.value.reason) == (False, "connect")
+    assert transport.abort.called

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.adapters.outbound.peer import until
+from tests.adapters.outbound.peer import Reply, until
 from tests.adapters.providers.openai_server import (
     HELLO,
     KEY,
@@ -122,6 +122,29 @@ async def test_any_split_of_the_stream_gives_the_same_answer(end: bytes, size: i
     items = await items_of(in_pieces(*pieces))
     assert "".join(item.text for item in items[:-1]) == TEXT
     assert items[-1].reason == "stop"
+
+
+@each_case("end", b"\n\n", b"\r\n\r\n", b"\r\r")
+async def test_the_last_event_may_arrive_in_pieces(end: bytes) -> None:
+    body = sse(chunk("a"), chunk(finish="stop"), end=end)
+    for at in range(body.index(b"data: [DONE]"), len(body)):
+        has_read = asyncio.Event()
+        async with (
+            serving_provider(in_two_pieces(body[:at], body[at:], has_read)) as (provider, _),
+            aclosing(provider.generate(model_request())) as items,
+        ):
+            assert (await anext(items)).text == "a"
+            has_read.set()
+            assert [item.reason async for item in items] == ["stop"], f"split at {at}"
+
+
+def in_two_pieces(first: bytes, second: bytes, between: asyncio.Event) -> Reply:
+    async def reply(heard: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + first)
+        await between.wait()
+        writer.write(second)
+
+    return reply
 
 
 @pytest.mark.rule("model-55")

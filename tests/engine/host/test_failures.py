@@ -102,6 +102,31 @@ async def test_a_run_ends_right_whichever_append_fails(
         assert await story(EngineHarness(wrap=FlakyLog), WORKFLOWS[name], twice, at_once) == expected, twice
 
 
+@pytest.mark.parametrize("size", [9, 11])
+@pytest.mark.parametrize("fate", ["down", "lost", "conflict"])
+async def test_a_run_goes_on_after_the_failure_of_a_batch_that_no_input_caused(
+    monkeypatch: pytest.MonkeyPatch, fate: str, size: int
+) -> None:
+    """The batch continues a full one, and nothing but the run itself asks for it again."""
+    monkeypatch.setattr(next_commit, "MAX_BATCH_EVENTS", size)
+    ids = [f"n{index}" for index in range(6)]
+    document = workflow([*map(node, ids), node("z", "test.gate")], [edge(ids[0], "z")])
+    whole = EngineHarness(wrap=FlakyLog)
+    await whole.start(document, at_once=False)
+    await until(lambda: whole.gate_node.waiting)
+    await run_ready_tasks()
+    assert whole.log.appends > 1
+    for number in range(1, whole.log.appends + 1):
+        bench = EngineHarness(wrap=FlakyLog)
+        bench.log.plan = {number: fate}
+        key = await bench.start(document, at_once=False)
+        await run_ready_tasks()
+        await bench.advance(1000)
+        await until(lambda bench=bench: bench.gate_node.waiting)
+        await bench.run_to_end(key, release="z")
+        assert (await bench.event_types(key))[-1] == "run.completed"
+
+
 async def test_a_store_that_stays_away_is_asked_again_every_second() -> None:
     bench = EngineHarness(wrap=FlakyLog)
     bench.log.plan = dict.fromkeys(range(1, 6), "down")

@@ -116,6 +116,10 @@ class _Chunks:
         self._pieces: list[bytes] = []
         self.on_body = self._pieces.append
         self.is_complete = False
+        self._piece_count = 0
+        """The pieces of the body that arrived together with its end."""
+        self.invalid = b""
+        """Data that is not all valid. What was valid in it is returned first; then `feed` raises."""
         self._framing_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
         # The head was read and checked before; the parser only has to know the coding of the body.
@@ -123,31 +127,40 @@ class _Chunks:
 
     def feed(self, data: bytes) -> bytes:
         """What the data has of the body. Raises InvalidBody."""
+        if self.invalid:
+            raise InvalidBody(INVALID_RESPONSE)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            # Bytes after the end of the body belong to no response, because the host sends one request.
             if not self.is_complete:
-                raise InvalidBody(INVALID_RESPONSE) from None
+                self.invalid = data
         pieces = self._pieces
+        if self.is_complete:
+            # Bytes after the end of the body belong to no response, because the host sends one request. The parser
+            # reads another response in them.
+            del pieces[self._piece_count :]
         if pieces:
             self._framing_bytes = 0
             received = pieces[0] if len(pieces) == 1 else b"".join(pieces)
             pieces.clear()
             return received
         self._framing_bytes += len(data)
-        if self._framing_bytes > MAX_FRAMING_BYTES:
+        if self.invalid or (self._framing_bytes > MAX_FRAMING_BYTES and not self.is_complete):
             raise InvalidBody(INVALID_RESPONSE)
         return b""
 
     def on_message_complete(self) -> None:
-        self.is_complete = True
+        if not self.is_complete:
+            self.is_complete = True
+            self._piece_count = len(self._pieces)
 
 
 class StreamedBody:
     """The body of a response as it arrives on a connection."""
 
-    def __init__(self, head: RawResponse, connection: OutboundConnection, rest: bytes, max_bytes: int) -> None:
+    def __init__(
+        self, method: str, head: RawResponse, connection: OutboundConnection, rest: bytes, max_bytes: int
+    ) -> None:
         """`head` was checked by the HTTP library; `rest` is what has arrived after it. Raises InvalidBody."""
         self._connection = connection
         self._rest = rest
@@ -156,7 +169,7 @@ class StreamedBody:
         self._chunks = _Chunks() if head.header("transfer-encoding") is not None else None
         self._length = int(length) if length is not None and self._chunks is None else None
         """What is missing of a body with a known length."""
-        if head.status in (204, 304):
+        if head.status in (204, 304) or method == "HEAD":
             self._chunks, self._length = None, 0
         self._is_complete = self._length == 0
 
@@ -181,6 +194,7 @@ class StreamedBody:
                 self._end_of_connection()
             elif self._chunks is not None:
                 data = self._chunks.feed(data)
+                self._rest = self._chunks.invalid
                 self._is_complete = self._chunks.is_complete
             elif self._length is not None:
                 data = data[: self._length]

@@ -44,14 +44,23 @@ class OutboundConnection(asyncio.Protocol):
         return connection
 
     async def start_tls(self, context: ssl.SSLContext, name: str | None) -> None:
-        """Raises ssl.SSLError as well."""
+        """Raises ssl.SSLError as well.
+
+        Bytes that arrived before the handshake came from anybody on the way, not from the server that the certificate
+        names. They must not be read as its response, so the connection fails.
+        """
+        if self._received:
+            raise ConnectionResetError("bytes before the TLS handshake")
         transport = await self._loop.start_tls(self._open_transport(), self, context, server_hostname=name)
         if transport is None:
             raise ConnectionResetError("closed during the handshake")
         self._transport = transport
 
-    def peer_address(self) -> Any:
-        return self._open_transport().get_extra_info("peername")
+    def peer_address(self) -> str:
+        peer = self._open_transport().get_extra_info("peername")
+        if peer is None:
+            raise ConnectionResetError("closed before its peer was known")
+        return str(peer[0])
 
     def tls_object(self) -> Any:
         """The TLS state of the connection; None without TLS."""

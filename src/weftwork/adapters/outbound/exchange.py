@@ -58,7 +58,7 @@ class HttpExchange:
             if outgoing.method == "HEAD":
                 return head
             with _mapped_failures(progress):
-                body, content = network.body(head, max_bytes), bytearray()
+                body, content = network.body(outgoing.method, head, max_bytes), bytearray()
                 while piece := await body.read():
                     content += piece
                 return msgspec.structs.replace(head, content=bytes(content))
@@ -70,7 +70,7 @@ class HttpExchange:
         """The response without its content, and its content. Raises FetchRefused or FetchFailed."""
         async with self._open(outgoing, progress) as (head, network):
             with _mapped_failures(progress):
-                body = network.body(head, max_bytes)
+                body = network.body(outgoing.method, head, max_bytes)
             yield head, body
 
     @asynccontextmanager
@@ -166,11 +166,13 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
             try:
                 async with asyncio.timeout(None if is_last else CONNECT_SECONDS):
                     self._connection = await OutboundConnection.open(str(address), port)
+                peer = self._connection.peer_address()
             except OSError as error:
+                self.close()
                 if is_last:
                     raise httpcore2.ConnectError(str(error)) from error
                 continue
-            self._guard.check_peer(address, str(self._connection.peer_address()[0]))
+            self._guard.check_peer(address, peer)
             self._stream = _NetworkStream(self._connection, self._progress)
             return self._stream
         raise Unreachable("The host name has no address.")
@@ -180,10 +182,10 @@ class _PinnedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         raise FetchRefused("ssrf", NOT_PUBLIC)
 
-    def body(self, head: RawResponse, max_bytes: int) -> StreamedBody:
+    def body(self, method: str, head: RawResponse, max_bytes: int) -> StreamedBody:
         """The body of the response whose head was read. Raises InvalidBody."""
         assert self._stream is not None, "the head was read on a connection"
-        return StreamedBody(head, self._stream.connection, self._stream.take_rest(), max_bytes)
+        return StreamedBody(method, head, self._stream.connection, self._stream.take_rest(), max_bytes)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -244,14 +244,16 @@ class LiveRun:
                     if self._inbox or self._has_unsaved_parking:
                         continue
                     return
-                if await self._commit(work):
+                is_committed = await self._commit(work)
+                if is_committed:
                     self._notify_waiters(work)
                     self._activity.apply_commit(self.state, work)
                 self._batches += 1
                 is_costly = work.is_partial or units > MAX_BATCH_UNITS
                 self._needs_turn = is_costly or self._batches >= FREE_BATCHES
-                if not (work.is_partial or self._inbox or self.state.is_terminal):
-                    # A step would find nothing. It is left out, because a streamed answer has a batch per chunk.
+                if is_committed and not (work.is_partial or self._inbox or self.state.is_terminal):
+                    # A step would find nothing. It is left out, because a streamed answer has a batch per chunk. Not
+                    # after a failed commit: what its own steps had decided is in no inbox, so they are taken again.
                     self._idle_since = self.clock.monotonic_ns()
                     return
             if self.state.is_terminal and not self._is_ahead_of_log:

@@ -132,6 +132,9 @@ class OpenAICompatibleProvider:
                     documents = _Documents(response)
                     while not documents.has_ended:
                         for data in documents.add(await response.read()):
+                            if DONE in data and data.strip() == DONE:
+                                documents.has_ended = True
+                                break
                             if len(data) > THREAD_CHARS:
                                 document = await asyncio.to_thread(decode_document, data)
                             else:
@@ -217,7 +220,8 @@ class _Documents:
         self._body: list[bytes] = []
         self._events = EventReader()
         self.has_ended = False
-        """Whether the response has ended, or the stream with the event that the server sends last."""
+        """Whether the response has ended. Its reader also sets it, at the event that a server sends last, which may
+        arrive in several pieces."""
 
     def add(self, piece: bytes) -> Iterator[bytes]:
         """The documents that are complete with this piece of the body; the end of the body is an empty piece. Raises
@@ -227,17 +231,9 @@ class _Documents:
             self.has_ended = not piece
             return iter(()) if piece else iter((b"".join(self._body),))
         if piece:
-            found = self._events.feed(piece)
-            return found if DONE not in piece else self._before_done(found)
+            return self._events.feed(piece)
         self.has_ended = True
-        return self._before_done(self._events.end())
-
-    def _before_done(self, events: Iterator[bytes]) -> Iterator[bytes]:
-        for data in events:
-            if data.strip() == DONE:
-                self.has_ended = True
-                return
-            yield data
+        return self._events.end()
 
 
 def openai_compatible_provider(context: ProviderContext) -> ModelProvider:
