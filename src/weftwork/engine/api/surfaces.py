@@ -150,10 +150,12 @@ class Surfaces(msgspec.Struct, eq=False):
 
 def _require_open(stored: StoredRun, surface_id: str, by_link: bool) -> SurfaceForm:
     """surf-26 (readings, Answering an interrupt): the form of an open interrupt. Raises the error of an answer to an
-    interrupt in the same state: a surface that asks nothing has none."""
+    interrupt in the same state. A surface that asks nothing has no interrupt, like one that does not exist."""
     rows = interrupt_rows(stored)
     form = open_form(rows, surface_id, by_link)
     if form is None:
-        closed = interrupts_of_surface(rows, surface_id)
-        raise answer_refusal(final_status(closed), stored.projection.status)
+        status = final_status(interrupts_of_surface(rows, surface_id))
+        if status is None:
+            raise ClientFault("interrupt_not_found", "The run has no surface with this id that waits for an answer.")
+        raise answer_refusal(status, stored.projection.status)
     return form

@@ -45,7 +45,9 @@ EVERY_COMPONENT = (
     button("book", "Book the journey"),
     button("later", "Decide later"),
 )
-CUSTOM = interrupt_document("custom", {"customKind": SURFACE_KIND})
+CUSTOM = interrupt_document(
+    "custom", {"customKind": SURFACE_KIND, "payload": {"envelopeId": "env-1", "title": "A trip to Oslo"}}
+)
 TRIP = bound(CUSTOM, surface_payload(*EVERY_COMPONENT, reasoning="The model does not know the date."))
 EXCHANGE = bound(
     interrupt_document("conversation.exchange", {"conversationId": "c", "prompt": "Shall we go on?"}),
@@ -75,9 +77,7 @@ UNTRUSTED = bound(CUSTOM, TRIP["surface"]["payload"], "untrusted")
 PARTIAL = {**TRIP, "surface": {**TRIP["surface"], "partial": {"isPartial": True, "index": 0, "total": 2}}}
 INERT = bound(CUSTOM, surface_payload(button("go", "Go on"), button("talk", "Talk about it", "exchange")))
 INVALID = bound(
-    interrupt_document(
-        "custom", {"customKind": SURFACE_KIND}, resumeSchema={"type": "object", "properties": {"a": {}}}
-    ),
+    interrupt_document("custom", CUSTOM["data"], resumeSchema={"type": "object", "properties": {"a": {}}}),
     {"catalogVersion": "0.9.1", "surface": {"components": [{"component": "video", "url": "http://x.invalid"}]}},
 )
 SURFACES = {

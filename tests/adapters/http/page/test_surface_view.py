@@ -74,6 +74,15 @@ def test_the_page_renders_every_component() -> None:
     assert "does not know" not in page(TRIP).text
 
 
+@pytest.mark.rule("surf-65")
+def test_the_data_of_a_surface_is_not_shown_beside_it() -> None:
+    assert CUSTOM["data"]["payload"] == {"envelopeId": "env-1", "title": "A trip to Oslo"}
+    for question in (TRIP, bound(CUSTOM, INVALID["surface"]["payload"])):
+        shown = region(page(question))
+        assert "env-1" not in shown.text
+        assert [each.text for each in shown.named("h2")] == ["A trip to Oslo"]
+
+
 @pytest.mark.rule("surf-02")
 @each_case("missing", *COMPONENTS)
 def test_a_missing_renderer_is_seen(missing: Any) -> None:

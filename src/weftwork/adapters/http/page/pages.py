@@ -116,7 +116,7 @@ def _question_form(
     budget = DisplayBudget(t)
     node, workflow = context.node_name or question.get("nodeId"), context.workflow_name or question.get("workflowId")
     source = source_line(t, node if isinstance(node, str) else "", workflow if isinstance(workflow, str) else "")
-    content = question_content(question, plan, budget)
+    content = question_content(question, plan, budget, surface is not None and surface.bound is not None)
     own = plan if surface is None else host_plan(question, surface)
     is_vote = not plan.is_malformed and question["kind"] == "approval" and required_approvals(question["data"]) > 1
     view = FormView(t, own, submitted, is_vote) if own is not None else None

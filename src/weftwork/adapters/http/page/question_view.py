@@ -31,8 +31,10 @@ def question_heading(t: Messages, question: dict[str, Any], plan: FormPlan) -> s
     return t("voted" if has_voted(question, plan) else question["kind"])
 
 
-def question_content(question: dict[str, Any], plan: FormPlan, budget: DisplayBudget) -> Markup:
-    """The data of the question. All of it belongs in the workflow's region."""
+def question_content(
+    question: dict[str, Any], plan: FormPlan, budget: DisplayBudget, has_surface: bool = False
+) -> Markup:
+    """The data of the question. All of it belongs in the workflow's region. With `has_surface`, a surface follows."""
     if plan.is_malformed:
         return render_json(question.get("data"), budget)
     data: dict[str, Any] = question["data"]
@@ -43,8 +45,12 @@ def question_content(question: dict[str, Any], plan: FormPlan, budget: DisplayBu
             correlation = render_value(data["correlation"], budget) if data["correlation"] else None
             return join([_title(data["eventType"], budget), correlation])
         case "custom":
-            # A surface has its own title.
             name = data["customKind"]
+            if name == SURFACE_KIND and is_object(payload := data.get("payload")):
+                # The surface shows its own title. The payload repeats the title and has its id, which is no text for
+                # people.
+                title = payload.get("title")
+                return join([_title(title, budget) if not has_surface and isinstance(title, str) else None])
             title = _title(readable_name(name), budget) if name != SURFACE_KIND else None
             return join([title, _optional_value(data, "payload", budget)])
         case "conversation.exchange":
