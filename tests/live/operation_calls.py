@@ -28,6 +28,7 @@ CALLS: dict[str, OperationCall] = {
     **dict.fromkeys(
         ("getCapabilities", "getOpenApiSpec", "getHealth", "getReadiness", "getSurfaceModule"), OperationCall()
     ),
+    "getOrganisationLogo": OperationCall(found=404),
     **dict.fromkeys(("listWorkflows", "listRuns", "listInterrupts", "listNodeTypes"), OperationCall()),
     **dict.fromkeys(
         ("getRun", "listRunInterrupts", "getArtifact", "listAnnotations", "streamRunEvents"), OperationCall("run")

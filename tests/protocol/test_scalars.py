@@ -175,6 +175,7 @@ def test_what_is_no_instant_in_utc_is_none(text: str, value: int | None) -> None
 
 
 OUR_OWN = {
+    "a2ui_surface_invalid",
     "interrupt_already_resolved",
     "interrupt_expired",
     "untrusted_content_blocks_approval",
@@ -199,7 +200,7 @@ OUR_OWN = {
 @each_case("code", *ERRORS)
 def test_every_code_has_a_status_and_says_when_it_is_used(code: str) -> None:
     row = ERRORS[code]
-    assert re.fullmatch("[a-z]+(_[a-z]+)*", code)
+    assert re.fullmatch("[a-z][a-z0-9]*(_[a-z]+)*", code)
     assert 400 <= HTTPStatus(row.status) < 600
     assert re.fullmatch(r"[A-Z].{10,100}\.", row.when)
 

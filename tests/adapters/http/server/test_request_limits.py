@@ -239,12 +239,25 @@ def test_what_cannot_be_an_id_is_not_found(host: live.Host, text: str) -> None:
 READS = [route for route in ROUTES if route.method == "GET" and "{token}" not in route.path]
 
 
+def run_that_asks(host: live.Host) -> str:
+    ask = node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "vendor.acme.ask"}})
+    run_id = host.create(register(host, flow("limits-asks", [ask])))
+    live.until(lambda: host.snapshot(run_id)["status"] == "waiting-input" or None, "the question")
+    return run_id
+
+
 @each_case("route", *READS, ids=lambda r: r.operation_id)
 def test_head_is_get_without_the_body(host: live.Host, route: Any) -> None:
     made = node("made", "core.artifact.emit", config={"artifactType": "a", "data": 1})
     run_id = host.create(register(host, flow("limits-made", [made])))
     host.log(run_id)
-    named = {"runId": run_id, "workflowId": "conformance-noop", "typeId": "core.noop", "artifactId": "made"}
+    named = {
+        "runId": run_id if route.operation_id != "getSurface" else run_that_asks(host),
+        "surfaceId": "ask.1",
+        "workflowId": "conformance-noop",
+        "typeId": "core.noop",
+        "artifactId": "made",
+    }
     asked = {"diffRun": f"?against={run_id}", "getMockAiBudget": "?nodeId=made"}
     served = "error" if route.operation_id == "getEnvelopeSchema" else "run-event"
     named["schemaFile"] = f"{served}.schema.json"
@@ -253,7 +266,8 @@ def test_head_is_get_without_the_body(host: live.Host, route: Any) -> None:
     if route.stream:
         assert (only_head.status, only_head.headers["allow"]) == (405, "GET")
         return
-    assert (only_head.status, only_head.body) == (200, b"")
+    found = 404 if route.operation_id == "getOrganisationLogo" else 200
+    assert (got.status, only_head.status, only_head.body) == (found, found, b"")
     names = ("content-type", "content-length", "etag", "cache-control")
     assert [only_head.headers.get(name) for name in names] == [got.headers.get(name) for name in names]
 
@@ -434,7 +448,9 @@ def test_the_router_knows_every_path_of_the_table_and_no_other() -> None:
     for path in [*(route.path for route in ROUTES), *UNOFFERED_PATHS]:
         found = router.find(path.replace("{", "").replace("}", ""))
         assert found is not None, path
-        assert (router.find(f"{path}:other") is not None) is path.endswith(("{nodeId}", "{token}"))
+        assert (router.find(f"{path}:other") is not None) is path.endswith(
+            ("{nodeId}", "{token}", "{surfaceId}", "{actionId}")
+        )
         assert router.find(f"{path}/other/more") is None
     assert split_path("/v1/prompts:render") == (["v1", "prompts"], "render")
     assert [router.find(path) for path in ("", "*", "v1/runs", "/v1/runs:")] == [None] * 4
