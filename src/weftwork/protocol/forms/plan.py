@@ -60,8 +60,8 @@ APPROVAL_LABELS: Final = {
     "edit-accept": "Approve with my changes",
     "ask": "Ask a question",
 }
-"""surf-70 (host): what the host calls each action of an approval. A surface chooses the labels of its buttons, so a renderer
-shows this text too."""
+"""surf-70 (host): what the host calls each action of an approval. A surface chooses the labels of its buttons, so a
+renderer shows this text too."""
 _REJECT_BUTTON: Final = FormButton("reject", APPROVAL_LABELS["reject"], (), {"action": "reject"}, "stop")
 
 

@@ -232,7 +232,7 @@ def _button(form: _Form, component: Button, name: str) -> Markup:
 
 
 def _effect(form: _Form, button: Button) -> str | None:
-    """surf-70 (host): what a button does at an approval, in words of the host, because its label may say another thing."""
+    """surf-70 (host): what a button does at an approval, in the host's words: its label may say something else."""
     bound = form.surface.bound
     if bound is None or bound.kind != "approval":
         return None
