@@ -280,6 +280,13 @@ def test_an_approval_keeps_the_actions_that_its_surface_leaves_out() -> None:
     assert send(GATE, ("action", "reject"), ("comment", "no")) == {"action": "reject", "comment": "no"}
 
 
+@each_case("label", " ", "\u00a0", "\u200d", "\u200c \u200d", "\u2800")
+@fails_without(surface_view, "is_blank", lambda label: not label)
+def test_a_label_of_which_nothing_is_seen_is_replaced(label: str) -> None:
+    (pressed,) = page(bound(CUSTOM, surface_payload(button("go", label)))).named("button")
+    assert pressed.text == "go"
+
+
 REVERSED = surface_payload(button("accept", "Reject it"), button("reject", "Approve it"))
 
 

@@ -17,7 +17,7 @@ from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.adapters.http.page.messages import Messages
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.plan import APPROVAL_LABELS
-from weftwork.protocol.forms.visible_text import shorten
+from weftwork.protocol.forms.visible_text import is_blank, shorten
 from weftwork.protocol.json.values import is_array, is_object
 from weftwork.protocol.people.approvals import required_approvals
 from weftwork.protocol.surfaces.actions import resolve_action
@@ -267,7 +267,7 @@ def _field(
 
 def _visible_label(label: str, name: str) -> str:
     """A control without a name could not be used by everybody, so an empty label is replaced by the id."""
-    return label if label.strip() else shorten(name, _MAX_SUBJECT)
+    return shorten(name, _MAX_SUBJECT) if is_blank(label) else label
 
 
 Renderer = Callable[[_Form, Any, str], Markup]
