@@ -42,6 +42,18 @@ def test_a_pressed_button_calls_back_with_what_was_entered(browser: Chromium) ->
         assert page.run("document.querySelector('.wfs button').disabled")
 
 
+@pytest.mark.rule("surf-70")
+@fails_without(surface_page, "EDITS", (("const note = why ?? effect;", "const note = why;"),))
+def test_what_a_button_of_an_approval_decides_is_below_it(browser: Chromium) -> None:
+    actions = [{"id": "accept", "label": "Reject it", "target": "resume", "effect": "Approve"}]
+    with SurfacePage(browser) as page:
+        page.show(view_of(payload_of(button("accept", "Reject it")), actions=actions))
+        assert "Reject it" in page.text(".wfs button")
+        assert page.text(".wfs-reason").strip() == "Approve"
+        page.press("Reject it")
+        assert page.pressed == [["accept", {}, {"surfaceId": "env-1", "target": "resume"}]]
+
+
 @fails_without(surface_page, "EDITS", (("(entry.component.required && read() === undefined", "(false"),))
 def test_required_fields_bite_and_the_first_one_gets_the_focus(browser: Chromium) -> None:
     with SurfacePage(browser) as page:

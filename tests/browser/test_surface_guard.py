@@ -96,6 +96,7 @@ def hostile_view(text: str, number: int) -> dict[str, Any]:
         button("no", mark),
     ]
     view = view_of(payload_of(*components, title=text[:250]), runId=text, nodeId=text, interruptId=text, note=text)
+    view["actions"][0]["effect"] = text
     view["actions"][1]["disabledReason"] = text
     return view
 

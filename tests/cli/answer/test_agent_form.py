@@ -11,7 +11,8 @@ from tests.cli.answer.test_answer import EVIL, GATE, QUESTIONS, RUN, asks, poste
 from tests.cli.answer.test_answer_terminal import talk
 from tests.cli.follow.test_run_hostile import Terminal
 from tests.cli.foreign_host import CannedResponse, ForeignHost
-from tests.harness.cases import each_case
+from tests.harness.cases import each_case, fails_without
+from weftwork.cli.client.surfaces import AgentForm
 from weftwork.cli.render.interrupt_text import describe_interrupt, headline
 
 SURFACE = "env-1"
@@ -163,6 +164,19 @@ def test_a_form_of_an_approval_decides_it(foreign: ForeignHost, tmp_path: Path) 
     terminal = sit_down(foreign, tmp_path)
     assert talk(terminal, ("│ Why?\r\n│   optional > ", "fine\n"), ("[y/N]", "y\n")) == 0
     assert pressed(foreign) == ("book", {"comment": "fine"})
+
+
+@pytest.mark.rule("surf-70")
+@fails_without(AgentForm, "effect", lambda form, button: "")
+def test_the_terminal_says_what_a_button_of_an_approval_decides(foreign: ForeignHost, tmp_path: Path) -> None:
+    foreign.requests.clear()
+    refuse = {**BUTTONS[0], "id": "accept", "label": "Reject it"}
+    asks_with_form(foreign, GATE, payload(refuse), actions=[{"id": "accept", "label": "Reject it"}])
+    shown = foreign.run_command("answer", RUN, "--show").stdout
+    assert "│ [ Reject it ]\n│   --action accept\n│   means: Approve\n" in shown
+    terminal = sit_down(foreign, tmp_path)
+    assert talk(terminal, ("Send this answer, which means: Approve? [y/N]", "n\n")) == 1
+    assert posted(foreign) == []
 
 
 @each_case("options", ["--comment", "x"], ["--as", "ada"])

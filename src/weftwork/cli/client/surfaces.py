@@ -11,6 +11,7 @@ import msgspec
 from weftwork.cli.client.errors import NOT_OFFERED, RequestRefused
 from weftwork.cli.client.http_client import Client
 from weftwork.cli.console.documents import as_object, as_text, objects
+from weftwork.protocol.forms.plan import APPROVAL_LABELS
 from weftwork.protocol.surfaces.surface import Button, Surface, parse_surface
 from weftwork.protocol.wire.v1.paths import path_for
 
@@ -37,11 +38,18 @@ class AgentForm(msgspec.Struct, frozen=True):
     """What is wrong with a form that is not rendered."""
     document: dict[str, Any] = {}
     """The response of the host."""
+    kind: str = ""
+    """The kind of the interrupt."""
 
     @property
     def title(self) -> str:
         title = self.surface.title if self.surface is not None else None
         return title if isinstance(title, str) else ""
+
+    def effect(self, button: Button) -> str:
+        """surf-70 (host): what a button of an approval does, in words that no agent wrote. Empty at other interrupts,
+        where only the label says it."""
+        return APPROVAL_LABELS.get(button.id, button.id) if self.kind == "approval" else ""
 
     @property
     def buttons(self) -> tuple[Button, ...]:
@@ -65,7 +73,8 @@ def read_form(
         if refused.status in NOT_OFFERED:
             return None
         raise
-    return _form(surface_id, run_id, node_id, workflow_id, as_object(view))
+    form = _form(surface_id, run_id, node_id, workflow_id, as_object(view))
+    return msgspec.structs.replace(form, kind=as_text(interrupt.get("kind")))
 
 
 def surface_id_of(interrupt: dict[str, Any]) -> str:

@@ -248,7 +248,9 @@ def _prompt_for_answer(target: "AnswerTarget", form: AgentForm | None, vote: dic
     options = build_vote(vote)
     if form is not None and form.working_buttons and options.is_empty:
         answer = prompt_for_form(form, prompt)
-        if not yes and not prompt.confirm("Send this answer?"):
+        effect = form.effect(answer.button)
+        question = f"Send this answer, which means: {clean(effect, 60)}?" if effect else "Send this answer?"
+        if not yes and not prompt.confirm(question):
             raise click.ClickException("nothing was sent.")
         return answer
     if form is not None:

@@ -214,6 +214,8 @@ def _button(button: Button, form: AgentForm, with_options: bool) -> Iterator[Row
         yield 1, f"does not work: {visible(reason)}"
     elif with_options:
         yield 1, f"--action {button.id}"
+    if button in form.working_buttons and (effect := form.effect(button)):
+        yield 1, f"means: {effect}"
 
 
 def _label(field: Field, is_required: bool) -> str:

@@ -53,7 +53,16 @@ class FormButton(msgspec.Struct, frozen=True):
     """If set, the button and its fields are in a collapsed section with this summary."""
 
 
-_REJECT_BUTTON: Final = FormButton("reject", "Reject", (), {"action": "reject"}, "stop")
+APPROVAL_LABELS: Final = {
+    "accept": "Approve",
+    "reject": "Reject",
+    "refine": "Ask for changes",
+    "edit-accept": "Approve with my changes",
+    "ask": "Ask a question",
+}
+"""surf-70 (host): what the host calls each action of an approval. A surface chooses the labels of its buttons, so a
+renderer shows this text too."""
+_REJECT_BUTTON: Final = FormButton("reject", APPROVAL_LABELS["reject"], (), {"action": "reject"}, "stop")
 
 
 class FormPlan(msgspec.Struct, frozen=True):
@@ -152,6 +161,7 @@ def _build_plan(question: dict[str, Any], by_parts: bool) -> FormPlan:
 
 def _approval_plan(data: dict[str, Any], by_parts: bool) -> FormPlan:
     refine = FormField("refine", "What should change?", "text", ("refineFeedback", "text"), _COMMENT_FIELD.schema)
+    refine_aside = "Send it back and describe what should change."
     feedback = {"action": "refine", "refineFeedback": {"scope": "whole"}}
     edited = "editedArtifactData"
     fields, whole = _editable_fields("edit", "Your version", data.get("artifactData"), (edited,), by_parts)
@@ -160,13 +170,11 @@ def _approval_plan(data: dict[str, Any], by_parts: bool) -> FormPlan:
     ask = FormField("ask", "Your question", "text", ("question",), _COMMENT_FIELD.schema)
     ask_aside = "Ask a question before you decide. The approval stays open."
     buttons = [
-        FormButton("accept", "Approve", (_COMMENT_FIELD,), {"action": "accept"}),
-        FormButton("reject", "Reject", (_COMMENT_FIELD,), {"action": "reject"}, "stop"),
-        FormButton(
-            "refine", "Ask for changes", (refine,), feedback, "plain", "Send it back and describe what should change."
-        ),
-        FormButton("edit-accept", "Approve with my changes", fields, edit_base, "plain", edit_aside),
-        FormButton("ask", "Ask a question", (ask,), {"action": "ask"}, "plain", ask_aside),
+        FormButton("accept", APPROVAL_LABELS["accept"], (_COMMENT_FIELD,), {"action": "accept"}),
+        FormButton("reject", APPROVAL_LABELS["reject"], (_COMMENT_FIELD,), {"action": "reject"}, "stop"),
+        FormButton("refine", APPROVAL_LABELS["refine"], (refine,), feedback, "plain", refine_aside),
+        FormButton("edit-accept", APPROVAL_LABELS["edit-accept"], fields, edit_base, "plain", edit_aside),
+        FormButton("ask", APPROVAL_LABELS["ask"], (ask,), {"action": "ask"}, "plain", ask_aside),
     ]
     offered = [each for each in buttons if each.action in data["actions"]]
     artifact = json_text(data.get("artifactData"))

@@ -12,7 +12,7 @@ import msgspec
 from weftwork.protocol.envelopes.kinds import SURFACE_KIND
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.forms.derived_surface import DerivedSurface, Underivable, derive_surface, derived_answer
-from weftwork.protocol.forms.plan import plan_for
+from weftwork.protocol.forms.plan import APPROVAL_LABELS, plan_for
 from weftwork.protocol.json.schema import Violation
 from weftwork.protocol.run.events import ENVELOPE_RECORDED, TRUSTED, Event, Trust
 from weftwork.protocol.run.interrupts import shown_surface_payload
@@ -97,7 +97,12 @@ class SurfaceForm(msgspec.Struct, frozen=True):
             inert = self.bound.inert_reason(button) if self.bound is not None else None
             reason = self.blocked_reason or inert
             action = {"id": button.id, "label": button.label, "target": button.action.target}
-            listed.append({**action, "disabledReason": reason} if reason else action)
+            if reason:
+                action["disabledReason"] = reason
+            elif self.bound is not None and self.bound.kind == "approval":
+                # surf-70: the label is text of the writer of the surface, and may say something else.
+                action["effect"] = APPROVAL_LABELS[button.id]
+            listed.append(action)
         return listed
 
 

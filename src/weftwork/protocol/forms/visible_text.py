@@ -17,6 +17,8 @@ HIDDEN_CHARACTERS: Final = re.compile(
 and noncharacters.
 
 The joiners U+200C and U+200D are not included: some scripts and emoji need them, and they hide nothing."""
+_WITHOUT_UNSEEN: Final = str.maketrans("", "", "\u200c\u200d\u2800\ufe0e\ufe0f")
+"""Joiners, the empty Braille pattern and variation selectors: alone, they show nothing."""
 CUT_MARK: Final = " […]"
 _CAMEL: Final = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+)*")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
@@ -26,6 +28,11 @@ _WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 def mark_hidden(text: str) -> str:
     """The text with each hidden character as a mark such as ⟦U+202E⟧. CR LF becomes a line feed."""
     return HIDDEN_CHARACTERS.sub(lambda match: f"\u27e6U+{ord(match[0]):04X}\u27e7", text.replace("\r\n", "\n"))
+
+
+def is_blank(text: str) -> bool:
+    """Whether a person sees nothing of the text."""
+    return not text.translate(_WITHOUT_UNSEEN).strip()
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

@@ -144,7 +144,8 @@ def find_button(surface: Surface, action_id: str) -> Button:
 def refuse_unknown_fields(surface: Surface, values: Mapping[str, Any], drop_unknown: bool = False) -> None:
     """surf-07: raises ClientFault for a value without a field, unless unknown values are dropped."""
     known = [each.id for each in surface.fields]
-    unknown = [name for name in values if name not in known]
+    ids = set(known)
+    unknown = [name for name in values if name not in ids]
     if unknown and not drop_unknown:
         pointer = f"/values/{printable_token(unknown[0])}"
         raise invalid("The form has no field with this id.", pointer, supported=known)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.http.interrupts.waiting_forms import (
+    ACCEPT,
     UNTRUSTED,
     WHO,
     Form,
@@ -385,6 +386,17 @@ async def test_a_surface_of_untrusted_content_is_blocked_at_an_approval(
     assert (await form.read()).document["status"] == "open"
     # Only the form of the agent is refused: the buttons of the host work.
     assert (await form.press("accept")).status == 200
+
+
+@pytest.mark.rule("surf-70")
+async def test_a_reader_gets_what_a_button_of_an_approval_decides(
+    host: CallerHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = await derived_form_of(host, "gate")
+    refuse = {**ACCEPT, "label": "Reject it"}
+    store(monkeypatch, {**UNTRUSTED, "contentTrust": "trusted", "payload": payload(refuse)})
+    shown = (await Form(host, form.run_id, "env-1").read()).document
+    assert shown["actions"] == [{"id": "accept", "label": "Reject it", "target": "resume", "effect": "Approve"}]
 
 
 @pytest.mark.rule("surf-25", "appr-05")

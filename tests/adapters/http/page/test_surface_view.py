@@ -28,10 +28,12 @@ from tests.adapters.http.page.test_page_structure import faults
 from tests.harness.cases import each_case, fails_without
 from weftwork.adapters.http.page import surface_view
 from weftwork.adapters.http.page.form_body import decode_form
-from weftwork.adapters.http.page.pages import render_question
+from weftwork.adapters.http.page.outcome_view import Decision
+from weftwork.adapters.http.page.pages import render_question, render_receipt
 from weftwork.adapters.http.page.submission import submitted_answer
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.forms.plan import page_plan
+from weftwork.protocol.people.answer_pages import InterruptOutcome
 from weftwork.protocol.surfaces import stored
 from weftwork.protocol.surfaces.question_form import QuestionSurface, question_surface
 from weftwork.protocol.surfaces.surface import COMPONENTS, Button
@@ -276,6 +278,42 @@ def test_an_approval_keeps_the_actions_that_its_surface_leaves_out() -> None:
         ("action", "ask"),
     ]
     assert send(GATE, ("action", "reject"), ("comment", "no")) == {"action": "reject", "comment": "no"}
+
+
+@each_case("label", " ", "\u00a0", "\u200d", "\u200c \u200d", "\u2800")
+@fails_without(surface_view, "is_blank", lambda label: not label)
+def test_a_label_of_which_nothing_is_seen_is_replaced(label: str) -> None:
+    (pressed,) = page(bound(CUSTOM, surface_payload(button("go", label)))).named("button")
+    assert pressed.text == "go"
+
+
+REVERSED = surface_payload(button("accept", "Reject it"), button("reject", "Approve it"))
+
+
+@pytest.mark.rule("surf-70")
+@each_case(
+    "data, accept, reject",
+    ({}, "with what is shown", "does not continue"),
+    ({"requiredApprovals": 2}, "counts as an approval", "counts as a rejection"),
+)
+@fails_without(surface_view, "_effect", lambda form, button: None)
+def test_the_host_says_what_a_button_of_an_approval_decides(data: dict[str, Any], accept: str, reject: str) -> None:
+    asked = approval(["accept", "reject"])
+    tree = page(bound({**asked, "data": {**asked["data"], **data}}, REVERSED))
+    (form,) = tree.named("form")
+    said = {each.get("id"): each.text for each in form.named("p") if each.get("class") == "does"}
+    first, second = (said.get(each.get("aria-describedby"), "") for each in form.named("button"))
+    assert first.startswith("Approve: ")
+    assert accept in first
+    assert second.startswith("Reject: ")
+    assert reject in second
+
+
+@pytest.mark.rule("surf-70")
+def test_the_receipt_names_the_decision_and_not_only_the_label() -> None:
+    outcome = InterruptOutcome("resolved", "running", kind="approval", outcome="accepted")
+    shown = parse(render_receipt(outcome, approval(["accept"]), Decision({"action": "accept"}, "Reject it"))).text
+    assert "Approved, with the button “Reject it”" in shown
 
 
 def test_a_surface_on_a_link_that_only_shows_is_disabled() -> None:

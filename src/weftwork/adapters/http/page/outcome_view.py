@@ -75,9 +75,16 @@ def closed_page(t: Messages, outcome: InterruptOutcome) -> tuple[str, list[Child
 
 
 def _decided(t: Messages, outcome: InterruptOutcome, decision: Decision) -> Child:
-    if decision.button:
-        label = element("bdi", WORKFLOW_TEXT, shorten(decision.button, _MAX_TITLE))
+    label = element("bdi", WORKFLOW_TEXT, shorten(decision.button, _MAX_TITLE))
+    if decision.button and outcome.kind != "approval":
         return fill(t("outcome-button"), button=label)
+    decided = _in_words(t, outcome, decision)
+    # surf-70: the label is text of the workflow, and may say something else than what was decided.
+    return fill(t("outcome-by-button"), outcome=decided, button=label) if decision.button else decided
+
+
+def _in_words(t: Messages, outcome: InterruptOutcome, decision: Decision) -> str:
+    """What was decided, in words of the host."""
     action = decision.value.get("action") if is_object(decision.value) and outcome.kind == "approval" else None
     if outcome.status == "open" and isinstance(action, str):
         return t.find(f"outcome-vote-{action}") or t.find(f"outcome-{action}") or t("outcome-answered")

@@ -16,8 +16,10 @@ from weftwork.adapters.http.page.layout import WORKFLOW_TEXT
 from weftwork.adapters.http.page.markup import Child, Markup, element, join
 from weftwork.adapters.http.page.messages import Messages
 from weftwork.protocol.errors import ClientFault, invalid
-from weftwork.protocol.forms.visible_text import shorten
+from weftwork.protocol.forms.plan import APPROVAL_LABELS
+from weftwork.protocol.forms.visible_text import is_blank, shorten
 from weftwork.protocol.json.values import is_array, is_object
+from weftwork.protocol.people.approvals import required_approvals
 from weftwork.protocol.surfaces.actions import resolve_action
 from weftwork.protocol.surfaces.question_form import QuestionSurface
 from weftwork.protocol.surfaces.surface import (
@@ -211,19 +213,33 @@ def _checkbox(form: _Form, component: CheckboxField, name: str) -> Markup:
 def _button(form: _Form, component: Button, name: str) -> Markup:
     reason = form.surface.button_reason(component)
     # If no button works, the reason is above the form and not at each of them.
-    note = form.surface.dead_reason is None and reason is not None
+    is_alive = form.surface.dead_reason is None
+    note = form.messages.rule(reason) if is_alive and reason is not None else None
+    if reason is None:
+        note = _effect(form, component)
     attributes: dict[str, str | bool | None] = {
         "type": "submit",
         "name": BUTTON_FIELD,
         "value": component.id,
         "class": "main",
         "disabled": reason is not None,
-        "aria-describedby": f"{name}-reason" if note else None,
+        "aria-describedby": f"{name}-note" if note else None,
         **WORKFLOW_TEXT,
     }
-    text = element("p", {"class": "does", "id": f"{name}-reason"}, form.messages.rule(reason or "")) if note else None
+    text = element("p", {"class": "does", "id": f"{name}-note"}, note) if note else None
     button = element("button", attributes, _visible_label(component.label, component.id))
     return element("div", {"class": "choice"}, button, text)
+
+
+def _effect(form: _Form, button: Button) -> str | None:
+    """surf-70 (host): what a button does at an approval, in the host's words: its label may say something else."""
+    bound = form.surface.bound
+    if bound is None or bound.kind != "approval":
+        return None
+    t = form.messages
+    vote = t.find(f"does-vote-{button.id}") if required_approvals(bound.data) > 1 else None
+    does = vote or t.find(f"does-{button.id}") or ""
+    return t("button-effect", action=t.rule(APPROVAL_LABELS.get(button.id, button.id)), does=does)
 
 
 def _common(form: _Form, name: str, required: bool) -> dict[str, str | bool | None]:
@@ -251,7 +267,7 @@ def _field(
 
 def _visible_label(label: str, name: str) -> str:
     """A control without a name could not be used by everybody, so an empty label is replaced by the id."""
-    return label if label.strip() else shorten(name, _MAX_SUBJECT)
+    return shorten(name, _MAX_SUBJECT) if is_blank(label) else label
 
 
 Renderer = Callable[[_Form, Any, str], Markup]

@@ -353,11 +353,12 @@ const RENDERERS = {
         button.replaceChildren(visible(next.label));
         return true;
       },
-      /** `why` is the reason why this button does not work; undefined if it works. */
-      disable(why, isShown) {
+      /** `why` is the reason why this button does not work; undefined if it works. `effect` is what it then decides. */
+      disable(why, isShown, effect) {
+        const note = why ?? effect;
         button.disabled = why !== undefined;
-        reason.replaceChildren(isShown && why ? ` ${visible(why)}` : "");
-        if (isShown && why) button.setAttribute("aria-describedby", reason.id);
+        reason.replaceChildren(isShown && note ? ` ${visible(note)}` : "");
+        if (isShown && note) button.setAttribute("aria-describedby", reason.id);
         else button.removeAttribute("aria-describedby");
       },
     };
@@ -496,9 +497,13 @@ class Form {
     return undefined;
   }
 
+  offered(component) {
+    return Array.isArray(this.view.actions) ? this.view.actions.find((each) => isObject(each) && each.id === component.id) : undefined;
+  }
+
   /** Why this button does not work; undefined if it does. */
   inertness(component) {
-    const offered = Array.isArray(this.view.actions) ? this.view.actions.find((each) => isObject(each) && each.id === component.id) : undefined;
+    const offered = this.offered(component);
     if (!offered || offered.target !== component.action.target) return this.messages.notOffered;
     return textOf(offered.disabledReason) || undefined;
   }
@@ -512,7 +517,7 @@ class Form {
     for (const entry of this.entries.values()) {
       if (entry.button) {
         const inert = dead ? undefined : this.inertness(entry.component);
-        entry.disable(dead ? "" : inert, !dead);
+        entry.disable(dead ? "" : inert, !dead, textOf(this.offered(entry.component)?.effect));
         entry.button.setAttribute("aria-disabled", String(Boolean(dead) || inert !== undefined || this.isSending));
       }
       entry.lock?.(Boolean(dead) && state !== "partial");
