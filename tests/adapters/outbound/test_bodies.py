@@ -78,6 +78,8 @@ PACKED = gzip.compress(b"hello again", mtime=0)
     (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED) + PACKED, b"hello again"),
     (CHUNKED + b"\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 500 Of nobody\r\n\r\n", b"x"),
     (CHUNKED + b"\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", b"x"),
+    (CHUNKED + b"\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 101 Now\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", b"x"),
+    (CHUNKED + b"\r\n5  \r\nhello\r\n0\r\n\r\n", b"hello"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxand more", b"x"),
     (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
 )

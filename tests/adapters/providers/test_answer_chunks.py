@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.harness.cases import each_case
 from weftwork.adapters.providers.openai_compatible.answer import (
     AnswerAssembler,
+    InvalidChunk,
     TextChunk,
     decode_chunk,
     decode_document,
@@ -106,3 +109,18 @@ def test_both_paths_give_the_same_answer(chunks: list[dict[str, Any]]) -> None:
         text = short.add_text(found) if isinstance(found, TextChunk) else short.add(found)
         assert text == long.add(decode_document(encoded(each)))
         assert state(short) == state(long)
+
+
+@each_case("at", '"chatcmpl-1"', '"tiny"', '"assistant"', '"logprobs"')
+@each_case("wrong", b"\xff", b"\xc3")
+def test_a_chunk_that_is_not_utf_8_is_invalid_wherever_it_is_not(at: str, wrong: bytes) -> None:
+    valid = encoded(TEXT)
+    assert isinstance(decode_chunk(valid), TextChunk)
+    with pytest.raises(InvalidChunk):
+        decode_chunk(valid.replace(at.encode(), at.encode()[:-1] + wrong + b'"'))
+
+
+def test_text_outside_ascii_takes_the_short_path() -> None:
+    found = decode_chunk(msgspec.json.encode({**TEXT, "choices": [{"delta": {"content": "Grüße 🎈"}}]}))
+    assert isinstance(found, TextChunk)
+    assert AnswerAssembler().add_text(found) == "Grüße 🎈"

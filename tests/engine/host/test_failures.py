@@ -9,7 +9,7 @@ import pytest
 from tests.harness.cases import present
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
-from weftwork.engine.run import append, next_commit
+from weftwork.engine.run import next_commit
 from weftwork.ports.storage.event_log import RunCreated, SequenceConflict, StoreUnavailable
 from weftwork.protocol.run.header import RunKey
 from weftwork.testing.storage.samples import unfinished
@@ -91,7 +91,7 @@ async def test_a_run_ends_right_whichever_append_fails(
     monkeypatch: pytest.MonkeyPatch, name: str, fate: str, at_once: bool
 ) -> None:
     if name == "in pieces":
-        monkeypatch.setattr(append, "MAX_BATCH_EVENTS", 2)
+        monkeypatch.setattr(next_commit, "MAX_BATCH_EVENTS", 2)
     bench = EngineHarness(wrap=FlakyLog)
     expected = await story(bench, WORKFLOWS[name], {}, at_once)
     assert at_once or bench.log.appends

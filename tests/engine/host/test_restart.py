@@ -112,7 +112,7 @@ async def test_a_run_that_was_only_created_is_started() -> None:
 
 @pytest.mark.parametrize("appends", range(1, 10))
 async def test_a_chain_goes_on_wherever_it_was_cut(monkeypatch: pytest.MonkeyPatch, appends: int) -> None:
-    monkeypatch.setattr("weftwork.engine.run.append.MAX_BATCH_EVENTS", 2)
+    monkeypatch.setattr("weftwork.engine.run.next_commit.MAX_BATCH_EVENTS", 2)
     names = [f"n{index}" for index in range(6)]
     chain = workflow([node(n, "core.identity") for n in names], [edge(a, b) for a, b in pairwise(names)])
     whole, expected = await EngineHarness().with_ended_run(chain)

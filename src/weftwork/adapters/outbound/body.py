@@ -122,6 +122,8 @@ class _Chunks:
         """Data that is not all valid. What was valid in it is returned first; then `feed` raises."""
         self._framing_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
+        # Some servers reserve room for the size and fill it with spaces.
+        self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         # The head was read and checked before; the parser only has to know the coding of the body.
         self._parser.feed_data(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 
@@ -131,7 +133,7 @@ class _Chunks:
             raise InvalidBody(INVALID_RESPONSE)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             if not self.is_complete:
                 self.invalid = data
         pieces = self._pieces

@@ -87,6 +87,9 @@ class AnswerTooLarge(Exception):
 def decode_chunk(data: bytes) -> TextChunk | dict[str, Any]:
     """A chunk of a stream. Raises InvalidChunk."""
     try:
+        if not data.isascii():
+            # The typed decoder does not look at the characters of members that it skips.
+            data.decode()
         return _decode_text(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return decode_document(data)
