@@ -41,8 +41,8 @@ class InterruptOutcome(msgspec.Struct, frozen=True):
     person: str | None = None
     """The person for whom the link was created."""
     may_be_own: bool = False
-    """Whether the answer came by the link of the reader or from the key that created it. Both have one vote together, so
-    the decision of an approval does not say which of them it was."""
+    """Whether the answer came by the link of the reader or from the key that created it. Both have one vote together,
+    so the decision of an approval does not say which of them it was."""
 
 
 def read_outcome(

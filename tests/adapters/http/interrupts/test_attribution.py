@@ -191,6 +191,16 @@ def test_a_link_claims_no_answer_that_its_key_may_have_given(asking: Host, answe
     assert "You have answered this" not in page
 
 
+def test_a_link_of_another_person_shows_no_id_of_a_key(asking: Host) -> None:
+    wide = key_with(asking, "runs:read", "runs:create", "approvals:respond", "approvals:delegate")
+    run_id = asking.create("plain", key=wide)
+    token = created_link(asking, run_id, {"for": "bob"}, key=wide)["token"]
+    assert answer_over_http(asking, run_id, "gate", ACCEPT, key=wide).status == 200
+    page = asking.call("GET", f"/v1/interrupts/{token}", key=None, headers={"Accept": "text/html"}).body.decode()
+    assert "someone with an API key" in page
+    assert "key_" not in page
+
+
 def test_the_command_line_answers_as_another_person_with_the_scope(asking: Host) -> None:
     run_id = asking.create("plain")
     narrow, wide = new_key(asking, "ada")[0], key_with(asking, "runs:read", "approvals:respond", "approvals:delegate")
