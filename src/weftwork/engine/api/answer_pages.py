@@ -32,8 +32,11 @@ class AnswerPages(msgspec.Struct, eq=False):
     async def outcome(self, text: str) -> InterruptOutcome:
         """How the interrupt of a link stands, for the receipt and for later visits."""
         token, stored, row = await self._interrupts.read_by_token(text)
-        names = frozenset({token.voter, token.principal, mask_credentials_in_text(token.voter), *token.names})
-        return read_outcome(row, stored.projection.status, names, token.person, await self._context(token, stored))
+        person = set[str]() if token.person is None else {token.person, mask_credentials_in_text(token.person)}
+        names, keys = frozenset({token.principal, *person}), frozenset(token.key_names)
+        keys |= {mask_credentials_in_text(each) for each in keys}
+        context = await self._context(token, stored)
+        return read_outcome(row, stored.projection.status, names, token.person, context, keys)
 
     async def _context(self, token: InterruptToken, stored: StoredRun) -> PageContext:
         header, now = stored.header, self._clock.now()

@@ -40,17 +40,28 @@ class InterruptOutcome(msgspec.Struct, frozen=True):
     """Approvals that are needed."""
     person: str | None = None
     """The person for whom the link was created."""
+    may_be_own: bool = False
+    """Whether the answer came by the link of the reader or from the key that created it. Both have one vote together,
+    so the decision of an approval does not say which of them it was."""
 
 
 def read_outcome(
-    row: dict[str, Any], run_status: str, names: frozenset[str], person: str | None, context: PageContext
+    row: dict[str, Any],
+    run_status: str,
+    names: frozenset[str],
+    person: str | None,
+    context: PageContext,
+    key_names: frozenset[str] = frozenset(),
 ) -> InterruptOutcome:
-    """The outcome in the state row of an interrupt. `names` are those under which the reader may have answered."""
+    """The outcome in the state row of an interrupt. `names` are those under which only the reader can have answered,
+    `key_names` those that the reader shares with the key that created the link."""
     listed: list[dict[str, str]] = row.get("votes", [])
     votes = tuple((each["voter"], each["action"]) for each in listed)
     has_timed_out = row.get("reason") == TIMEOUT_REASON
     by = None if has_timed_out else row.get("resolvedBy")
-    is_own = by in names or any(voter in names for voter, _ in votes)
+    answered = {by, *(voter for voter, _ in votes)}
+    is_own = not names.isdisjoint(answered)
+    may_be_own = not is_own and row["kind"] == "approval" and not key_names.isdisjoint(answered)
     return InterruptOutcome(
         row["status"],
         run_status,
@@ -64,6 +75,7 @@ def read_outcome(
         votes,
         required_approvals(row.get("data", {})),
         person,
+        may_be_own,
     )
 
 

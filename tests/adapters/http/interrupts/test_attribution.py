@@ -174,6 +174,33 @@ async def test_a_key_has_one_vote_also_by_its_links() -> None:
             assert await vote(other) == "completed"
 
 
+@pytest.mark.rule("appr-03")
+@each_case("answers", "key", "link")
+def test_a_link_claims_no_answer_that_its_key_may_have_given(asking: Host, answers: str) -> None:
+    """An answer by the link is attributed to the key that created it, so the page cannot tell them apart."""
+    narrow, _ = new_key(asking)
+    run_id = asking.create("plain", key=narrow)
+    token = created_link(asking, run_id, key=narrow)["token"]
+    if answers == "key":
+        assert answer_over_http(asking, run_id, "gate", ACCEPT, key=narrow).status == 200
+    else:
+        assert answer_by_token(asking, token, ACCEPT).status == 200
+    page = asking.call("GET", f"/v1/interrupts/{token}", key=None, headers={"Accept": "text/html"}).body.decode()
+    assert "This question was answered" in page
+    assert "you, or the person who created this link" in page
+    assert "You have answered this" not in page
+
+
+def test_a_link_of_another_person_shows_no_id_of_a_key(asking: Host) -> None:
+    wide = key_with(asking, "runs:read", "runs:create", "approvals:respond", "approvals:delegate")
+    run_id = asking.create("plain", key=wide)
+    token = created_link(asking, run_id, {"for": "bob"}, key=wide)["token"]
+    assert answer_over_http(asking, run_id, "gate", ACCEPT, key=wide).status == 200
+    page = asking.call("GET", f"/v1/interrupts/{token}", key=None, headers={"Accept": "text/html"}).body.decode()
+    assert "someone with an API key" in page
+    assert "key_" not in page
+
+
 def test_the_command_line_answers_as_another_person_with_the_scope(asking: Host) -> None:
     run_id = asking.create("plain")
     narrow, wide = new_key(asking, "ada")[0], key_with(asking, "runs:read", "approvals:respond", "approvals:delegate")

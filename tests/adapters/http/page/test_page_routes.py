@@ -50,6 +50,7 @@ def test_a_surface_by_link_from_the_question_to_the_outcome(host: Host) -> None:
     for words in ("From Plan the trip, in the workflow Travel desk", "A trip to Oslo", "Who travels?", "Ann"):
         assert words in text
     assert "ui.a2ui-surface" not in text
+    assert "env-" not in text
     status, text = post(host, path, press="book", s0=" ")
     assert (status, "This field must be filled in." in text) == (400, True)
     assert payloads(host, run_id, "interrupt.resolved") == []

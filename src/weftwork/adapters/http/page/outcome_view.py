@@ -100,6 +100,8 @@ def _by(t: Messages, outcome: InterruptOutcome) -> Child:
     if by.startswith(QUORUM_PREFIX):
         done, _, needed = by.removeprefix(QUORUM_PREFIX).partition("-of-")
         return t.count("approvals", int(needed), done=done) if needed.isdecimal() else None
+    if outcome.may_be_own:
+        return t("you-or-key")
     if not outcome.is_own:
         return name_text(voter_name(t, by))
     return fill(t("you-as"), name=name_text(outcome.person)) if outcome.person is not None else t("you")

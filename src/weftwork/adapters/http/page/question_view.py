@@ -1,5 +1,6 @@
 """Renders a question by its kind, and the status of an approval: who has decided, and what is still needed."""
 
+import re
 from typing import Any, Final
 
 from weftwork.adapters.http.page.layout import WORKFLOW_TEXT, fact_list, folded, name_text
@@ -19,6 +20,7 @@ from weftwork.protocol.people.approvals import GRANTING_ACTIONS, required_approv
 
 _MAX_LISTED_NAMES: Final = 50
 _LINK_PREFIX: Final = "link:"
+_KEY_ID: Final = re.compile("key_[0-9a-f]{16}")
 _VOTES: Final = {"accept": "approved", "edit-accept": "approved", "reject": "rejected", "refine": "refine"}
 _MAX_TITLE: Final = 300
 _MAX_LABEL: Final = 2_000
@@ -97,7 +99,9 @@ def vote_lines(t: Messages, votes: list[tuple[str, str]]) -> list[Child]:
 
 
 def voter_name(t: Messages, voter: str) -> str:
-    """The name of a person, without the id of a link, which means nothing to people."""
+    """The name of a person, without the id of a link or of a key, which means nothing to people."""
+    if _KEY_ID.fullmatch(voter) is not None:
+        return t("key-voter")
     return t("link-voter") if voter.startswith(_LINK_PREFIX) else voter
 
 
