@@ -21,7 +21,7 @@ from weftwork.engine.models import envelope_gate
 from weftwork.engine.sdk import generation
 from weftwork.ports.node_outcome import Completed, NodeOutcome
 from weftwork.ports.nodes import Emission, NodeCall, NodeContext, WaitingNode
-from weftwork.protocol.envelopes import validator
+from weftwork.protocol.envelopes import checks, validator
 from weftwork.protocol.envelopes.checks import ENVELOPE_VALIDATOR
 from weftwork.protocol.envelopes.gate_rules import OPEN_CONTRACT, EnvelopeContract
 from weftwork.protocol.envelopes.handling import JudgedEnvelope, clarification_interrupt
@@ -342,6 +342,23 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 def test_schemas_are_applied_once_to_each_envelope(work: Any, expected: int, counts: dict[str, int]) -> None:
     assert work().error is None
     assert counts == {"shape": expected, "payload": expected}
+
+
+@pytest.mark.rule("surf-03")
+def test_the_limits_of_a_surface_are_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Any] = []
+    check = checks.check_limits
+
+    def counted(payload: Any, at: str) -> Any:
+        checked.append(payload)
+        return check(payload, at)
+
+    monkeypatch.setattr(checks, "check_limits", counted)
+    surface = {"components": [{"component": "text", "text": "Done."}]}
+    payload = {"catalogVersion": "0.9.1", "surface": surface}
+    shown = {"type": "ui.a2ui-surface", "schemaVersion": 1, "payload": payload}
+    assert generated(shown, envelopeType="ui.a2ui-surface").error is None
+    assert checked == [payload]
 
 
 def test_an_answer_that_is_sent_back_is_validated_once_too(counts: dict[str, int]) -> None:

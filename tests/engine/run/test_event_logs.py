@@ -12,12 +12,12 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.engine.host.test_failures import FlakyLog
-from tests.harness.cases import fails_without
+from tests.harness.cases import each_case, fails_without
 from tests.harness.definitions import edge, for_all, node, plan_of, variable, workflow
-from tests.harness.engine_harness import CALLER, EngineHarness, run_ready_tasks, until
+from tests.harness.engine_harness import CALLER, EngineHarness, WrappedLog, run_ready_tasks, until
 from weftwork.engine.host.executor import Executor
 from weftwork.engine.nodes import node_runner
-from weftwork.engine.run import append, live_run
+from weftwork.engine.run import append, live_run, replay
 from weftwork.engine.run.live_run import LiveRun
 from weftwork.engine.run.replay import load_state
 from weftwork.ports.storage.event_log import StoreUnavailable
@@ -319,3 +319,39 @@ async def test_an_ended_run_goes_at_once(made: list[Any], story: Any, monkeypatc
     await run_ready_tasks()
     assert made
     assert [reference() for reference in made if reference() is not None] == []
+
+
+class CountedReads(WrappedLog):
+    """Counts how often a page of events is read."""
+
+    reads = 0
+
+    async def read(self, *given: Any) -> list[Event]:
+        self.reads += 1
+        return await self._log.read(*given)
+
+
+async def folded(bench: EngineHarness, key: RunKey) -> tuple[RunState, int]:
+    """The state of a run from its log, and the pages that were read for it."""
+    header = (await bench.stored_run(key)).header
+    plan = await bench.catalog.pinned_plan(header.workflow_id, header.definition)
+    log = CountedReads(bench.store.log)
+    return await load_state(log, header, plan), log.reads  # type: ignore[arg-type]
+
+
+@each_case("events, size", (1, 2**22), (4, 2**22), (1000, 1), (1000, 700))
+async def test_a_log_of_several_pages_is_folded_whole(events: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node(name) for name in "abcd"]
+    bench, key = await EngineHarness().with_ended_run(workflow(nodes, [edge("a", "b"), edge("b", "c"), edge("c", "d")]))
+    logged = await bench.events(key)
+    monkeypatch.setattr(replay, "REPLAY_PAGE_EVENTS", events)
+    monkeypatch.setattr(replay, "REPLAY_PAGE_BYTES", size)
+    state, reads = await folded(bench, key)
+    assert (state.last_sequence, state.status) == (logged[-1].sequence, "completed")
+    assert reads > 1
+
+
+async def test_a_short_log_is_read_once() -> None:
+    bench, key = await EngineHarness().with_ended_run(workflow([node("a")]))
+    state, reads = await folded(bench, key)
+    assert (state.status, reads) == ("completed", 1)

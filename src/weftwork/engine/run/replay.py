@@ -75,7 +75,11 @@ async def load_state(
     ]
     del state.hidden_values[MAX_LEARNT_VALUES:]
     units = 0
-    while page := await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+    is_last = False
+    while not is_last:
+        page = await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+        # Only a page that reaches a bound can have others behind it, so a short log is one read and not two.
+        is_last = len(page) < REPLAY_PAGE_EVENTS and sum([each.size for each in page]) < REPLAY_PAGE_BYTES
         if state.last_sequence >= 0:
             # Folding a page may take long, and the store may answer without yielding.
             await asyncio.sleep(0)

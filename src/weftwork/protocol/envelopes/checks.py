@@ -122,15 +122,15 @@ def check_payload(
 ) -> Invalid | None:
     """env-06 (RFC 0021, RFC 0055, RFC 0102): return why the payload is not valid for its kind, or None if it is.
 
-    `is_validated` skips the schema check for a payload that has already passed it. `supported` holds the kinds that
-    the host accepts; None accepts any.
+    `is_validated` skips the schema check, and the limits of a surface, for a payload that has already passed them.
+    `supported` holds the kinds that the host accepts; None accepts any.
     """
     if not is_validated and not validator.is_valid(payload):
         return _check_catalog(kind, payload) or invalid_outcome(
             INVALID_PAYLOAD, validator.error_details(payload, PAYLOAD_POINTER)
         )
     if kind == SURFACE_KIND:
-        return _check_surface(payload)
+        return None if is_validated else _check_surface(payload)
     if kind in MEDIA_KINDS:
         return _check_media_source(payload)
     if kind == SCHEMA_REQUEST_KIND and supported is not None:

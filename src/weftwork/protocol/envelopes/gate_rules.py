@@ -115,8 +115,8 @@ class GateRules(msgspec.Struct, frozen=True):
     envelopes_supported: bool = True
     find_recorded: Callable[[str], RecordedOutcome | None] = no_record
     is_validated: bool = False
-    """Skips the schema checks, and only those. Set it only if an earlier verdict on the same document with the same
-    kinds was `is_validated`."""
+    """Skips the schema checks and the limits of a surface, and only those. Set it only if an earlier verdict on the
+    same document with the same kinds was `is_validated`."""
 
     def advertised(self, kind: str) -> int | None:
         """The version that envelopes of this kind must have; None if the kind has no known version."""

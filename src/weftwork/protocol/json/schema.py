@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import jsonschema_rs
 import msgspec
@@ -29,6 +29,7 @@ MAX_DETAILED: Final = 1_000
 violation is reported: the validator builds every error before it returns, and a hostile document has one per value."""
 
 _UNKNOWN_MEMBER: Final = ("additionalProperties", "unevaluatedProperties")
+_CONTAINERS: Final = (dict, list)
 _COMBINED: Final = ("allOf", "anyOf", "oneOf")
 MAX_SUGGESTIONS: Final = 5
 """Maximum number of unknown members in one document for which a known member is suggested."""
@@ -251,19 +252,14 @@ def _pointer(path: Iterable[str | int]) -> str:
 def is_small(document: Any) -> bool:
     """Whether a document has at most MAX_DETAILED values, so that all its violations may be listed."""
     budget = MAX_DETAILED
-    stack: list[Any] = [document]
+    stack: list[Any] = [document] if isinstance(document, _CONTAINERS) else []
     while stack:
-        value = stack.pop()
-        members: Iterable[Any] = ()
-        if isinstance(value, dict):
-            members = cast("dict[str, Any]", value).values()
-        elif isinstance(value, list):
-            members = cast("list[Any]", value)
-        before = len(stack)
-        stack.extend(islice(members, budget + 1))
-        budget -= len(stack) - before
+        value: dict[str, Any] | list[Any] = stack.pop()
+        budget -= len(value)
         if budget < 0:
             return False
+        # Texts and numbers are counted, and have no members.
+        stack += [each for each in (value.values() if is_object(value) else value) if isinstance(each, _CONTAINERS)]
     return True
 
 

@@ -33,6 +33,8 @@ COMPONENT_ID_PATTERN: Final = r"^[A-Za-z0-9_.:-]{1,128}$"
 _ID: Final = re.compile(COMPONENT_ID_PATTERN[1:-1])
 PATH_STEPS: Final = frozenset({".", ".."})
 """Ids are segments of paths, and a client resolves these to another path."""
+_UNUSABLE: Final = "|".join(map(re.escape, sorted(PATH_STEPS | RESERVED_FIELD_IDS)))
+_FIELD_ID: Final = re.compile(rf"(?!(?:{_UNUSABLE})\Z)(?!{re.escape(RESERVED_PREFIX)}){COMPONENT_ID_PATTERN[1:-1]}")
 _FIELD_PREFIX: Final = "field."
 _LIMITED: Final = {"text": MAX_TEXT, "label": MAX_LABEL, "placeholder": MAX_LABEL}
 
@@ -49,7 +51,7 @@ def is_component_id(text: str) -> bool:
 
 
 def is_field_id(text: str) -> bool:
-    return is_component_id(text) and text not in RESERVED_FIELD_IDS and not text.startswith(RESERVED_PREFIX)
+    return _FIELD_ID.fullmatch(text) is not None
 
 
 def _is_within(surface: dict[str, Any]) -> bool:
@@ -77,7 +79,7 @@ def _is_within(surface: dict[str, Any]) -> bool:
                 return False
             if len(set(values)) < len(values):
                 return False
-    has_good_ids = len(set(ids)) == len(ids) and all(map(is_field_id, ids))
+    has_good_ids = len(set(ids)) == len(ids) and all(map(_FIELD_ID.fullmatch, ids))
     return has_good_ids and options <= MAX_ALL_OPTIONS and total <= MAX_ALL_TEXT
 
 

@@ -4,6 +4,7 @@ The JSON Schema `envelopes/ui.a2ui-surface` decides what a surface is; the types
 for authors in Python. A surface contains texts and names, and nothing that could be executed or fetched.
 """
 
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import msgspec
@@ -86,15 +87,16 @@ COMPONENTS: Final[tuple[type[AnyComponent], ...]] = (
 """surf-02 (RFC 0102, catalog): every component of the catalogue. Each renderer has one entry for each of them."""
 
 
-class Surface(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Surface(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
     components: tuple[AnyComponent, ...]
     title: str | UnsetType = UNSET
 
-    @property
+    # Cached, because each check of a surface asks for them several times, and a surface never changes.
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         return tuple(each for each in self.components if isinstance(each, Field))
 
-    @property
+    @cached_property
     def buttons(self) -> tuple[Button, ...]:
         return tuple(each for each in self.components if isinstance(each, Button))
 

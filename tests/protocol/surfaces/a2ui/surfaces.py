@@ -33,7 +33,8 @@ texts = st.text(
     st.sampled_from(["\n", " ", "  ", "-", "1.", "#", "*", "`", "[", "](", ")", "<b>", "&#10;", "a", "\\"])
 ).map("".join)
 """Texts without control characters, of which Markdown renderers drop some."""
-ids = st.text(_ID_LETTERS, min_size=1, max_size=12) | st.sampled_from(
+# The host refuses "." and "..", which are steps of a path.
+ids = st.text(_ID_LETTERS, min_size=1, max_size=12).filter(limits.is_component_id) | st.sampled_from(
     ["root", "title", "c1", "0", "actionId", "values"]
 )
 field_ids = ids.filter(lambda name: name not in limits.RESERVED_FIELD_IDS and not name.startswith("openwop."))
