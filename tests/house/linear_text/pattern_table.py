@@ -73,6 +73,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/forms/visible_text.py:_CAMEL": entry("a", "aB", Input("Ab", "a"), Input("a", "aB")),
     "protocol/forms/visible_text.py:_SNAKE": entry("a", "a_", Input("_a", "a"), Input("a", "a-")),
     "protocol/forms/visible_text.py:_WORD_START": entry("a", "aB", "_"),
+    "adapters/http/page/question_view.py:_KEY_ID": entry("0", Input("0", "key_")),
     "adapters/http/page/messages.py:NAME": entry("{", "a", "{a}", Input("a", "{")),
     "protocol/people/organisation.py:_COLOUR": entry("0", "#000", Input("0", "#")),
     "adapters/http/page/value_view.py:_DATE": entry("0", "0000-00-00"),
@@ -470,6 +471,7 @@ PATTERNS: dict[str, Entry] = {
     "protocol/surfaces/a2ui/texts.py:_ONE": entry("one:", "one: '", "one:'a", " ", "'"),
     "protocol/surfaces/a2ui/texts.py:_OTHER": entry("other:", "other: '", "other:'a", " ", "'"),
     "protocol/surfaces/a2ui/texts.py:_PATH": entry("/", "/a", Input("a", after=" ")),
+    "protocol/surfaces/limits.py:_FIELD_ID": entry("a", "a-", "action", "openwop.", Input("a", after=" ")),
     "protocol/surfaces/limits.py:_ID": entry("a", "a", "a-", Input("a", after=" ")),
     "protocol/wire/openapi.py:_operation": entry("{", "{a", "a", Input("a", "{")),
     "protocol/wire/embedding.py:_ORIGIN": entry(

@@ -748,6 +748,9 @@ NOT_MEASURED: dict[str, str] = {
     "adapters/outbound/exchange.py:_NetworkStream.read": "looks once for two short texts in each piece of a head",
     "adapters/providers/openai_compatible/answer.py:AnswerAssembler._add_tool_calls": _ITEMS,
     "adapters/providers/openai_compatible/provider.py:OpenAICompatibleProvider._check_status": _BUFFER,
+    "adapters/providers/openai_compatible/provider.py:OpenAICompatibleProvider.generate": (
+        "looks once for a short text in each event of the answer"
+    ),
     "adapters/providers/schema_sample.py:_Sampler._definition": _ONCE,
     "adapters/python/declaration/module_loading.py:_is_standard": _OWN,
     "adapters/python/declaration/module_loading.py:load_module": _OWN,
