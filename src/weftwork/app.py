@@ -12,6 +12,7 @@ from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
+from weftwork.adapters.http.routes.forks import ForkRoutes
 from weftwork.adapters.http.routes.host_info import (
     HostInfoRoutes,
     OrganisationRoutes,
@@ -39,6 +40,7 @@ from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
+from weftwork.engine.api.forks import Forks
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -180,6 +182,7 @@ class Host:
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = RunControl(runtime, self._executor)
+        self._forks = Forks(runtime, self.catalog, self._executor)
         links = InterruptLinks(
             self._signer,
             self._clock,
@@ -385,6 +388,7 @@ class Host:
             "getSurfaceByToken": surfaces.get_by_token,
             "actOnSurfaceByToken": surfaces.act_by_token,
             "getOrganisationLogo": organisation.logo,
+            "forkRun": ForkRoutes(self._forks).fork_run,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,

@@ -188,6 +188,8 @@ class RunState(msgspec.Struct, eq=False):
     last_event_at: int = 0
     """The latest time of an event, or the creation of the run before there is one."""
     started_at: int | None = None
+    forked_at: int | None = None
+    """When the branch began to act; None for other runs."""
     completed_at: int | None = None
     paused_at: int | None = None
     """When the pause was requested, which is before it takes effect if running nodes end first."""
@@ -273,6 +275,11 @@ class RunState(msgspec.Struct, eq=False):
             self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 
     @property
+    def time_limit_start(self) -> int | None:
+        """The time from which the time limit of the run counts; None if it has not started."""
+        return self.started_at if self.forked_at is None else self.forked_at
+
+    @property
     def is_terminal(self) -> bool:
         return self.completed_at is not None
 
@@ -348,7 +355,8 @@ def next_wake_at(state: RunState, limit: int | None) -> int | None:
     In a paused run only the last two count. While a run is about to pause, no node is retried, and nodes that wait for
     children or for a model provider do not time out.
     """
-    times = [state.started_at + limit + 1] if limit is not None and state.started_at is not None else []
+    start = state.time_limit_start
+    times = [start + limit + 1] if limit is not None and start is not None else []
     for interrupt in state.open_interrupts.values():
         times += [when for when in (interrupt.due, interrupt.next_reminder) if when is not None]
     if state.status == "paused":

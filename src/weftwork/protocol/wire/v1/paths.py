@@ -28,6 +28,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "pollRunEvents": ("GET", "/v1/runs/{runId}/events/poll"),
     "pauseRun": ("POST", "/v1/runs/{runId}:pause"),
     "resumeRun": ("POST", "/v1/runs/{runId}:resume"),
+    "forkRun": ("POST", "/v1/runs/{runId}:fork"),
     "getArtifact": ("GET", "/v1/runs/{runId}/artifacts/{artifactId}"),
     "setVariables": ("POST", "/v1/host/sample/test/runs/{runId}/variables"),
     "listRunInterrupts": ("GET", "/v1/runs/{runId}/interrupts"),

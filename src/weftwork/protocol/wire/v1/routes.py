@@ -181,6 +181,16 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="resume-run",
         response="resume-run-response",
     ),
+    Route(
+        *operation("forkRun"),
+        "Fork a run from any of its events, to replay what was recorded or to act anew.",
+        scope="runs:create",
+        success_status=201,
+        request="fork-run",
+        response="fork-run-response",
+        params=(IDEMPOTENCY_KEY,),
+        errors=("idempotency_key_mismatch", "tenant_quota_exceeded", "rate_limited", "mock_provider_forbidden"),
+    ),
     Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
     Route(
         *operation("setVariables"),
