@@ -355,6 +355,7 @@ class Host:
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
         interrupts = InterruptRoutes(self._interrupts, self._answer_pages, self._site)
         organisation = OrganisationRoutes(self._logo)
+        forks = ForkRoutes(self._forks)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
@@ -388,7 +389,8 @@ class Host:
             "getSurfaceByToken": surfaces.get_by_token,
             "actOnSurfaceByToken": surfaces.act_by_token,
             "getOrganisationLogo": organisation.logo,
-            "forkRun": ForkRoutes(self._forks).fork_run,
+            "forkRun": forks.fork_run,
+            "retryRun": forks.retry_run,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,

@@ -4,6 +4,7 @@ The fork is durable before the caller is answered: its copied prefix, the events
 state at the fork point, in one commit.
 """
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -18,13 +19,14 @@ from weftwork.engine.host.executor import Executor
 from weftwork.engine.host.run_loader import unloadable_error
 from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
-from weftwork.engine.run.replay import RunTooLarge, load_state
+from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import time_limit
 from weftwork.protocol.media.asset_references import referenced_assets
@@ -32,9 +34,10 @@ from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork
+from weftwork.protocol.replay.retry_point import LogEntry, RetrySearch, refuse_repeated_effects
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
-from weftwork.protocol.run.events import UNTRUSTED, Draft
+from weftwork.protocol.run.events import EFFECT_CLAIMED, UNTRUSTED, Draft
 from weftwork.protocol.run.header import ForkMode, RunHeader
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
@@ -101,6 +104,46 @@ class Forks(msgspec.Struct, eq=False):
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
         created = await self._store(header, first, claim.make_record(outcome))
         return created if created is not None else outcome
+
+    async def retry_run(
+        self, principal: Principal, run_id: str, document: Any, key: str | None = None, traceparent: str | None = None
+    ) -> ForkOutcome:
+        """retry-02: a branch from before the failure of a run. A failed child run is retried by its parent."""
+        work = partial(self._retry, principal, run_id, document, traceparent)
+        return await idempotent(self._runtime, principal, f"retryRun/{run_id}", key, document, ForkOutcome, work)
+
+    async def _retry(
+        self, principal: Principal, run_id: str, document: Any, traceparent: str | None, claim: IdempotencyClaim
+    ) -> ForkOutcome | SlotTaken:
+        document = document or {}
+        schema.require("retry-run", document)
+        source = require_run(await self._executor.read_run(principal.run(run_id)))
+        from_node: str | None = document.get("fromNodeId")
+        while from_node is None and (parent := source.header.parent) is not None and parent.awaited:
+            stored = await self._executor.read_run(principal.run(parent.run_id))
+            if stored is None:
+                break
+            source = stored
+        search = RetrySearch(from_node)
+        await self._search(source, search)
+        point = search.point(source.projection.status)
+        if point.repeated and not document.get("repeatEffects", False):
+            raise refuse_repeated_effects(point)
+        overlay: dict[str, Any] = document.get("runOptionsOverlay", {})
+        request = parse_fork({"mode": "branch", "fromSeq": point.from_seq, "runOptionsOverlay": overlay})
+        return await self.create(principal, source, request, claim, traceparent, point.node_id)
+
+    async def _search(self, source: StoredRun, search: RetrySearch) -> None:
+        """Read the whole log, and of each event only what decides about the retry."""
+        last = -1
+        while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
+            for event in page:
+                is_read = event.type in ("run.failed", EFFECT_CLAIMED)
+                payload: dict[str, Any] = msgspec.json.decode(event.payload) if is_read else {}
+                entry = LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""))
+                search.add(entry, payload.get("failedNodeId"))
+            last = page[-1].sequence
+            await asyncio.sleep(0)
 
     async def _plan_of(self, source: StoredRun) -> Plan:
         try:

@@ -11,6 +11,7 @@ from weftwork.protocol.fold.state import NodeState, RunState, UntrustedValues
 from weftwork.protocol.fold.variable_views import INITIAL_STAMP
 from weftwork.protocol.models.answers import fault_from_record
 from weftwork.protocol.run.events import UNTRUSTED, Fact
+from weftwork.protocol.run.map_items import ItemError
 from weftwork.protocol.timestamps import parse_iso
 
 
@@ -64,6 +65,13 @@ def _forget_failures(state: RunState, node: NodeState) -> None:
     for ref in [ref for ref, effect in node.effects.items() if effect.status == "failed"]:
         del node.effects[ref]
         release(state, node, [ref])
+    for key in [key for key, child in node.children.items() if child.has_ended and child.status != "completed"]:
+        del node.children[key]
+        node.failed_children -= 1
+        release(state, node, [("child", key)])
+    for index in [index for index, ended in node.map_items.items() if isinstance(ended, ItemError)]:
+        del node.map_items[index]
+        release(state, node, [index])
     for call in [call for call, record in node.model_answers.items() if fault_from_record(record) is not None]:
         del node.model_answers[call]
         release(state, node, [("answer", call)])

@@ -11,7 +11,7 @@ _EVENTS_PATH: Final = PATHS["streamRunEvents"][1]
 
 
 class ForkRoutes:
-    """forkRun."""
+    """forkRun, retryRun."""
 
     def __init__(self, forks: Forks) -> None:
         self._forks = forks
@@ -25,10 +25,21 @@ class ForkRoutes:
             key=request.idempotency_key,
             traceparent=request.caller_traceparent,
         )
-        return fork_response(outcome)
+        return _fork_response(outcome)
+
+    async def retry_run(self, request: Request) -> Response:
+        document = await request.json(optional=True)
+        outcome = await self._forks.retry_run(
+            request.caller,
+            request.params["runId"],
+            document,
+            key=request.idempotency_key,
+            traceparent=request.caller_traceparent,
+        )
+        return _fork_response(outcome)
 
 
-def fork_response(outcome: ForkOutcome) -> Response:
+def _fork_response(outcome: ForkOutcome) -> Response:
     status_url = _RUN_PATH.replace("{runId}", outcome.run_id)
     body: dict[str, Any] = {
         "runId": outcome.run_id,

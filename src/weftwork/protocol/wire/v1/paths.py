@@ -48,6 +48,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "deleteRun": ("DELETE", "/v1/runs/{runId}"),
     "getRunAncestry": ("GET", "/v1/runs/{runId}/ancestry"),
     "getRunTree": ("GET", "/v1/host/weftwork/runs/{runId}/tree"),
+    "retryRun": ("POST", "/v1/host/weftwork/runs/{runId}/retry"),
     "createAnnotation": ("POST", "/v1/runs/{runId}/annotations"),
     "listAnnotations": ("GET", "/v1/runs/{runId}/annotations"),
     "diffRun": ("GET", "/v1/runs/{runId}:diff"),
