@@ -105,8 +105,9 @@ def refuse_repeated_effects(point: RetryPoint) -> ClientFault:
     named: list[dict[str, Any]] = [
         {"nodeId": node_id, "step": step} if step else {"nodeId": node_id} for node_id, step in point.repeated
     ]
+    count = "an effect" if len(named) == 1 else f"{len(named)} effects"
     message = (
-        f"The retry would repeat {len(named)} effect{'s' if len(named) > 1 else ''} that happened after the fork point. "
-        "Send repeatEffects: true if they may happen again."
+        f"The retry would repeat {count} that happened after the fork point. "
+        "Send repeatEffects: true if that is allowed."
     )
     return ClientFault("conflict", message, {"repeatedEffects": named[:MAX_NAMED_EFFECTS]})
