@@ -72,6 +72,7 @@ from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
+from weftwork.protocol.run.header import FORK_MODES
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -307,6 +308,7 @@ class Host:
             models=self.model_catalogue,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
+            fork_modes=FORK_MODES,
         )
         handlers = self._handlers(offer)
         limits, largest = settings.limits(), settings.max_request_body_bytes

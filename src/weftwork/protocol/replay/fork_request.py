@@ -14,6 +14,7 @@ from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.fold.data_flow import given_untrusted
 from weftwork.protocol.json import schema
 from weftwork.protocol.privacy.trust import TRUST_OPTION, is_untrusted_boundary
+from weftwork.protocol.review.spans import trace_of
 from weftwork.protocol.run.events import UNTRUSTED
 from weftwork.protocol.run.header import Fork, ForkMode, RunHeader
 from weftwork.protocol.spelling import did_you_mean
@@ -103,6 +104,7 @@ def fork_header(
             until=last_sequence if is_replay else -1,
             acts_as=acts_as if is_replay else "",
             retry=retry,
+            trace_id=trace_of(source).trace_id,
             untrusted=given_untrusted(source),
         ),
         **merged_options(source, request.overlay),

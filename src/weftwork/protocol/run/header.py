@@ -150,6 +150,8 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     so that whatever a node derives from it is the same again."""
     retry: str | None = None
     """The failed node that this branch runs again."""
+    trace_id: str = ""
+    """The trace of the source, to which the span of the fork links."""
     untrusted: tuple[str, ...] = ()
     """The inputs that are untrusted because the source, or the source of that, was a child run that got them from
     untrusted content."""
