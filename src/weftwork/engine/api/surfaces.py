@@ -145,7 +145,7 @@ class Surfaces(msgspec.Struct, eq=False):
         try:
             return await self._interrupts.answer(run, node_id, interrupt_id, answer, answerer, claim)
         except ClientFault as fault:
-            raise at_values(fault) from None
+            raise at_values(fault, form) from None
 
 
 def _require_open(stored: StoredRun, surface_id: str, by_link: bool) -> SurfaceForm:

@@ -207,13 +207,17 @@ def a2ui_messages(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     return to_messages(surface, **names, disabled_actions=disabled)
 
 
-def at_values(fault: ClientFault) -> ClientFault:
-    """The error of an answer, with its pointer into the values of the action."""
+def at_values(fault: ClientFault, form: SurfaceForm) -> ClientFault:
+    """The error of an answer to this form, with its pointer into the values of the action."""
     details = fault.details or {}
     pointer = details.get("pointer")
     if not isinstance(pointer, str) or not pointer.startswith(_ANSWER):
         return fault
     place = pointer.removeprefix(_ANSWER).removeprefix("/answers")
+    if place == "/refineFeedback/text":
+        place = "/feedback"
+    elif form.bound is not None:
+        place = place.removeprefix("/editedArtifactData")
     return ClientFault(fault.code, fault.message, {**details, "pointer": f"/values{place}"}, status=fault.status)
 
 
