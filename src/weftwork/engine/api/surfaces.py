@@ -139,7 +139,7 @@ class Surfaces(msgspec.Struct, eq=False):
         values: Mapping[str, Any] = fold_a2ui(form, action_id, document) if is_a2ui else document["values"]
         value = form.answer(action_id, values)
         # What a person chose from untrusted content is untrusted content, which never advances an approval.
-        answerer = msgspec.structs.replace(by, trust=form.trust)
+        answerer = msgspec.structs.replace(by, trust=form.answer_trust)
         node_id, interrupt_id = form.place
         answer = {"resumeValue": value}
         try:

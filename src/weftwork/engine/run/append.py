@@ -357,7 +357,7 @@ class BatchBuilder:
                 content["resumeSchema"] = interrupt.resume_schema
             if self.redactor is not None:
                 content = self.redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
-            row |= content
+            row |= content | interrupt.trust_member
             if interrupt.surface is not None:
                 row["surface"] = self._surface_member(interrupt.node_id, interrupt.surface)
             if interrupt.due is not None:

@@ -40,6 +40,7 @@ class SurfaceForm(msgspec.Struct, frozen=True):
     """The interrupt, as its listing or its link shows it."""
     payload: Any = None
     trust: Trust = TRUSTED
+    """The trust of everything that is shown."""
     bound: BoundSurface | None = None
     """The surface that the node sent, if it can be rendered."""
     derived: DerivedSurface | None = None
@@ -52,6 +53,12 @@ class SurfaceForm(msgspec.Struct, frozen=True):
         if self.bound is not None:
             return self.bound.surface
         return self.derived.surface if self.derived is not None else None
+
+    @property
+    def answer_trust(self) -> Trust:
+        """The trust of an answer. What a person chose from untrusted content that a node put into a form is untrusted;
+        with the host's own form, the person answers the question itself."""
+        return TRUSTED if self.bound is None else self.trust
 
     @property
     def place(self) -> tuple[str, str]:
@@ -248,11 +255,12 @@ def bound_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm |
 
 
 def derived_form(question: dict[str, Any], by_link: bool = False) -> SurfaceForm:
-    """surf-21: the form that the host derives. Its id is that of the interrupt."""
+    """surf-21: the form that the host derives. Its id is that of the interrupt, and its trust that of the question."""
     derived = derive_surface(question)
+    trust: Trust = question.get("contentTrust", TRUSTED)
     if isinstance(derived, Underivable):
-        return SurfaceForm(question["interruptId"], question, closed_reason=derived.reason)
+        return SurfaceForm(question["interruptId"], question, trust=trust, closed_reason=derived.reason)
     # A link cannot do all that a key can.
     reason = derived.plan.closed_reason if by_link else ""
     payload = surface_payload(derived.surface)
-    return SurfaceForm(question["interruptId"], question, payload, derived=derived, closed_reason=reason)
+    return SurfaceForm(question["interruptId"], question, payload, trust, derived=derived, closed_reason=reason)
