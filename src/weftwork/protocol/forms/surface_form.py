@@ -221,10 +221,10 @@ def at_values(fault: ClientFault, form: SurfaceForm) -> ClientFault:
     if not isinstance(pointer, str) or not pointer.startswith(_ANSWER):
         return fault
     place = pointer.removeprefix(_ANSWER).removeprefix("/answers")
-    if place == "/refineFeedback/text":
-        place = "/feedback"
-    elif form.bound is not None:
-        place = place.removeprefix("/editedArtifactData")
+    if form.question["kind"] == "approval":
+        place = "/feedback" if place == "/refineFeedback/text" else place
+        # The host's own form has one field for the whole of it.
+        place = place.removeprefix("/editedArtifactData") if form.bound is not None else place
     return ClientFault(fault.code, fault.message, {**details, "pointer": f"/values{place}"}, status=fault.status)
 
 
