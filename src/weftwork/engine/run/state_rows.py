@@ -99,7 +99,7 @@ def _interrupt_row(state: RunState, redactor: Redactor | None, name: str) -> dic
             content["resumeSchema"] = interrupt.resume_schema
         if redactor is not None:
             content = redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
-        row |= content
+        row |= content | interrupt.trust_member
         if interrupt.surface is not None:
             row["surface"] = _surface_member(redactor, interrupt.node_id, interrupt.surface)
         if interrupt.due is not None:
