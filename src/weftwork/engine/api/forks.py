@@ -6,7 +6,7 @@ state at the fork point, in one commit.
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -33,16 +33,20 @@ from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
+from weftwork.protocol.replay.cut_outcome import cut_outcome
 from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork
 from weftwork.protocol.replay.retry_point import LogEntry, RetrySearch, refuse_repeated_effects
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
-from weftwork.protocol.run.events import EFFECT_CLAIMED, UNTRUSTED, Draft
+from weftwork.protocol.run.events import EFFECT_CLAIMED, UNTRUSTED, Draft, Event
 from weftwork.protocol.run.header import ForkMode, RunHeader
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
+
+
+CUT_PAGE_EVENTS: Final = 256
 
 
 class ForkOutcome(ReplayableOutcome, frozen=True):
@@ -90,7 +94,8 @@ class Forks(msgspec.Struct, eq=False):
         plan = await self._plan_of(source)
         new_id = self._runtime.ids.run_id(claim.now)
         last = source.projection.last_sequence
-        header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry)
+        unapplied = await self._cut_outcome(source, request) if request.mode == "branch" else ()
+        header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry, unapplied)
         self._check_options(principal, plan, header, request)
         check_capacity(self._executor, self._runtime.limits, principal.partition)
         outcome = ForkOutcome(
@@ -140,8 +145,7 @@ class Forks(msgspec.Struct, eq=False):
             for event in page:
                 is_read = event.type in ("run.failed", EFFECT_CLAIMED)
                 payload: dict[str, Any] = msgspec.json.decode(event.payload) if is_read else {}
-                entry = LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""))
-                search.add(entry, payload.get("failedNodeId"))
+                search.add(_entry_of(event, payload.get("step", "")), payload.get("failedNodeId"))
             last = page[-1].sequence
             await asyncio.sleep(0)
 
@@ -208,7 +212,7 @@ class Forks(msgspec.Struct, eq=False):
         """The state at the fork point, and in a branch the event with which it begins to act."""
         if request.from_seq == 0:
             return Batch((), Projection("pending"))
-        state = await self._state_at(source, plan, request.from_seq)
+        state = await self._state_at(msgspec.structs.replace(source.header, fork=header.fork), plan, request.from_seq)
         past_ended_at = state.last_event_at
         state.header = header
         builder = BatchBuilder(state, make_redactor(state), now, self._time_limit(plan, header))
@@ -229,15 +233,31 @@ class Forks(msgspec.Struct, eq=False):
             batch = msgspec.structs.replace(batch, projection=running)
         return batch
 
-    async def _state_at(self, source: StoredRun, plan: Plan, from_seq: int) -> RunState:
-        """The state after the events below `from_seq`."""
+    async def _cut_outcome(self, source: StoredRun, request: ForkRequest) -> tuple[int, ...]:
+        """fork-07: the events of the prefix that belong to an outcome which ends after the fork point."""
+        key, log = source.header.key, self._runtime.log
+        found: list[int] = []
+        end = request.from_seq
+        is_complete = end == 0
+        while not is_complete:
+            start = max(0, end - CUT_PAGE_EVENTS)
+            entries = [_entry_of(each) for each in await log.read(key, start - 1, end - start + 1)]
+            if len(entries) != end - start + 1:
+                raise ClientFault("not_found", NO_SUCH_RUN)
+            part, is_complete = cut_outcome(reversed(entries[:-1]), entries[-1])
+            found += part
+            end = start
+            is_complete = is_complete or start == 0
+        return tuple(reversed(found))
+
+    async def _state_at(self, source: RunHeader, plan: Plan, from_seq: int) -> RunState:
+        """The state after the events below `from_seq`. `source` has the header of the source and the fork of the
+        branch."""
         limits, log = self._runtime.limits, self._runtime.log
-        outline = require_run(await log.outline(source.header.key))
+        outline = require_run(await log.outline(source.key))
         try:
             check_size(outline, limits)
-            return await load_state(
-                log, source.header, plan, most_state(limits), self._runtime.loop_share, until=from_seq - 1
-            )
+            return await load_state(log, source, plan, most_state(limits), self._runtime.loop_share, until=from_seq - 1)
         except RunTooLarge as reason:
             message = f"The run is too large to be forked on this host ({reason})."
             raise ClientFault("service_unavailable", message) from None
@@ -253,3 +273,7 @@ class Forks(msgspec.Struct, eq=False):
             raise ClientFault("not_found", NO_SUCH_RUN) from None
         fault_point("fork.started")
         return created if isinstance(created, SlotTaken) else None
+
+
+def _entry_of(event: Event, step: str = "") -> LogEntry:
+    return LogEntry(event.sequence, event.type, event.node_id, step)

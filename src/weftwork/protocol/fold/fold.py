@@ -62,6 +62,8 @@ def apply(state: RunState, fact: Fact) -> None:
     if fact.timestamp > state.last_event_at:
         # Logs of earlier versions contain timestamps that decrease.
         state.last_event_at = fact.timestamp
+    if state.unapplied and fact.sequence in state.unapplied:
+        return
     kind = fact.type
     state.status = next_status(state.status, kind)
     if fact.content_trust == UNTRUSTED:

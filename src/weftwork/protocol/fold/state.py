@@ -175,6 +175,8 @@ class RunState(msgspec.Struct, eq=False):
     header: RunHeader
     inputs: dict[str, Any]
     """The caller's inputs with hidden values resolved; the header contains them masked."""
+    unapplied: frozenset[int] = frozenset()
+    """Events that change nothing: see `Fork.unapplied`."""
     hidden_values: list[Any] = []
     """Hidden values of the log, oldest first. Filled only when a log is loaded from the store."""
     hidden_variables: list[tuple[str, Any]] = []
@@ -271,6 +273,8 @@ class RunState(msgspec.Struct, eq=False):
         self.last_event_at = self.header.created_at
         if self.header.expression_limits is not None:
             self.condition_limit = self.header.expression_limits.condition_work
+        if self.header.fork is not None:
+            self.unapplied = frozenset(self.header.fork.unapplied)
         if self.plan.loops:
             self.unsettled_in_loop = {number: len(loop.body) for number, loop in enumerate(self.plan.loops)}
 

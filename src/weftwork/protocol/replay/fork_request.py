@@ -83,6 +83,7 @@ def fork_header(
     last_sequence: int,
     traceparent: str | None = None,
     retry: str | None = None,
+    unapplied: tuple[int, ...] = (),
 ) -> RunHeader:
     """fork-05 (OpenWOP replay): the header of a fork. It has the owner, the definition and the inputs of its source; it
     belongs to no parent run and to no scope, and calls no one back."""
@@ -104,6 +105,7 @@ def fork_header(
             until=last_sequence if is_replay else -1,
             acts_as=acts_as if is_replay else "",
             retry=retry,
+            unapplied=() if is_replay else unapplied,
             trace_id=trace_of(source).trace_id,
             untrusted=given_untrusted(source),
         ),

@@ -150,6 +150,9 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     so that whatever a node derives from it is the same again."""
     retry: str | None = None
     """The failed node that this branch runs again."""
+    unapplied: tuple[int, ...] = ()
+    """In a branch, events of the prefix that change nothing: the outcome of a node whose end is not in the prefix. The
+    node runs again and has its outcome then."""
     trace_id: str = ""
     """The trace of the source, to which the span of the fork links."""
     untrusted: tuple[str, ...] = ()
