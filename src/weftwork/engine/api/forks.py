@@ -45,7 +45,6 @@ from weftwork.protocol.timestamps import iso
 from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
-
 CUT_PAGE_EVENTS: Final = 256
 
 

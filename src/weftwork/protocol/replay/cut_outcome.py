@@ -1,8 +1,8 @@
 """A fork point within the outcome of a node.
 
 The outcome of a node is several events, which one decision of the engine has made: what the node writes, then its end.
-A fork point between them leaves a node that has written and still runs. It runs again in the branch and writes again, so
-what the prefix has of its outcome must not count.
+A fork point between them leaves a node that has written and still runs. It runs again in the branch and writes again.
+Therefore what the prefix has of its outcome must not count.
 """
 
 from collections.abc import Iterable, Sequence
