@@ -10,7 +10,8 @@ from tests.protocol.envelopes.sample_envelopes import COMPONENTS as SAMPLE
 
 @st.composite
 def spoiled_components(draw: st.DrawFn) -> list[dict[str, Any]]:
-    components = draw(st.lists(st.sampled_from(SAMPLE), max_size=4).map(copy.deepcopy))
+    # A copy of each: `deepcopy` of the list would keep a sample that occurs twice as one object.
+    components = [copy.deepcopy(each) for each in draw(st.lists(st.sampled_from(SAMPLE), max_size=4))]
     for component in components:
         member = draw(st.sampled_from(sorted(component)))
         match draw(st.sampled_from(["keep", "keep", "drop", "number", "fraction", "text", "add"])):
