@@ -25,9 +25,10 @@ from weftwork.protocol.timestamps import parse_iso
 
 NOW = parse_iso("2026-03-02T11:45:00.000Z") or 0
 CONTEXT = PageContext("Purchasing", "Approve the offer", NOW)
-SITE = Site("Harbour Foods", False, palette("#7a0019"))
-PLAIN = ("approval-plain",)
-"""States of a host without settings for its pages."""
+SITE = Site("Harbour Foods", False, palette("#0b5d66"))
+WITH_LOGO = Site("Harbour Foods", True, palette("#0b5d66"))
+SITES = {"approval-logo": WITH_LOGO, "approval-plain": Site()}
+"""The settings of the pages in states where they are not `SITE`."""
 DUE = "2026-03-05T18:00:00.000Z"
 
 
@@ -44,12 +45,12 @@ def refused(question: dict[str, Any], fields: list[tuple[str, str]]) -> bytes:
     raise AssertionError("the form was accepted")
 
 
-def outcome(status: Any, run_status: str, **more: Any) -> InterruptOutcome:
-    return InterruptOutcome(status, run_status, CONTEXT, "approval", **more)
+def outcome(status: Any, run_status: str, kind: str = "approval", **more: Any) -> InterruptOutcome:
+    return InterruptOutcome(status, run_status, CONTEXT, kind, **more)
 
 
-def receipt(result: InterruptOutcome, value: Any, button: str = "") -> bytes:
-    return pages.render_receipt(result, approval(), Decision(value, button), SITE)
+def receipt(result: InterruptOutcome, value: Any, button: str = "", question: dict[str, Any] | None = None) -> bytes:
+    return pages.render_receipt(result, question or approval(), Decision(value, button), SITE)
 
 
 def refusal(code: str, message: str = "This link cannot answer.") -> bytes:
@@ -72,6 +73,7 @@ TWO_QUESTIONS = clarification(
 STATES = {
     "approval": shown({**approval(), **ANN}),
     "approval-dark": shown({**approval(), **ANN}),
+    "approval-logo": shown({**approval(["accept", "reject"]), **ANN}, WITH_LOGO),
     "approval-plain": shown(
         approval(["accept", "reject"], artifactData="Dear Ms Wu,\n\nyour order is on its way."), Site()
     ),
@@ -103,7 +105,9 @@ STATES = {
     "receipt-vote": receipt(
         outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben Ode"), {"action": "accept"}
     ),
-    "receipt-surface": receipt(outcome("resolved", "running", at=CLOSED_AT), {"action": "book"}, "Book the journey"),
+    "receipt-surface": receipt(
+        outcome("resolved", "running", "custom", at=CLOSED_AT), {"action": "book"}, "Book the journey", TRIP
+    ),
     "answered-by-you": pages.render_outcome(
         outcome(
             "resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, is_own=True, person="Ann Weber"
@@ -129,6 +133,7 @@ STATES = {
 ABOUT = {
     "approval": "An approval. The question is first, and each button says what it does.",
     "approval-dark": "The same page for a person whose device is set to dark.",
+    "approval-logo": "A host with a logo in its settings.",
     "approval-plain": "A host without settings for its pages.",
     "quorum": "An approval that needs three people. Two have approved.",
     "voted": "The same link after its vote.",

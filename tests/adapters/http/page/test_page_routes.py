@@ -60,7 +60,8 @@ def test_a_surface_by_link_from_the_question_to_the_outcome(host: Host) -> None:
     assert payloads(host, run_id, "interrupt.resolved") == []
     status, text = post(host, path, press="book", s0="Ada", action="sell", who="Eve", more="1")
     assert status == 200
-    for words in ("Your answer was recorded", "The button “Book the journey”", "Ann (you)", "What happens next"):
+    recorded = "Your answer was recorded", "The button “Book the journey”", "Ann (you)", "What happens next"
+    for words in (*recorded, "It was about: A trip to Oslo"):
         assert words in text
     (resolved,) = payloads(host, run_id, "interrupt.resolved")
     assert resolved["resumeValue"] == {"who": "Ada", "action": "book"}
