@@ -57,14 +57,14 @@ def refusal(code: str, message: str = "This link cannot answer.") -> bytes:
     return pages.render_refusal(ClientFault(code, message), SITE)
 
 
-ANN = {"for": "Ann Weber", "dueAt": DUE}
+ANN = {"for": "Ann", "dueAt": DUE}
 CLOSED_AT = "2026-03-02T11:20:00.000Z"
-VOTES = (("Ann Weber", "accept"), ("Ben Ode", "accept"))
+VOTES = (("Ann", "accept"), ("Ben", "accept"))
 BOARD = {
     **quorum(),
     **ANN,
-    "for": "Cleo Diaz",
-    "votes": [{"voter": "Ann Weber", "action": "accept"}, {"voter": "Ben Ode", "action": "accept"}],
+    "for": "Cleo",
+    "votes": [{"voter": "Ann", "action": "accept"}, {"voter": "Ben", "action": "accept"}],
 }
 TWO_QUESTIONS = clarification(
     ("colour", "Which colour should the awning have?", {"enum": ["Blue", "Red", "White"]}),
@@ -75,10 +75,10 @@ STATES = {
     "approval-dark": shown({**approval(), **ANN}),
     "approval-logo": shown({**approval(["accept", "reject"]), **ANN}, WITH_LOGO),
     "approval-plain": shown(
-        approval(["accept", "reject"], artifactData="Dear Ms Wu,\n\nyour order is on its way."), Site()
+        approval(["accept", "reject"], artifactData="Good morning,\n\nyour order is on its way."), Site()
     ),
     "quorum": shown(BOARD),
-    "voted": shown({**BOARD, "for": "Ben Ode", "voted": "accept"}),
+    "voted": shown({**BOARD, "for": "Ben", "voted": "accept"}),
     "question": shown(clarification(("q", "Which supplier should deliver the coffee machines?", None))),
     "questions": shown(TWO_QUESTIONS),
     "errors": refused(TWO_QUESTIONS, [("f1", "99")]),
@@ -99,23 +99,21 @@ STATES = {
     "surface-inert-button": shown(INERT),
     "surface-not-shown": shown(INVALID),
     "receipt": receipt(
-        outcome("resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, person="Ann Weber"),
+        outcome("resolved", "completed", outcome="accepted", by="Ann", at=CLOSED_AT, person="Ann"),
         {"action": "accept"},
     ),
     "receipt-vote": receipt(
-        outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben Ode"), {"action": "accept"}
+        outcome("open", "waiting-approval", votes=VOTES, required=3, person="Ben"), {"action": "accept"}
     ),
     "receipt-surface": receipt(
         outcome("resolved", "running", "custom", at=CLOSED_AT), {"action": "book"}, "Book the journey", TRIP
     ),
     "answered-by-you": pages.render_outcome(
-        outcome(
-            "resolved", "completed", outcome="accepted", by="Ann Weber", at=CLOSED_AT, is_own=True, person="Ann Weber"
-        ),
+        outcome("resolved", "completed", outcome="accepted", by="Ann", at=CLOSED_AT, is_own=True, person="Ann"),
         SITE,
     ),
     "answered": pages.render_outcome(
-        outcome("resolved", "completed", outcome="rejected", by="Ben Ode", at=CLOSED_AT), SITE
+        outcome("resolved", "completed", outcome="rejected", by="Ben", at=CLOSED_AT), SITE
     ),
     "answered-quorum": pages.render_outcome(
         outcome("resolved", "completed", outcome="accepted", by="quorum:2-of-2", at=CLOSED_AT, votes=VOTES), SITE
