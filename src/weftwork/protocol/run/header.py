@@ -29,6 +29,10 @@ Status = Literal[
 ]
 
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+ForkMode = Literal["replay", "branch"]
+FORK_MODES: Final[tuple[ForkMode, ...]] = get_args(ForkMode)
+"""fork-01 (OpenWOP replay): a replay reuses every recorded outcome; a branch acts anew from the fork point on."""
+
 TERMINAL_STATUSES: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
 DRAIN_POLICIES: Final[tuple[str, ...]] = ("immediate", "drain-current-node")
@@ -131,6 +135,23 @@ class Parent(msgspec.Struct, frozen=True, omit_defaults=True):
     """The inputs that contain, or were derived from, external content."""
 
 
+class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The part of a fork's header that describes its source."""
+
+    run_id: str
+    """The source."""
+    from_seq: int
+    """The first sequence that the fork does not share with its source."""
+    mode: ForkMode
+    until: int = -1
+    """In a replay, the last sequence of the record: that of the source when the fork was created."""
+    acts_as: str = ""
+    """In a replay, the run id that nodes see. It is the id of the run that was executed, also in a replay of a replay,
+    so that whatever a node derives from it is the same again."""
+    retry: str | None = None
+    """The failed node that this branch runs again."""
+
+
 class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything about a run that is fixed when it is created."""
 
@@ -154,6 +175,7 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: Parent | None = None
     assets: tuple[str, ...] = ()
     """The sha256 of each asset that the inputs refer to. The run keeps these assets alive from its creation on."""
+    fork: Fork | None = None
     expression_limits: ExpressionLimits | None = None
     """None for runs of versions that limited each expression separately. These runs keep those limits."""
 
