@@ -140,7 +140,8 @@ def _parse_nodes(
         )
         ports = {
             name: node_config.parse_port(port, f"{at}/inputs/{printable_token(name)}", violations)
-            for name, port in item["inputs"].items()
+            # Sorted, so that the order of members does not decide which of two errors a run reports.
+            for name, port in sorted(item["inputs"].items())
         }
         hidden = frozenset(name for name, hides in item.get("outputSensitivity", {}).items() if hides)
         if hidden & {*declaration.equal_outputs}:
