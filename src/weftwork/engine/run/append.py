@@ -21,7 +21,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.data_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_recorded
+from weftwork.protocol.json.canonical import encode_recorded, encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import Redactor, hidden_urls
