@@ -5,6 +5,7 @@ state at the fork point, in one commit.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 CUT_PAGE_EVENTS: Final = 256
+_READ_TYPES: Final = frozenset({"run.failed", "node.failed", EFFECT_CLAIMED})
+"""The types of events whose payload decides about a retry."""
 
 
 class ForkOutcome(ReplayableOutcome, frozen=True):
@@ -142,9 +145,8 @@ class Forks(msgspec.Struct, eq=False):
         last = -1
         while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
             for event in page:
-                is_read = event.type in ("run.failed", EFFECT_CLAIMED)
-                payload: dict[str, Any] = msgspec.json.decode(event.payload) if is_read else {}
-                search.add(_entry_of(event, payload.get("step", "")), payload.get("failedNodeId"))
+                payload: dict[str, Any] = msgspec.json.decode(event.payload) if event.type in _READ_TYPES else {}
+                search.add(_entry_of(event, payload), payload.get("failedNodeId"))
             last = page[-1].sequence
             await asyncio.sleep(0)
 
@@ -274,5 +276,6 @@ class Forks(msgspec.Struct, eq=False):
         return created if isinstance(created, SlotTaken) else None
 
 
-def _entry_of(event: Event, step: str = "") -> LogEntry:
-    return LogEntry(event.sequence, event.type, event.node_id, step)
+def _entry_of(event: Event, payload: Mapping[str, Any] = {}) -> LogEntry:
+    code = payload["error"]["code"] if event.type == "node.failed" and payload else ""
+    return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""), code)
