@@ -107,6 +107,10 @@ class Forks(msgspec.Struct, eq=False):
             return await self._start_over(source, plan, header, request, outcome, claim)
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
+        if request.inputs:
+            header = msgspec.structs.replace(header, inputs={**header.inputs, **hide_inputs(plan, request.inputs)[0]})
+        if request.overlay:
+            header = msgspec.structs.replace(header, assets=self._assets_of(header, request.inputs))
         first = await self._first_batch(source, plan, header, request, claim.now)
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
         created = await self._store(header, first, claim.make_record(outcome))
@@ -185,7 +189,7 @@ class Forks(msgspec.Struct, eq=False):
         claim: IdempotencyClaim,
     ) -> ForkOutcome | SlotTaken:
         """A branch without a prefix: a new run with the merged options."""
-        inputs = {**await self._inputs_of(source), **request.inputs}
+        inputs = {**await self._inputs_of(source, plan), **request.inputs}
         visible, hidden = hide_inputs(plan, inputs)
         assets = self._assets_of(header, inputs)
         header = msgspec.structs.replace(header, inputs=visible, assets=assets)
@@ -195,8 +199,11 @@ class Forks(msgspec.Struct, eq=False):
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive=False)
         return created if isinstance(created, SlotTaken) else outcome
 
-    async def _inputs_of(self, source: StoredRun) -> dict[str, Any]:
+    async def _inputs_of(self, source: StoredRun, plan: Plan) -> dict[str, Any]:
         """The inputs of the source, with hidden values."""
+        if source.header.first_inputs is not source.header.inputs:
+            # Branches have replaced some of them.
+            return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
         hidden = await self._runtime.log.hidden_values(source.header.key)
         removed = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden if each.sequence == -1]
         # A copy, because the header is shown to readers and must keep its masks.
