@@ -199,7 +199,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _fork(
         *operation("forkRun"),
-        "Fork a run from any of its events, to replay what was recorded or to act anew.",
+        "Fork a run from any of its events, to replay what was recorded or to act differently.",
         request="fork-run",
     ),
     Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
