@@ -26,7 +26,7 @@ from tests.live import (
     write_workflows,
 )
 from tests.live.listening_host import until, with_host
-from weftwork.engine.api.runs import EventStreams, Runs
+from weftwork.engine.api.runs import EventStreams
 from weftwork.engine.host.executor import Executor, LiveRuns
 from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema

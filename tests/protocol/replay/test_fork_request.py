@@ -39,7 +39,7 @@ SOURCE = RunHeader(
         {"mode": "replay", "more": 1},
         {"mode": "branch", "fromSeq": 0, "runOptionsOverlay": {"input": {}}},
         {"mode": "branch", "fromSeq": 0, "runOptionsOverlay": {"inputs": []}},
-    ]
+    ],
 )
 def test_a_request_that_is_no_fork_is_a_400(document: Any) -> None:
     with pytest.raises(ClientFault) as caught:

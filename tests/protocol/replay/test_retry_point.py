@@ -14,7 +14,9 @@ def point(events: list[tuple[Any, ...]], status: str = "failed", from_node: str 
     for sequence, (kind, *rest) in enumerate(events):
         node_id = rest[0] if rest else None
         named = node_id if kind == "run.failed" else None
-        entry = LogEntry(sequence, kind, None if kind == "run.failed" else node_id, rest[1] if len(rest) > 1 else "")
+        more = rest[1] if len(rest) > 1 else ""
+        step, code = ("", more) if kind == "node.failed" else (more, "")
+        entry = LogEntry(sequence, kind, None if kind == "run.failed" else node_id, step, code)
         search.add(entry, named)
     return search.point(status)
 
@@ -37,8 +39,10 @@ def test_the_failure_of_a_later_attempt_counts() -> None:
 @pytest.mark.rule("retry-02")
 def test_an_answer_that_failed_its_node_is_part_of_the_failure() -> None:
     asked = [*STARTED, ("interrupt.requested", "b"), ("node.suspended", "b")]
-    answer = [("approval.received", "b"), ("approval.rejected", "b"), ("interrupt.resolved", "b")]
-    assert point([*asked, *answer, ("node.failed", "b"), ("run.failed", "b")]) == RetryPoint(6, "b")
+    answer = [("interrupt.resolved", "b"), ("approval.received", "b"), ("node.resumed", "b")]
+    failed = [("node.failed", "b", "interrupt_rejected"), ("run.failed", "b")]
+    assert point([*asked, *answer, *failed]) == RetryPoint(6, "b")
+    assert point([*asked, *answer, *asked[4:], *answer, *failed]) == RetryPoint(11, "b")
 
 
 @pytest.mark.rule("retry-02")

@@ -5,6 +5,7 @@ state at the fork point, in one commit.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -46,6 +47,8 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 CUT_PAGE_EVENTS: Final = 256
+_READ_TYPES: Final = frozenset({"run.failed", "node.failed", EFFECT_CLAIMED})
+"""The types of events whose payload decides about a retry."""
 
 
 class ForkOutcome(ReplayableOutcome, frozen=True):
@@ -104,6 +107,10 @@ class Forks(msgspec.Struct, eq=False):
             return await self._start_over(source, plan, header, request, outcome, claim)
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
+        if request.inputs:
+            header = msgspec.structs.replace(header, inputs={**header.inputs, **hide_inputs(plan, request.inputs)[0]})
+        if request.overlay:
+            header = msgspec.structs.replace(header, assets=self._assets_of(header, request.inputs))
         first = await self._first_batch(source, plan, header, request, claim.now)
         outcome = msgspec.structs.replace(outcome, status=first.projection.status)
         created = await self._store(header, first, claim.make_record(outcome))
@@ -142,9 +149,8 @@ class Forks(msgspec.Struct, eq=False):
         last = -1
         while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
             for event in page:
-                is_read = event.type in ("run.failed", EFFECT_CLAIMED)
-                payload: dict[str, Any] = msgspec.json.decode(event.payload) if is_read else {}
-                search.add(_entry_of(event, payload.get("step", "")), payload.get("failedNodeId"))
+                payload: dict[str, Any] = msgspec.json.decode(event.payload) if event.type in _READ_TYPES else {}
+                search.add(_entry_of(event, payload), payload.get("failedNodeId"))
             last = page[-1].sequence
             await asyncio.sleep(0)
 
@@ -183,7 +189,7 @@ class Forks(msgspec.Struct, eq=False):
         claim: IdempotencyClaim,
     ) -> ForkOutcome | SlotTaken:
         """A branch without a prefix: a new run with the merged options."""
-        inputs = {**await self._inputs_of(source), **request.inputs}
+        inputs = {**await self._inputs_of(source, plan), **request.inputs}
         visible, hidden = hide_inputs(plan, inputs)
         assets = self._assets_of(header, inputs)
         header = msgspec.structs.replace(header, inputs=visible, assets=assets)
@@ -193,8 +199,11 @@ class Forks(msgspec.Struct, eq=False):
         created = await self._executor.create(header, plan, inputs, hidden, record, exclusive=False)
         return created if isinstance(created, SlotTaken) else outcome
 
-    async def _inputs_of(self, source: StoredRun) -> dict[str, Any]:
+    async def _inputs_of(self, source: StoredRun, plan: Plan) -> dict[str, Any]:
         """The inputs of the source, with hidden values."""
+        if source.header.first_inputs is not source.header.inputs:
+            # Branches have replaced some of them.
+            return (await self._state_at(source.header, plan, source.projection.last_sequence + 1)).inputs
         hidden = await self._runtime.log.hidden_values(source.header.key)
         removed = [(each.pointer, msgspec.json.decode(each.value)) for each in hidden if each.sequence == -1]
         # A copy, because the header is shown to readers and must keep its masks.
@@ -274,5 +283,6 @@ class Forks(msgspec.Struct, eq=False):
         return created if isinstance(created, SlotTaken) else None
 
 
-def _entry_of(event: Event, step: str = "") -> LogEntry:
-    return LogEntry(event.sequence, event.type, event.node_id, step)
+def _entry_of(event: Event, payload: Mapping[str, Any] = {}) -> LogEntry:
+    code = payload["error"]["code"] if event.type == "node.failed" and payload else ""
+    return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""), code)

@@ -88,6 +88,9 @@ def fork_header(
     """fork-05 (OpenWOP replay): the header of a fork. It has the owner, the definition and the inputs of its source; it
     belongs to no parent run and to no scope, and calls no one back."""
     is_replay = request.mode == "replay"
+    end = last_sequence + 1 if is_replay else request.from_seq
+    # The log of the fork contains the events that the log of its source has from a source of its own.
+    inherited = [each for each in source.fork.unapplied if each < end] if source.fork is not None else []
     acts_as = (source.fork.acts_as if source.fork is not None else "") or source.run_id
     return msgspec.structs.replace(
         source,
@@ -105,9 +108,17 @@ def fork_header(
             until=last_sequence if is_replay else -1,
             acts_as=acts_as if is_replay else "",
             retry=retry,
-            unapplied=() if is_replay else unapplied,
+            past_inputs=_past_inputs(source, request),
+            unapplied=(*inherited, *unapplied),
             trace_id=trace_of(source).trace_id,
             untrusted=given_untrusted(source),
         ),
         **merged_options(source, request.overlay),
     )
+
+
+def _past_inputs(source: RunHeader, request: ForkRequest) -> dict[str, Any] | None:
+    """The inputs with which the copied log begins, if the fork has others."""
+    has_prefix = request.mode == "replay" or request.from_seq > 0
+    is_changed = bool(request.inputs) or source.first_inputs is not source.inputs
+    return source.first_inputs if has_prefix and is_changed else None

@@ -20,8 +20,9 @@ STOP_TYPES: Final = frozenset(
 ANSWER_TYPES: Final = frozenset(
     {"interrupt.resolved", "approval.received", "approval.rejected", "approval.overridden", "clarification.resolved"}
 )
-"""Events with which an answer fails the node that asked. They are part of the failure, so the question is asked
-again."""
+"""Events about the answer of an interrupt, or that it was not answered in time."""
+ANSWER_CODES: Final = frozenset({"interrupt_rejected", "interrupt_timeout"})
+"""Failures of a node because of an answer. The answer is part of the failure, so the question is asked again."""
 MAX_NAMED_EFFECTS: Final = 20
 
 
@@ -33,6 +34,8 @@ class LogEntry(msgspec.Struct, frozen=True):
     node_id: str | None
     step: str = ""
     """Of an effect."""
+    code: str = ""
+    """Of a failure of a node."""
 
 
 class RetryPoint(msgspec.Struct, frozen=True):
@@ -52,7 +55,7 @@ class RetrySearch:
         self._started: dict[str, int] = {}
         self._failed: dict[str, int] = {}
         self._answered: dict[str, int] = {}
-        """The first of the latest events about an answer of a node."""
+        """The first event about the latest answer of a node."""
         self._effects: list[tuple[int, str, str]] = []
         self._stopped: int | None = None
         self._failed_node: str | None = None
@@ -65,11 +68,12 @@ class RetrySearch:
             self._started[node_id] = entry.sequence
             self._answered.pop(node_id, None)
         elif kind == "node.failed":
-            self._failed[node_id] = self._answered.pop(node_id, entry.sequence)
+            answered = self._answered.pop(node_id, entry.sequence)
+            self._failed[node_id] = answered if entry.code in ANSWER_CODES else entry.sequence
+        elif kind == "interrupt.requested":
+            self._answered.pop(node_id, None)
         elif kind in ANSWER_TYPES:
             self._answered.setdefault(node_id, entry.sequence)
-        elif kind == "node.resumed":
-            self._answered.pop(node_id, None)
         elif kind == events.EFFECT_CLAIMED:
             self._effects.append((entry.sequence, node_id, entry.step))
         elif kind in STOP_TYPES and self._stopped is None:
