@@ -223,6 +223,10 @@ def _version_pinned(state: RunState, fact: Fact) -> None:
     state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
 
 
+def _replay_diverged(state: RunState, fact: Fact) -> None:
+    state.diverged_at = fact.sequence
+
+
 def _artifact_created(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["artifactId"]
@@ -246,6 +250,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _channel_written,
     "version.pinned": _version_pinned,
     "artifact.created": _artifact_created,
+    "replay.diverged": _replay_diverged,
     **OTHER_CHANGES,
 }
 
