@@ -69,7 +69,8 @@ class EffectLedger(msgspec.Struct, eq=False):
     def key(self, step: str) -> str:
         """The idempotency key of a step, or of the whole node (RFC layer 2)."""
         call = self._call
-        return effect_key(self._header.owner.tenant, call.run_id, call.node_id, call.visit, f"step:{step}" if step else "node")
+        tenant, name = self._header.owner.tenant, f"step:{step}" if step else "node"
+        return effect_key(tenant, call.run_id, call.node_id, call.visit, name)
 
     @property
     def has_unknown_outcome(self) -> bool:

@@ -224,7 +224,10 @@ def _version_pinned(state: RunState, fact: Fact) -> None:
 
 
 def _replay_diverged(state: RunState, fact: Fact) -> None:
-    state.diverged_at = fact.sequence
+    """replay-04 (OpenWOP replay): the log of a replay may also repeat such an event of its source."""
+    fork = state.header.fork
+    if fork is not None and fork.run_id == fact.payload["sourceRunId"]:
+        state.diverged_at = fact.sequence
 
 
 def _artifact_created(state: RunState, fact: Fact) -> None:
