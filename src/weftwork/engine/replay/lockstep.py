@@ -131,6 +131,7 @@ class Lockstep:
                 await record.read_more()
                 continue
             if difference is not None:
+                difference = self._without_history(difference)
                 await self._flush()
                 return difference
             if self._most_state is not None and self.state.live_bytes > self._most_state:
@@ -141,6 +142,14 @@ class Lockstep:
                 ends_at = clock() + (SHARED_SLICE_NS if share.is_shared else SLICE_NS)
         await self._flush()
         return None
+
+    def _without_history(self, difference: Difference) -> Difference:
+        """The rest of a decision that has begun in the prefix of the replay, which is not decided again."""
+        count = 0
+        while self._record.available and self._record.peek().sequence <= self._log.last_sequence:
+            self._take()
+            count += 1
+        return msgspec.structs.replace(difference, drafts=difference.drafts[count:]) if count else difference
 
     async def _flush(self) -> None:
         await self._log.flush(self.state, self.redactor)

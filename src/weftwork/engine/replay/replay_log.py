@@ -56,7 +56,10 @@ class ReplayLog:
         return len(self._events) >= MAX_EVENTS or self._size >= MAX_BYTES
 
     def add(self, event: Event, hidden: list[HiddenValue]) -> None:
-        """Add an event of the source, or one that was built for the state of the replay, with its hidden values."""
+        """Add an event of the source, or one that was built for the state of the replay, with its hidden values. Ignores
+        an event that is in the store already."""
+        if event.sequence <= self.last_sequence:
+            return
         if not self._events:
             self._now = self._runtime.clock.now()
         kind, payload = event.type, event.payload

@@ -20,7 +20,7 @@ from weftwork.engine.run.replay import fold_event, fold_log, hidden_by_event, in
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.replay.event_classes import event_class
+from weftwork.protocol.replay.event_classes import event_class, may_share_decision
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import HiddenValue
 from weftwork.protocol.run.events import Draft, Event
@@ -83,7 +83,7 @@ class _Replay:
         header = msgspec.structs.replace(source.header, run_id=fork.acts_as or fork.run_id, fork=fork)
         hidden = await runtime.log.hidden_values(self._source)
         state = initial_state(self._plan, header, hidden)
-        last = position if diverged_at is None else diverged_at - 1
+        last = await self._decision_start(position) if diverged_at is None else diverged_at - 1
         await fold_log(runtime.log, state, hidden, self._most_state, runtime.loop_share, last, self._source)
         if state.last_sequence != last:
             raise SourceMissing
@@ -104,6 +104,21 @@ class _Replay:
             run = await self._diverged_run(state, hidden, header, state.last_sequence)
             await run.begin(difference, fork.run_id)
         await run.run()
+
+    async def _decision_start(self, position: int) -> int:
+        """The last event before the decision that the event after `position` belongs to. The prefix of a replay may end
+        within a decision."""
+        if position < 0:
+            return position
+        event = await self._event(self._source, position + 1)
+        while event is not None and position >= 0:
+            before = await self._event(self._source, position)
+            if before is None or not may_share_decision(before, event):
+                break
+            event, position = before, position - 1
+        if event is None:
+            raise SourceMissing
+        return position
 
     async def _find_divergence(self) -> int | None:
         """The sequence of `replay.diverged` in the own log; None if all events so far are those of the source."""

@@ -8,7 +8,7 @@ follows from the state and that code. A replay takes over the first, and repeats
 from typing import Any, Final, Literal
 
 from weftwork.protocol.run import events, model_payloads, payloads
-from weftwork.protocol.run.events import CATALOGUE, HOST_PREFIX
+from weftwork.protocol.run.events import CATALOGUE, HOST_PREFIX, Event
 
 EventClass = Literal["decided", "ends-entry", "produced", "fact"]
 
@@ -94,6 +94,16 @@ def event_class(kind: str) -> EventClass:
     if found is not None:
         return found
     return "fact" if kind.startswith(HOST_PREFIX) or (kind not in CATALOGUE and kind.startswith("run.")) else "produced"
+
+
+def may_share_decision(before: Event, event: Event) -> bool:
+    """replay-06: whether an event and the one before it may come from one decision, so that a replay cannot begin
+    between them."""
+    if before.type == event.type == payloads.NodeSkipped.event_type:
+        return True
+    if before.type == payloads.NodeCancelled.event_type:
+        return event.type in (before.type, payloads.RunCancelled.event_type, payloads.RunFailed.event_type)
+    return event.node_id is not None and event.node_id == before.node_id and event_class(before.type) == "produced"
 
 
 def is_recorded_failure(error: dict[str, Any] | None) -> bool:
