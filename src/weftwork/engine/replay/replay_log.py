@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from weftwork.engine.replay.own_times import InterruptTimes
 from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
@@ -13,6 +14,7 @@ from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import OUTPUT_CHUNK, Event
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.payloads import InterruptRequested, InterruptResolved
 from weftwork.protocol.run.projection import StateRow
 
 MAX_EVENTS: Final = 512
@@ -31,10 +33,12 @@ class ReplayLog:
         "_key",
         "_now",
         "_outputs",
+        "_resolved",
         "_runtime",
         "_size",
         "_started_at",
         "last_sequence",
+        "times",
     )
 
     def __init__(self, runtime: Runtime, key: RunKey, last_sequence: int, started_at: int | None) -> None:
@@ -48,6 +52,9 @@ class ReplayLog:
         self._hidden: list[HiddenValue] = []
         self._size = 0
         self._now = 0
+        self._resolved: list[str] = []
+        """Interrupts that were resolved in this batch."""
+        self.times = InterruptTimes()
         self.last_sequence = last_sequence
         """That of the last event in the store."""
 
@@ -56,8 +63,8 @@ class ReplayLog:
         return len(self._events) >= MAX_EVENTS or self._size >= MAX_BYTES
 
     def add(self, event: Event, hidden: list[HiddenValue]) -> None:
-        """Add an event of the source, or one that was built for the state of the replay, with its hidden values. Ignores
-        an event that is in the store already."""
+        """Add an event of the source, or one of the replay itself, with its hidden values. Ignores an event that is in
+        the store already."""
         if event.sequence <= self.last_sequence:
             return
         if not self._events:
@@ -68,6 +75,10 @@ class ReplayLog:
             payload = encode_stored({**msgspec.json.decode(payload), "runId": self._key.run_id})
         elif kind == "run.started":
             self._started_at = self._now
+        elif kind == InterruptRequested.event_type and event.interrupt_id is not None:
+            self.times.requested(event.interrupt_id, self._now)
+        elif kind == InterruptResolved.event_type and event.interrupt_id is not None:
+            self._resolved.append(event.interrupt_id)
         elif event.is_terminal:
             self._end(kind, msgspec.json.decode(payload))
         self._events.append(
@@ -115,6 +126,9 @@ class ReplayLog:
 
     async def _append(self, state: RunState, rows: tuple[StateRow, ...], assets: tuple[str, ...]) -> None:
         events, hidden = tuple(self._events), tuple(self._hidden)
+        for name in self._resolved:
+            self.times.resolved(state.interrupts[name].key, self._now)
+        self._resolved.clear()
         projection = msgspec.structs.replace(
             projection_of(state, None, self._error, self._outputs),
             started_at=self._started_at,
@@ -123,10 +137,9 @@ class ReplayLog:
             parked=False,
             wake_at=None,
         )
+        batch = Batch(events, projection, self.times.apply(state, rows), hidden, assets=assets)
         try:
-            await self._runtime.log.append(
-                self._key, self.last_sequence, Batch(events, projection, rows, hidden, assets=assets)
-            )
+            await self._runtime.log.append(self._key, self.last_sequence, batch)
         except SequenceConflict as error:
             raise StoreUnavailable(str(error)) from error
         self.last_sequence += len(events)

@@ -80,6 +80,8 @@ class _Replay:
                 # The run continues without records.
                 return
             raise SourceMissing
+        if position >= 0 and (own := await runtime.log.read_run(self._header.key)) is not None:
+            self._log.times.learn(own.rows)
         header = msgspec.structs.replace(source.header, run_id=fork.acts_as or fork.run_id, fork=fork)
         hidden = await runtime.log.hidden_values(self._source)
         state = initial_state(self._plan, header, hidden)
