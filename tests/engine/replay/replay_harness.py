@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from tests.engine.run.test_event_logs import check_caches
 from tests.harness.engine_harness import EngineHarness
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.replay import load_state
@@ -67,4 +66,18 @@ async def check_equal(engine: EngineHarness, source: RunKey, key: RunKey) -> Non
     assert compared(events) == compared(original)
     assert [each.event_id for each in events] == [each.event_id for each in original]
     assert {each.run_id for each in events} <= {key.run_id}
-    await check_caches(engine, key)
+    await check_rows(engine, key)
+
+
+async def check_rows(engine: EngineHarness, key: RunKey) -> None:
+    """What readers see of a run is the fold of its log."""
+    stored = await engine.stored_run(key)
+    plan = await engine.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
+    state = await load_state(engine.store.log, stored.header, plan)
+    folded = stored_run(state, make_redactor(state))
+    rows = {(row.kind, row.name): row.value for row in stored.rows}
+    assert rows == {(row.kind, row.name): row.value for row in folded.rows}
+    known = msgspec.structs.replace(stored.projection, error=None, outputs=None)
+    assert known == folded.projection
+    assert (stored.projection.outputs is not None) == (state.status == "completed")
+    assert (stored.projection.error is not None) == (state.status == "failed")
