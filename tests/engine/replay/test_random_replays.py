@@ -54,7 +54,7 @@ async def check_replays(seed: int, every: int = 1) -> None:
 
 
 @pytest.mark.rule("replay-01")
-@settings(max_examples=example_count(int(__import__("os").environ.get("N","15")), 1200), deadline=None)
+@settings(max_examples=example_count(int(__import__("os").environ.get("N", "15")), 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_a_replay_of_any_run_from_any_point_is_its_source(seed: int) -> None:
     await check_replays(seed)
@@ -72,13 +72,20 @@ async def check_schedule(schedule: RandomSchedule, dice: random.Random) -> None:
     await engine.crash()
 
 
+def without_luck(document: dict[str, Any]) -> dict[str, Any]:
+    """The workflow without nodes that fail as often as the world says, and have no record of what it said."""
+    for each in document["nodes"]:
+        (each["config"].get("body") or each)["config"].pop("busy", None)
+    return document
+
+
 async def play_effects(dice: random.Random) -> RandomSchedule:
-    document = effect_workflows.random_workflow(dice)
+    document = without_luck(effect_workflows.random_workflow(dice))
     return await EffectSchedule(effect_workflows.GatedExternalSystem(), dice).play(document, turns=FAULTY_TURNS)
 
 
 async def play_interrupts(dice: random.Random) -> RandomSchedule:
-    document = interrupt_workflows.random_workflow(dice)
+    document = without_luck(interrupt_workflows.random_workflow(dice))
     return await InterruptSchedule(dice, None, dice.random() < 0.6).play(document)
 
 

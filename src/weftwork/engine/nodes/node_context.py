@@ -206,11 +206,11 @@ class EntryContext:
         """Run the node, which holds its slots, and return its outcome. The effect of a node that must not happen twice
         is claimed first."""
         try:
-            if node_type.declaration.effect != "pure":
-                deny_in_replay(self._runtime, self._state.header)
             once = node_type.declaration.effect == "once" or self._effects.has_unknown_outcome
             if once and (reported := await self._effects.claim_node(node_type.declaration.outputs)) is not None:
                 return reported
+            if node_type.declaration.effect != "pure":
+                deny_in_replay(self._runtime, self._state.header)
             outcome = await node_type.run(self._call, self)
             if isinstance(outcome, Suspended):
                 return msgspec.structs.replace(outcome, untrusted=self.untrusted)

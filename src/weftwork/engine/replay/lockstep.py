@@ -9,7 +9,7 @@ Events that a node emits before its outcome are taken over when they appear, and
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -30,7 +30,7 @@ from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.replay.comparison import DivergenceKind, comparable_payload
-from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_failure
+from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_end
 from weftwork.protocol.run.events import Draft, Event, Fact
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS, NodeRetried
 
@@ -291,10 +291,8 @@ class Lockstep:
         if entry is not None and entry.is_unclear:
             return False
         last = self._record.peek(count - 1)
-        if last.type in ("node.failed", "node.retried"):
-            payload: dict[str, Any] = msgspec.json.decode(last.payload)
-            return not is_recorded_failure(payload.get("error", payload.get("lastError")))
-        return True
+        # Most entries complete, and these are not decoded.
+        return last.type == "node.completed" or not is_recorded_end(last.type, msgspec.json.decode(last.payload))
 
     def _run_instant(self, node_id: str) -> Input | None:
         """The outcome of an instant node; None for another one, or if it has to wait for its expressions."""

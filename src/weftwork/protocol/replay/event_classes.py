@@ -8,6 +8,7 @@ follows from the state and that code. A replay takes over the first, and repeats
 from typing import Any, Final, Literal
 
 from weftwork.protocol.run import events, model_payloads, payloads
+from weftwork.protocol.run.effects import UNKNOWN_OUTCOME_KIND
 from weftwork.protocol.run.events import CATALOGUE, HOST_PREFIX, Event
 
 EventClass = Literal["decided", "ends-entry", "produced", "fact"]
@@ -106,6 +107,10 @@ def may_share_decision(before: Event, event: Event) -> bool:
     return event.node_id is not None and event.node_id == before.node_id and event_class(before.type) == "produced"
 
 
-def is_recorded_failure(error: dict[str, Any] | None) -> bool:
-    """replay-01: whether a failure is a fact, such as a timeout."""
+def is_recorded_end(kind: str, payload: dict[str, Any]) -> bool:
+    """replay-01: whether the end of an entry is a fact: a failure such as a timeout, or the question of the host what
+    became of an effect when a process died."""
+    if kind == payloads.NodeSuspended.event_type:
+        return payload["key"].startswith(UNKNOWN_OUTCOME_KIND)
+    error = payload.get("error", payload.get("lastError"))
     return error is not None and error.get("code") in RECORDED_FAILURES
