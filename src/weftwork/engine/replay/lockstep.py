@@ -29,7 +29,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.redaction import Redactor
-from weftwork.protocol.replay.comparison import DivergenceKind, comparable_payload
+from weftwork.protocol.replay.comparison import DivergenceKind, ProducedEvent, comparable_payload, find_difference
 from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_end
 from weftwork.protocol.run.events import Draft, Event, Fact
 from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS, NodeRetried
@@ -55,21 +55,11 @@ class Difference(msgspec.Struct):
     """The node to call next."""
 
 
-class _Emitted(msgspec.Struct):
-    """An event that a node has emitted, or may have."""
-
-    kind: str
-    payload: bytes
-    """Comparable."""
-    is_optional: bool
-    """Whether the node does not emit it again, because it belongs to a recorded answer."""
-
-
 class _Entry(msgspec.Struct):
     """What the record has of the current entry of a node."""
 
     entry_sequence: int
-    emitted: list[_Emitted] = []
+    emitted: list[ProducedEvent] = []
     is_unclear: bool = False
     """The node has changed what it can see before its outcome, so that the code cannot be called again."""
     early: Input | None = None
@@ -344,32 +334,24 @@ class Lockstep:
     ) -> tuple[DivergenceKind, Event | None] | None:
         """Compare all that the node has produced in this entry with the record."""
         record, entry = self._record, self._entries.get(node_id)
-        recorded: list[tuple[_Emitted, Event]] = []
-        first = record.peek()
-        if self._compares_emitted(node_id):
-            recorded += [(each, first) for each in (entry.emitted if entry is not None else ())]
-        else:
+        before = entry.emitted if entry is not None and self._compares_emitted(node_id) else []
+        if not self._compares_emitted(node_id):
             emitted = []
-        after_answer = self._answered == node_id
+        recorded, after_answer = [*before], self._answered == node_id
         for at in range(count):
             event = record.peek(at)
-            after_answer = after_answer and event_class(event.type) != "ends-entry"
             is_optional = after_answer and at < count - len(outcome)
-            recorded.append((_Emitted(event.type, self._comparable(event), is_optional), event))
+            recorded.append(ProducedEvent(event.type, self._comparable(event), is_optional))
         produced = [
-            _Emitted(each.type, comparable_payload(each.type, each.payload), False)
+            ProducedEvent(each.type, comparable_payload(each.type, each.payload))
             for each in (*emitted, *outcome)
             if event_class(each.type) != "fact"
         ]
-        at = 0
-        for each, event in recorded:
-            if at < len(produced) and (each.kind, each.payload) == (produced[at].kind, produced[at].payload):
-                at += 1
-            elif not each.is_optional:
-                if at >= len(produced):
-                    return "missing", event
-                return ("output" if each.kind == produced[at].kind else "type-mismatch"), event
-        return ("extra", record.peek(count - 1)) if at < len(produced) else None
+        difference = find_difference(recorded, produced)
+        if difference is None:
+            return None
+        kind, position = difference
+        return kind, record.peek(max(position - len(before), 0))
 
     def _compares_emitted(self, node_id: str) -> bool:
         """Whether the node emits all of its events again. Nodes that continue after a crash skip what is recorded."""
@@ -424,7 +406,7 @@ class Lockstep:
         if event.type in STATEFUL_TYPES:
             entry.is_unclear = True
         is_optional = self._answered == node_id or event.interrupt_id is not None
-        entry.emitted.append(_Emitted(event.type, self._comparable(event), is_optional))
+        entry.emitted.append(ProducedEvent(event.type, self._comparable(event), is_optional))
 
 
 _STAMPED: Final = frozenset((*TIMESTAMP_MEMBERS, *TURN_MEMBERS, NodeRetried.event_type))
