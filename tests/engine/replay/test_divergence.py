@@ -8,10 +8,12 @@ import pytest
 from tests.engine.replay.replay_harness import check_equal, compared, replay
 from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
-from weftwork.ports.node_outcome import AppendLog, Completed, Failed, NodeOutcome
+from weftwork.ports.node_outcome import AppendLog, Completed, Failed, NodeOutcome, SetVariable
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
 from weftwork.protocol.json import schema
+from weftwork.protocol.run.events import EFFECT_CLAIMED
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.interrupts import Interrupt
 from weftwork.protocol.workflow.node_types import Effect, NodeDeclaration
 
 Run = Callable[[NodeCall, NodeContext], Awaitable[NodeOutcome]]
@@ -81,7 +83,7 @@ async def test_a_failure_instead_of_an_outcome_is_a_difference() -> None:
 
 async def test_more_and_fewer_events_are_differences() -> None:
     def writes(call: NodeCall) -> NodeOutcome:
-        return Completed({}, (AppendLog("info", "here", None),) if call.node_id == "a" else ())
+        return Completed({}, (AppendLog("info", "here", {}),) if call.node_id == "a" else ())
 
     quiet = instant(lambda call: Completed({}))
     engine, source = await EngineHarness(quiet).with_ended_run(LINE)
@@ -94,7 +96,7 @@ async def test_more_and_fewer_events_are_differences() -> None:
 
 async def emitting(call: NodeCall, context: NodeContext, lines: list[str]) -> NodeOutcome:
     for line in lines:
-        context.emit_event(AppendLog("info", line, None))
+        context.emit_event(AppendLog("info", line, {}))
         await context.turn()
     return Completed({})
 
@@ -118,3 +120,103 @@ async def test_what_a_node_emits_while_it_runs_is_compared(lines: list[str], fou
         return
     key = await check_two(changed, source)
     assert (await divergence(engine, key))[1:3] == found
+
+
+class World:
+    """Counts what reaches it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    async def call(self, name: str) -> str:
+        self.calls.append(name)
+        return f"{name} {len(self.calls)}"
+
+
+class Worker:
+    """Node types that do and ask what their config says."""
+
+    def __init__(self, world: World, first: int = 1) -> None:
+        self.world = world
+        self.first = first
+
+    def types(self) -> tuple[Any, ...]:
+        return (
+            instant(lambda call: Completed({"output": self.first}), "test.first"),
+            code(self.works, "test.works"),
+            code(self.acts, "test.acts", "once"),
+            code(self.asks, "test.asks"),
+        )
+
+    async def works(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+        found = [
+            await context.step(name, "once", lambda name=name: self.world.call(name))
+            for name in call.config["steps"]
+        ]
+        return Completed({"output": found}, (SetVariable("seen", found),))
+
+    async def acts(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Completed({"output": await self.world.call("acts")})
+
+    async def asks(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
+        answer = await context.ask(Interrupt("custom", call.node_id, {"customKind": "test.ask", "payload": None}))
+        return Completed({"output": answer.value})
+
+
+WORK = workflow(
+    [
+        node("first", "test.first"),
+        node("works", "test.works", config={"steps": ["x", "y"]}),
+        node("acts", "test.acts"),
+        node("asks", "test.asks"),
+        node("last"),
+    ],
+    [edge("first", "works"), edge("works", "acts"), edge("acts", "asks"), edge("asks", "last")],
+)
+
+
+async def worked(world: World) -> tuple[EngineHarness, RunKey]:
+    engine, source = await EngineHarness(*Worker(world).types()).with_settled_run(WORK)
+    await engine.answer(source, "yes", "asks")
+    await engine.run_to_end(source)
+    return engine, source
+
+
+async def test_a_replay_of_effects_and_answers_reaches_nothing_outside() -> None:
+    world = World()
+    engine, source = await worked(world)
+    before = len(world.calls)
+    for from_seq in range(len(await engine.events(source))):
+        await check_equal(engine, source, await replay(engine, source, from_seq))
+    assert len(world.calls) == before == 3
+
+
+async def test_after_a_difference_nodes_get_recorded_steps_outcomes_and_answers() -> None:
+    world = World()
+    engine, source = await worked(world)
+    changed = with_code(engine, *Worker(world, first=2).types())
+    key = await check_two(changed, source)
+    assert len(world.calls) == 3
+    assert await divergence(changed, key) == ("first", "output", "node.completed", 2)
+    # Of a node with an effect, the outcome is taken, and no claim is made.
+    rest = [each for each in compared(await engine.events(source))[3:] if each[:2] != (EFFECT_CLAIMED, "acts")]
+    assert compared(await changed.events(key))[4:] == rest
+    assert (await changed.event_types(key))[-1] == "run.completed"
+
+
+async def test_a_step_without_a_record_fails_its_node() -> None:
+    world = World()
+    engine, source = await worked(world)
+    more = Worker(world)
+
+    async def works(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        await context.step("new", "idempotent", lambda: world.call("new"))
+        return Completed({})
+
+    more.works = works
+    changed = with_code(engine, *more.types())
+    key = await check_two(changed, source)
+    assert len(world.calls) == 3
+    assert (await divergence(changed, key))[:2] == ("works", "extra")
+    failed = await changed.payload(key, "node.failed")
+    assert (failed["nodeId"], failed["error"]["code"]) == ("works", "replay_source_missing")
