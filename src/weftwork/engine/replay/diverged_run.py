@@ -33,6 +33,8 @@ from weftwork.protocol.run.events import Draft, Event
 from weftwork.protocol.run.header import RunKey
 from weftwork.protocol.run.interrupts import interrupt_id
 
+MAX_OWN_EVENTS: Final = 256
+"""Events after which a batch is written, between two nodes."""
 MISSING: Final = error_object(REPLAY_SOURCE_MISSING.code, REPLAY_SOURCE_MISSING.message)
 
 
@@ -92,7 +94,7 @@ class DivergedRun:
         self._builder = self._make_builder()
 
     def _make_builder(self) -> BatchBuilder:
-        return BatchBuilder(self.state, self._redactor, self._now)
+        return BatchBuilder(self.state, self._redactor, self._now, max_events=MAX_OWN_EVENTS)
 
     async def begin(self, difference: Difference, source_run_id: str) -> None:
         """Record the first difference, and continue with what the replay has instead."""
