@@ -10,6 +10,7 @@ from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from weftwork.ports.node_outcome import AppendLog, Completed, Failed, NodeOutcome, SetVariable
 from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, WaitingNode
+from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.events import EFFECT_CLAIMED
 from weftwork.protocol.run.header import RunKey
@@ -150,8 +151,7 @@ class Worker:
 
     async def works(self, call: NodeCall, context: NodeContext) -> NodeOutcome:
         found = [
-            await context.step(name, "once", lambda name=name: self.world.call(name))
-            for name in call.config["steps"]
+            await context.step(name, "once", lambda name=name: self.world.call(name)) for name in call.config["steps"]
         ]
         return Completed({"output": found}, (SetVariable("seen", found),))
 
@@ -220,3 +220,52 @@ async def test_a_step_without_a_record_fails_its_node() -> None:
     assert (await divergence(changed, key))[:2] == ("works", "extra")
     failed = await changed.payload(key, "node.failed")
     assert (failed["nodeId"], failed["error"]["code"]) == ("works", "replay_source_missing")
+
+
+CHILD = {**workflow([node("inner", "test.first")]), "id": "child"}
+PARENT = workflow(
+    [node("first", "test.first"), node("sub", "core.subWorkflow", config={"workflowId": "child"}), node("last")],
+    [edge("first", "sub"), edge("sub", "last")],
+)
+
+
+async def parent_and_child(world: World) -> tuple[EngineHarness, RunKey]:
+    engine = await EngineHarness(*Worker(world).types()).open()
+    assert await engine.catalog.register(CHILD) == []
+    return engine, await engine.execute(PARENT)
+
+
+async def count_runs(engine: EngineHarness, source: RunKey) -> int:
+    return len((await engine.store.queries.list_runs(source.partition, RunQuery(limit=50))).runs)
+
+
+async def test_a_replay_starts_no_child_and_has_its_recorded_end() -> None:
+    world = World()
+    engine, source = await parent_and_child(world)
+    before = await count_runs(engine, source)
+    await check_equal(engine, source, await replay(engine, source))
+    changed = with_code(engine, *Worker(world, first=2).types())
+    key = await check_two(changed, source)
+    assert await divergence(changed, key) == ("first", "output", "node.completed", 2)
+    ends = [each for each in compared(await engine.events(source)) if each[:2] == ("node.completed", "sub")]
+    assert [each for each in compared(await changed.events(key)) if each[:2] == ("node.completed", "sub")] == ends
+    assert (await changed.event_types(key))[-1] == "run.completed"
+    assert await count_runs(engine, source) == before + 3, "three replays, and no child"
+
+
+async def test_a_child_without_a_record_is_not_started() -> None:
+    world = World()
+
+    condition = {"type": "expression", "expression": "nodes.first.outputs.output == 2.0"}
+    document = workflow(
+        [*PARENT["nodes"]], [edge("first", "sub", condition=condition), edge("first", "last", id="way")], id="choice"
+    )
+    engine = await EngineHarness(*Worker(world).types()).open()
+    assert await engine.catalog.register(CHILD) == []
+    source = await engine.execute(document)
+    before = await count_runs(engine, source)
+    changed = with_code(engine, *Worker(world, first=2).types())
+    key = await check_two(changed, source)
+    failed = await changed.payload(key, "node.failed")
+    assert (failed["nodeId"], failed["error"]["code"]) == ("sub", "replay_source_missing")
+    assert await count_runs(engine, source) == before + 2

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.replay.replay_harness import check_equal, replay
-from tests.harness.definitions import example_count
-from tests.harness.engine_harness import EngineHarness
+from tests.engine.replay.replay_harness import check_equal, check_rows, compared, create_replay, replay
+from tests.engine.replay.test_interrupted_replays import interrupted_replay
+from tests.harness.definitions import NODE_TYPES, example_count
+from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.child_runs import test_random_child_runs
 from tests.simulation.effects import effect_workflows
 from tests.simulation.effects.effect_schedule import FAULTY_TURNS, EffectSchedule
@@ -23,9 +24,11 @@ from tests.simulation.models.model_schedule import ModelSchedule
 from tests.simulation.random_schedule import RandomSchedule
 from tests.simulation.random_workflows import FLAKY, random_workflow
 from tests.simulation.run_driver import RunDriver, random_instant_types, run_with_faults
-from weftwork.ports.node_outcome import NodeOutcome
-from weftwork.ports.nodes import NodeCall, NodeContext, WaitingNode
+from weftwork.engine.replay import diverged_run, replay_log
+from weftwork.ports.node_outcome import Completed, Failed, NodeOutcome
+from weftwork.ports.nodes import InstantNode, NodeCall, NodeContext, NodeType, WaitingNode
 from weftwork.ports.storage.run_queries import RunQuery
+from weftwork.protocol.run.header import TERMINAL_STATUSES
 
 ALL_RUNS = RunQuery(limit=50)
 ASKING = {"core.interrupt": 1}
@@ -108,3 +111,49 @@ async def test_a_replay_of_a_run_that_reaches_outside_is_its_source(
 ) -> None:
     dice = random.Random(seed)
     await check_schedule(await play(dice), dice)
+
+
+def changed_type(node_type: NodeType, dice: random.Random) -> NodeType:
+    """A type of which some nodes have another outcome than before."""
+    if not isinstance(node_type, InstantNode):
+        return node_type
+    victims = {f"n{dice.randrange(8)}" for _ in range(2)}
+    instead = dice.choice([Completed({"output": 77}), Failed("changed", "Changed.", retryable=dice.random() < 0.5)])
+
+    def work(call: NodeCall) -> NodeOutcome:
+        return instead if call.node_id in victims else node_type.run(call)
+
+    return InstantNode(node_type.declaration, work)
+
+
+async def check_changed_replays(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(seed)
+    document = random_workflow(dice, more=ASKING)
+    driver = await RunDriver(random_instant_types(dice), dice.choice([1, 2, 16])).start(document, dice.random() < 0.5)
+    await run_with_faults(driver, dice, crashes=dice.random() < 0.3, pauses=dice.random() < 0.3)
+    types = [WAITING_FLAKY, *[changed_type(each, dice) for each in NODE_TYPES.values()]]
+    store, clock = driver.engine.store, driver.engine.clock
+    engine = EngineHarness(*types, store=store, clock=clock, ids=driver.engine.ids)
+    from_seq = dice.randrange(len(await engine.events(driver.key)))
+    logs: list[Any] = []
+    for name in ("one", "two"):
+        key = await replay(engine, driver.key, from_seq, name)
+        await run_ready_tasks()
+        logs.append(compared(await engine.events(key)))
+        assert await engine.status(key) in TERMINAL_STATUSES or await engine.status(key) in ("waiting-input", "paused")
+        await check_rows(engine, key)
+    assert logs[0] == logs[1]
+    monkeypatch.setattr(replay_log, "MAX_EVENTS", 2)
+    monkeypatch.setattr(diverged_run, "MAX_OWN_EVENTS", 1)
+    key = await create_replay(engine, driver.key, from_seq, "third")
+    await interrupted_replay(engine, tuple(types), key, dice.randrange(6), dice.choice(["before", "after"]))
+    assert compared(await engine.events(key)) == logs[0]
+    await driver.engine.crash()
+
+
+@pytest.mark.rule("replay-04", "replay-06")
+@settings(max_examples=example_count(int(__import__("os").environ.get("N", "15")), 1200), deadline=None)
+@given(st.integers(0, 2**48))
+async def test_two_replays_with_other_code_are_equal_also_if_one_is_interrupted(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        await check_changed_replays(seed, monkeypatch)

@@ -54,7 +54,12 @@ async def chat(ctx: Any) -> str:
 
 
 def python_types() -> tuple[NodeType, ...]:
-    return tuple(PythonNodes(nodes_from_functions([fetch, plain_fetch, chat]), ThreadPool(2, 2), OUTBOUND).types.values())
+    return tuple(
+        PythonNodes(nodes_from_functions([fetch, plain_fetch, chat]), ThreadPool(2, 2), OUTBOUND).types.values()
+    )
+
+
+CHILD = {**workflow([node("inner")]), "id": "child"}
 
 
 async def continued(target: dict[str, Any], *types: NodeType, **harness: Any) -> tuple[EngineHarness, str]:
@@ -63,7 +68,9 @@ async def continued(target: dict[str, Any], *types: NodeType, **harness: Any) ->
         [node("ask", "core.interrupt", config={"kind": "custom", "data": {"customKind": "test.ask"}}), target],
         [edge("ask", target["id"])],
     )
-    engine, source = await EngineHarness(*types, **harness).with_settled_run(document)
+    engine = await EngineHarness(*types, **harness).open()
+    assert await engine.catalog.register(CHILD) == []
+    engine, source = await engine.with_settled_run(document)
     CALLS.clear()
     OUTBOUND.requests.clear()
     key = await replay(engine, source)
@@ -127,4 +134,10 @@ async def test_a_replay_calls_no_model_for_a_built_in_node() -> None:
     target = node("chat", "core.ai.callPrompt", config={"prompt": "Hello."})
     _, code = await continued(target, models=model)
     assert model.requests == []
+    assert code == "replay_source_missing"
+
+
+@fails_without(*CONTEXT, errors=(ValueError,))
+async def test_a_replay_starts_no_child() -> None:
+    _, code = await continued(node("sub", "core.subWorkflow", config={"workflowId": "child"}))
     assert code == "replay_source_missing"
