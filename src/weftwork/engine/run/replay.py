@@ -71,7 +71,9 @@ def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> R
     """The state of a run before its first event, with the hidden values of its inputs restored."""
     removed = HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
     # A deep copy, because the header is shown to readers and must keep its masks.
-    inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed.values) if removed.values else header.inputs
+    inputs: dict[str, Any] = header.first_inputs
+    if removed.values:
+        inputs = reveal(deepcopy(inputs), removed.values)
     state = RunState(plan, header, inputs)
     _learn_hidden(state, INPUTS_SEQUENCE, removed)
     return state

@@ -1,1 +1,1 @@
-"""Rules of replays: what of a log is repeated, what is taken over, and when an event counts as the same."""
+"""Time travel: the rules of forks, replays and retries."""
