@@ -5,42 +5,28 @@ from typing import Any
 import msgspec
 
 from tests.harness.engine_harness import EngineHarness
+from weftwork.engine.api.forks import Forks
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.replay import load_state
 from weftwork.engine.run.state_rows import stored_run
-from weftwork.protocol.run.batch import Batch
+from weftwork.ports.storage.event_log import RunCreated
+from weftwork.protocol.replay.fork_request import ForkRequest, fork_header
 from weftwork.protocol.run.events import Event
-from weftwork.protocol.run.header import Fork, RunKey
+from weftwork.protocol.run.header import RunKey
 
 
 async def create_replay(engine: EngineHarness, source: RunKey, from_seq: int = 0, name: str = "replay") -> RunKey:
     """A replay that has its prefix and nothing else."""
-    log = engine.store.log
-    stored = await log.read_run(source)
-    assert stored is not None
-    until = stored.projection.last_sequence
-    before = stored.header.fork
-    acts_as = before.acts_as if before is not None else source.run_id
-    fork = Fork(source.run_id, from_seq, "replay", until, acts_as)
+    stored = await engine.stored_run(source)
     key = RunKey(source.partition, f"{name}-{source.run_id}-{from_seq}")
-    header = msgspec.structs.replace(stored.header, run_id=key.run_id, fork=fork, scope_id=None, parent=None)
-    hidden = [each for each in await log.hidden_values(source) if each.sequence < from_seq]
-    await log.create(header, tuple(each for each in hidden if each.sequence == -1))
-    if from_seq > 0:
-        events = [_of_run(each, key.run_id) for each in await log.read(source, -1, from_seq)]
-        plan = await engine.catalog.pinned_plan(header.workflow_id, header.definition)
-        state = await load_state(log, stored.header, plan, until=from_seq - 1)
-        at = stored_run(state, make_redactor(state))
-        kept = tuple(each for each in hidden if each.sequence >= 0)
-        assert await log.append(key, -1, Batch(tuple(events), at.projection, at.rows, kept)) is None
+    request = ForkRequest("replay", from_seq)
+    now, until = engine.clock.now(), stored.projection.last_sequence
+    header = fork_header(stored.header, request, key.run_id, now, until)
+    plan = await engine.catalog.pinned_plan(header.workflow_id, header.definition)
+    forks = Forks(engine.runtime, engine.catalog, engine.executor)
+    first = await forks._first_batch(stored, plan, header, request, now)
+    assert isinstance(await engine.store.forks.create(header, first), RunCreated)
     return key
-
-
-def _of_run(event: Event, run_id: str) -> Event:
-    payload = event.payload
-    if event.type == "output.chunk":
-        payload = msgspec.json.encode({**msgspec.json.decode(payload), "runId": run_id}, order="deterministic")
-    return msgspec.structs.replace(event, run_id=run_id, payload=payload, _document=None, frames=None)
 
 
 async def replay(engine: EngineHarness, source: RunKey, from_seq: int = 0, name: str = "replay") -> RunKey:

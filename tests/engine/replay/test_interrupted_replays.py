@@ -7,7 +7,6 @@ import pytest
 
 from tests.engine.replay.replay_harness import check_equal, check_rows, compared, create_replay, replay
 from tests.engine.replay.test_divergence import WORK, Worker, World, with_code, worked
-from tests.harness.definitions import edge, node, workflow
 from tests.harness.engine_harness import EngineHarness, run_ready_tasks
 from tests.simulation.simulated_log import SimulatedLog
 from weftwork.engine.replay import diverged_run, replay_log

@@ -26,7 +26,7 @@ from weftwork.engine.run.replay import RunTooLarge, fact_of_event, fold_event
 from weftwork.engine.runtime import Runtime
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.replay.comparison import DivergenceKind, ProducedEvent, comparable_payload, find_difference
@@ -226,7 +226,7 @@ class Lockstep:
 
     def _is_same(self, draft: Draft, event: Event) -> bool:
         hidden = self._record.hidden.get(event.sequence)
-        if hidden is None and encode_stored(draft.payload) == event.payload:
+        if hidden is None and encode_recorded(draft.payload) == event.payload:
             return True
         return comparable_payload(draft.type, draft.payload) == self._comparable(event)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.run.projection import StateRow
 from weftwork.protocol.timestamps import iso, parse_iso
 
@@ -57,4 +57,4 @@ class InterruptTimes(msgspec.Struct, eq=False):
             listing = msgspec.structs.replace(
                 listing, requested_at=requested, due=due if listing.due is not None else None
             )
-        return msgspec.structs.replace(row, value=encode_stored(document), listing=listing)
+        return msgspec.structs.replace(row, value=encode_recorded(document), listing=listing)

@@ -9,7 +9,7 @@ from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import OUTPUT_CHUNK, Event
@@ -72,7 +72,7 @@ class ReplayLog:
         kind, payload = event.type, event.payload
         if kind == OUTPUT_CHUNK:
             # The only payload with the id of its run.
-            payload = encode_stored({**msgspec.json.decode(payload), "runId": self._key.run_id})
+            payload = encode_recorded({**msgspec.json.decode(payload), "runId": self._key.run_id})
         elif kind == "run.started":
             self._started_at = self._now
         elif kind == InterruptRequested.event_type and event.interrupt_id is not None:
@@ -104,9 +104,9 @@ class ReplayLog:
     def _end(self, kind: str, payload: dict[str, Any]) -> None:
         self._completed_at = self._now
         if kind == "run.failed":
-            self._error = encode_stored(payload["error"])
+            self._error = encode_recorded(payload["error"])
         elif kind == "run.completed":
-            self._outputs = encode_stored(payload["outputs"])
+            self._outputs = encode_recorded(payload["outputs"])
 
     async def flush(self, state: RunState, redactor: Redactor | None) -> None:
         """Append the recorded events that were added. `state` is the one after them. Raises StoreUnavailable."""
