@@ -57,7 +57,7 @@ async def check_replays(seed: int, every: int = 1) -> None:
 
 
 @pytest.mark.rule("replay-01")
-@settings(max_examples=example_count(int(__import__("os").environ.get("N", "15")), 1200), deadline=None)
+@settings(max_examples=example_count(15, 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_a_replay_of_any_run_from_any_point_is_its_source(seed: int) -> None:
     await check_replays(seed)
@@ -152,7 +152,7 @@ async def check_changed_replays(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.rule("replay-04", "replay-06")
-@settings(max_examples=example_count(int(__import__("os").environ.get("N", "15")), 1200), deadline=None)
+@settings(max_examples=example_count(15, 1200), deadline=None)
 @given(st.integers(0, 2**48))
 async def test_two_replays_with_other_code_are_equal_also_if_one_is_interrupted(seed: int) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:

@@ -66,8 +66,7 @@ class RecordedOutcomes(msgspec.Struct, eq=False):
 
 
 class DivergedRun:
-    """Executes a replay that has left its record. Implements engine.runtime.ReplayRecords for the nodes that it
-    calls."""
+    """replay-04: executes a replay that has left its record. Implements engine.runtime.ReplayRecords for its nodes."""
 
     def __init__(
         self,

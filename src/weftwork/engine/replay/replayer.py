@@ -36,7 +36,7 @@ PAGE_EVENTS: Final = 1000
 async def replay_to_end(
     runtime: Runtime, plan: Plan, header: RunHeader, projection: Projection, most_state: int | None = None
 ) -> None:
-    """Execute a replay up to the end of its record, or, if it has left the record, until the run has ended or waits.
+    """replay-06: execute a replay up to the end of its record, or, once it has left the record, until it ends or waits.
 
     Does nothing for a replay that is already there. If the source was deleted, the run fails. Raises RunTooLarge if the
     state becomes larger than `most_state`, and StoreUnavailable.
