@@ -48,11 +48,11 @@ class ReplayRecords(Protocol):
     """The outcomes that a replay has on record, for nodes that it calls again. The replay in progress implements it."""
 
     async def take_effect(self, node_id: str, visit: int, effect: EffectRef) -> bool:
-        """Add the recorded claim and outcome of an effect to the log of the replay; False if there is none."""
+        """Add the recorded claim and outcome of an effect to the log of the replay; False without a record."""
         ...
 
     async def take_answer(self, node_id: str, visit: int, call: str) -> bool:
-        """Add the recorded answer of a model call to the log of the replay; False if there is none."""
+        """Add the recorded answer of a model call to the log of the replay; False without a record."""
         ...
 
     def on_denied(self) -> None:

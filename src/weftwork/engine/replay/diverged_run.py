@@ -218,7 +218,7 @@ class DivergedRun:
         return fail_node(self.state, failed).events
 
     async def _take_outcome(self, node_id: str) -> bool:
-        """Add the recorded end of this entry; False if there is none."""
+        """Add the recorded end of this entry; False if the record has no other one."""
         ends = self._index.ends.get(node_id, [])
         number = self._ended.get(node_id, 0)
         if number >= len(ends):

@@ -16,7 +16,7 @@ import msgspec
 from weftwork.engine.decide import inputs
 from weftwork.engine.decide.decision import RunBounds
 from weftwork.engine.decide.inputs import Input, Step
-from weftwork.engine.decide.transitions import decide
+from weftwork.engine.decide.transitions import HOST_ERROR, decide
 from weftwork.engine.nodes.node_runner import NodeRunner
 from weftwork.engine.replay.node_rerun import NodeRerun, recorded_clock, rerun_node
 from weftwork.engine.replay.record import Record
@@ -31,8 +31,9 @@ from weftwork.protocol.limits import STATE_TOO_LARGE
 from weftwork.protocol.privacy.redaction import Redactor
 from weftwork.protocol.replay.comparison import DivergenceKind, ProducedEvent, comparable_payload, find_difference
 from weftwork.protocol.replay.event_classes import ANSWER_TYPES, STATEFUL_TYPES, event_class, is_recorded_end
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.events import Draft, Event, Fact
-from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS, NodeRetried
+from weftwork.protocol.run.payloads import TIMESTAMP_MEMBERS, TURN_MEMBERS
 
 UNBOUNDED: Final = 2**62
 SLICE_NS: Final = 3_000_000
@@ -166,7 +167,7 @@ class Lockstep:
         """The input from which the engine decided on this event; None for a fact."""
         state, node_id = self.state, event.node_id
         match event.type:
-            case "node.started" if node_id is not None:
+            case payloads.NodeStarted.event_type if node_id is not None:
                 if state.plan.nodes[node_id].node.model_needs is not None:
                     # The gate depends on the models of the host at that time.
                     return None
@@ -175,23 +176,21 @@ class Lockstep:
                 if node_id in state.retrying:
                     return inputs.RetryDue(node_id, state.retrying[node_id].attempt)
                 return Step()
-            case "node.failed" if node_id is not None:
+            case payloads.NodeFailed.event_type if node_id is not None:
                 has_gate = state.plan.nodes[node_id].node.model_needs is not None
                 return None if node_id in state.retrying or has_gate else Step()
-            case "node.cancelled":
+            case payloads.NodeCancelled.event_type:
                 return Step() if state.stop is not None and not state.running else None
-            case "run.cancelled":
+            case payloads.RunCancelled.event_type:
                 return Step() if state.stop is not None else None
-            case "run.failed":
+            case payloads.RunFailed.event_type:
                 if state.started_at is None or (
-                    msgspec.json.decode(event.payload)["error"]["code"] == "host_invariant_broken"
+                    msgspec.json.decode(event.payload)["error"]["code"] == HOST_ERROR["code"]
                 ):
                     return None
                 return Step()
-            case "run.started" | "run.completed" | "node.resumed" | "node.skipped" | "workflow.loopback-limit":
-                return Step()
-            case _:
-                return None
+            case kind:
+                return Step() if kind in _STEPS else None
 
     def _advance_decision(self, cause: Input) -> Difference | None:
         decision = decide(self.state, self.bounds, cause)
@@ -282,7 +281,9 @@ class Lockstep:
             return False
         last = self._record.peek(count - 1)
         # Most entries complete, and these are not decoded.
-        return last.type == "node.completed" or not is_recorded_end(last.type, msgspec.json.decode(last.payload))
+        return last.type == payloads.NodeCompleted.event_type or not is_recorded_end(
+            last.type, msgspec.json.decode(last.payload)
+        )
 
     def _run_instant(self, node_id: str) -> Input | None:
         """The outcome of an instant node; None for another one, or if it has to wait for its expressions."""
@@ -305,7 +306,7 @@ class Lockstep:
     def _compare_outcome(self, node_id: str, count: int, rerun: NodeRerun) -> Difference | None:
         record = self._record
         last = record.peek(count - 1)
-        if rerun.was_denied and last.type in ("node.failed", "node.retried"):
+        if rerun.was_denied and last.type in _FAILURES:
             # What has failed outside is recorded only as the failure of the node.
             for _ in range(count):
                 self._take()
@@ -409,7 +410,18 @@ class Lockstep:
         entry.emitted.append(ProducedEvent(event.type, self._comparable(event), is_optional))
 
 
-_STAMPED: Final = frozenset((*TIMESTAMP_MEMBERS, *TURN_MEMBERS, NodeRetried.event_type))
+_STEPS: Final = frozenset(
+    (
+        payloads.RunStarted.event_type,
+        payloads.RunCompleted.event_type,
+        payloads.NodeResumed.event_type,
+        payloads.NodeSkipped.event_type,
+        payloads.LoopbackLimit.event_type,
+    )
+)
+"""Types that have no other cause than a step of the engine."""
+_FAILURES: Final = frozenset((payloads.NodeFailed.event_type, payloads.NodeRetried.event_type))
+_STAMPED: Final = frozenset((*TIMESTAMP_MEMBERS, *TURN_MEMBERS, payloads.NodeRetried.event_type))
 """Types whose payload the record has with more than the draft has."""
 
 

@@ -4,13 +4,14 @@ from typing import Any, Final
 
 import msgspec
 
-from weftwork.engine.replay.own_times import InterruptTimes
 from weftwork.engine.run.state_rows import changed_rows, projection_of
 from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import SequenceConflict, StoreUnavailable
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.privacy.redaction import Redactor
+from weftwork.protocol.replay.interrupt_times import InterruptTimes
+from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import OUTPUT_CHUNK, Event
 from weftwork.protocol.run.header import RunKey
@@ -73,7 +74,7 @@ class ReplayLog:
         if kind == OUTPUT_CHUNK:
             # The only payload with the id of its run.
             payload = encode_recorded({**msgspec.json.decode(payload), "runId": self._key.run_id})
-        elif kind == "run.started":
+        elif kind == payloads.RunStarted.event_type:
             self._started_at = self._now
         elif kind == InterruptRequested.event_type and event.interrupt_id is not None:
             self.times.requested(event.interrupt_id, self._now)
@@ -103,9 +104,9 @@ class ReplayLog:
 
     def _end(self, kind: str, payload: dict[str, Any]) -> None:
         self._completed_at = self._now
-        if kind == "run.failed":
+        if kind == payloads.RunFailed.event_type:
             self._error = encode_recorded(payload["error"])
-        elif kind == "run.completed":
+        elif kind == payloads.RunCompleted.event_type:
             self._outputs = encode_recorded(payload["outputs"])
 
     async def flush(self, state: RunState, redactor: Redactor | None) -> None:

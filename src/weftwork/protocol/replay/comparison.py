@@ -29,7 +29,7 @@ def find_difference(
     recorded: Sequence[ProducedEvent], produced: Sequence[ProducedEvent]
 ) -> tuple[DivergenceKind, int] | None:
     """replay-03: the first difference between what is recorded and what is produced, with its position in the record;
-    None if there is none."""
+    None if they are the same."""
     at = 0
     for position, each in enumerate(recorded):
         if at < len(produced) and (each.kind, each.payload) == (produced[at].kind, produced[at].payload):
