@@ -15,8 +15,8 @@ from weftwork.engine.api.runs import RunTrees
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.json import schema
 from weftwork.protocol.run.batch import ChildCreate
-from weftwork.protocol.run.header import Parent
-from weftwork.protocol.run.projection import MAX_CHILDREN, StateRow
+from weftwork.protocol.run.header import Fork, Parent
+from weftwork.protocol.run.projection import MAX_CHILDREN, Projection, StateRow, StoredRun
 from weftwork.testing.storage.samples import batch, header, make_run
 
 STRANGER = Principal.of("key_2", "other", "live", frozenset({"runs:read"}))
@@ -169,6 +169,59 @@ def test_without_the_row_every_snapshot_asks(monkeypatch: pytest.MonkeyPatch) ->
         assert tree.log.asked == {"read_run": 1, "children": 1}
 
     planted([], look)
+
+
+class StoredForks:
+    """Forks of runs by the id of their source."""
+
+    def __init__(self, by_source: dict[str, list[str]]) -> None:
+        self.by_source = by_source
+        self.most = 0
+
+    async def create(self, header: Any, first: Any, record: Any = None) -> Any:
+        raise NotImplementedError
+
+    async def forks_of(self, run: Any, after: Any, limit: int) -> list[StoredRun]:
+        found = self.by_source.get(run.run_id, [])[:limit]
+        self.most = max(self.most, len(found))
+        return [
+            StoredRun(header(name, fork=Fork(run.run_id, 4, "branch")), Projection("completed", 9, 1_000, 2_000))
+            for name in found
+        ]
+
+
+@pytest.mark.rule("kin-12", "run-05")
+def test_a_tree_shows_the_forks_of_each_run_after_its_children_and_theirs() -> None:
+    forks = StoredForks({"run-0": ["fork-a", "fork-b"], "run-1": ["fork-c"], "fork-a": ["fork-d"]})
+
+    async def look(tree: StoredTree) -> None:
+        kinship = RunTrees(tree.bench.runtime, tree.bench.executor, "here", forks)
+        document = msgspec.json.decode(msgspec.json.encode(await kinship.tree(CALLER, "run-0", 10)))
+        assert schema.check("run-tree", document) == []
+        assert [(row["runId"], row["depth"]) for row in document["runs"]] == [
+            ("run-0", 0),
+            ("run-1", 1),
+            ("fork-a", 1),
+            ("fork-b", 1),
+            ("fork-c", 2),
+            ("fork-d", 2),
+        ]
+        sources = {row["runId"]: row.get("forkedFrom") for row in document["runs"]}
+        assert sources["run-1"] is None
+        assert sources["fork-d"] == {"runId": "fork-a", "fromSeq": 4, "mode": "branch"}
+        for limit in range(1, 6):
+            cut = await kinship.tree(CALLER, "run-0", limit)
+            assert ([row["runId"] for row in cut["runs"]], cut["truncated"]) == (
+                [row["runId"] for row in document["runs"]][:limit],
+                True,
+            )
+        assert forks.most <= 2
+        # A run without children costs one read for its forks.
+        tree.log.asked.clear()
+        alone = await kinship.tree(CALLER, "run-1", 10)
+        assert ([row["runId"] for row in alone["runs"]], alone["truncated"]) == (["run-1", "fork-c"], False)
+
+    planted([0], look)
 
 
 @pytest.mark.rule("kin-09")
