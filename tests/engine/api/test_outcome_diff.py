@@ -68,7 +68,7 @@ async def test_the_order_in_which_branches_finish_is_no_difference() -> None:
         await bench.run_to_end(keys[-1])
     made = await RunDiffs(bench.runtime, bench.executor).compare(CALLER, keys[0].run_id, keys[1].run_id)
     assert made["divergedAtSeq"] is not None, "the events differ"
-    document = await outcomes(bench, *keys)
+    document = await outcomes(bench, keys[0], keys[1])
     assert (document["same"], document["differences"], document["truncated"]) == (True, [], False)
     await bench.close()
 
@@ -138,7 +138,7 @@ async def test_hidden_values_stay_hidden_and_runs_of_others_do_not_exist() -> No
     bench = EngineHarness()
     keys = [await bench.start(CHAIN, inputs={"secret": f"canary-{n}", "word": f"say canary-{n}"}) for n in "ab"]
     await run_ready_tasks()
-    document = await outcomes(bench, *keys)
+    document = await outcomes(bench, keys[0], keys[1])
     assert "canary" not in json.dumps(document)
     assert document["differences"] == []
     for pair, caller in (((keys[0], keys[1]), OTHER), ((keys[0], RunKey(CALLER.partition, "nobody")), CALLER)):

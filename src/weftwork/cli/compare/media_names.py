@@ -44,7 +44,7 @@ class MediaNames:
             return value
         media_type = next((value[name] for name in ("mimeType", "mediaType") if isinstance(value.get(name), str)), None)
         return {
-            name: self._inline(media_type, member)
+            name: _inline(media_type, member)
             if media_type is not None and name in _INLINE_MEMBERS and isinstance(member, str)
             else self.readable(member)
             for name, member in value.items()
@@ -52,19 +52,12 @@ class MediaNames:
 
     def _text(self, text: str) -> str:
         if (match := _DATA_URL.match(text)) is not None:
-            return self._inline(match[1], text[match.end() :])
+            data = text[match.end() :]
+            name = _inline(match[1], data)
+            return text if name == data else name
         if (digest := media_ref_digest(text)) is not None:
             return _name("media", None, None, digest)
         return _MEDIA_URL.sub(r"\1", rename_asset_tokens(text, self._asset_name))
-
-    def _inline(self, media_type: str, text: str) -> str:
-        if len(text) < _MIN_INLINE:
-            return text
-        try:
-            data = b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
-            return text
-        return _name(media_type, picture_size(data), len(data), hashlib.sha256(data).hexdigest())
 
     def _asset_name(self, token: str, asset: AssetToken) -> str:
         """The name of an asset. Its picture size costs a request for each different picture."""
@@ -75,6 +68,17 @@ class MediaNames:
             head = self._read_head(token, HEAD_BYTES)
             self._sizes[digest] = None if head is None else picture_size(head)
         return _name(asset.media_type, self._sizes.get(digest), None, digest)
+
+
+def _inline(media_type: str, text: str) -> str:
+    """The name of media whose bytes are this base64 text; the text itself if it is not base64."""
+    if len(text) < _MIN_INLINE:
+        return text
+    try:
+        data = b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return text
+    return _name(media_type, picture_size(data), len(data), hashlib.sha256(data).hexdigest())
 
 
 def _name(media_type: str, size: tuple[int, int] | None, count: int | None, digest: str) -> str:

@@ -196,7 +196,8 @@ class RunDiffs(msgspec.Struct, eq=False):
     async def compare(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
         """The differences of the run `against` from the run `run_id`, in their current states."""
         async with self._slots:
-            a, b = await self._read_runs(principal, run_id, against)
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
             # A thread, because outputs of many megabytes are searched for their members, and compared.
             diff = await asyncio.to_thread(RunDiff, a, b) if is_large(a) or is_large(b) else RunDiff(a, b)
             while diff.has_next:
@@ -206,7 +207,8 @@ class RunDiffs(msgspec.Struct, eq=False):
     async def compare_outcomes(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
         """How the outcome of the run `against` differs from that of the run `run_id`, in their current states."""
         async with self._slots:
-            a, b = await self._read_runs(principal, run_id, against)
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
             diff = await asyncio.to_thread(OutcomeDiff, a, b) if is_large(a) or is_large(b) else OutcomeDiff(a, b)
             if a is not b:
                 one, other = await self._last_outputs(principal, diff, a), await self._last_outputs(principal, diff, b)
@@ -235,10 +237,6 @@ class RunDiffs(msgspec.Struct, eq=False):
 
     async def _event(self, principal: Principal, run: StoredRun, sequence: int) -> Event:
         return (await self._page(principal, run, sequence, sequence))[0]
-
-    async def _read_runs(self, principal: Principal, run_id: str, against: str) -> tuple[StoredRun, StoredRun]:
-        a = await self._read_run(principal, run_id)
-        return a, a if run_id == against else await self._read_run(principal, against)
 
     async def _compare_page(self, principal: Principal, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""

@@ -428,8 +428,6 @@ class RunTrees(msgspec.Struct, eq=False):
     _runtime: Runtime
     _executor: Executor
     _host_id: str
-    _forks: Forks | None = None
-    """None: a tree has no forks."""
     _walks: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT_WALKS))
 
     async def ancestry(self, principal: Principal, run_id: str) -> dict[str, Any]:
@@ -437,11 +435,10 @@ class RunTrees(msgspec.Struct, eq=False):
         return ancestry((await self._read_run(principal, run_id)).header, self._host_id)
 
     async def tree(self, principal: Principal, run_id: str, limit: int) -> dict[str, Any]:
-        """kin-12: a run with its descendants and forks, level by level, with their current status; at most `limit`
-        runs."""
+        """kin-12: a run with its descendants and forks, level by level, at most `limit` runs, with their status."""
         root = await self._read_run(principal, run_id)
         async with self._walks:
-            walk = _TreeWalk(self._runtime.child_runs, self._forks, root, limit, [(root, 0)])
+            walk = _TreeWalk(self._runtime.child_runs, self._runtime.forks, root, limit, [(root, 0)])
             truncated = await walk.reaches_limit()
         rows = [tree_entry(run, depth) for run, depth in walk.found]
         return {"runId": run_id, "runs": rows, "truncated": truncated}
@@ -454,7 +451,7 @@ class _TreeWalk(msgspec.Struct, eq=False):
     """Reads a tree level by level, so that the runs that the limit leaves out are the deepest."""
 
     _child_runs: ChildRuns
-    _forks: Forks | None
+    _forks: Forks
     _root: StoredRun
     _limit: int
     found: list[tuple[StoredRun, int]]
@@ -471,9 +468,7 @@ class _TreeWalk(msgspec.Struct, eq=False):
             is_leaf = has_all_descendants and self._is_descendant(run)
             if not is_leaf and not await self._add_children(key, depth + 1):
                 return True
-            if self._forks is not None and not self._add(
-                await self._forks.forks_of(key, None, self._room + 1), depth + 1
-            ):
+            if not self._add(await self._forks.forks_of(key, None, self._room + 1), depth + 1):
                 return True
         return False
 
