@@ -175,6 +175,22 @@ class Executor:
                 live.send(Step())
         return created
 
+    async def create_fork(
+        self, header: RunHeader, first: Batch, record: IdempotencyRecord | None
+    ) -> RunCreated | SlotTaken:
+        """Store a fork, which begins with a copy of its source, and execute it like a run that is loaded after a
+        restart. Raises SourceMissing, or StoreUnavailable; the fork may exist then, and is executed once it is found in
+        the store."""
+        try:
+            created = await self._runtime.forks.create(header, first, record)
+            fault_point("fork.durable")
+        except (StoreUnavailable, asyncio.CancelledError):
+            self._unconfirmed.add(header.key)
+            raise
+        if isinstance(created, RunCreated) and not self._closed and header.key not in self._loads:
+            self._loads.start(header.key, self._load(header.key))
+        return created
+
     def _may_start(self, live: LiveRun) -> bool:
         """Whether to execute a run that has become durable; False if it was loaded from the store in the meantime."""
         if live.key in self._loads:

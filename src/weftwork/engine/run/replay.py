@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.limits import LOOP_SLICE_UNITS, STATE_TOO_LARGE
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import hidden_urls, reveal
+from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import RunHeader
 from weftwork.protocol.run.payloads import VariableChanged
@@ -33,6 +34,10 @@ MAX_UNITS_PER_TURN: Final = LOOP_SLICE_UNITS // 2
 """Cost of conditions after which a replay yields. The conditions behind one node cost up to a slice more."""
 
 
+INPUTS_SEQUENCE: Final = -1
+"""The sequence of the hidden values of the inputs."""
+
+
 class RunTooLarge(Exception):
     """A run cannot be loaded, because it exceeds the limit of this code."""
 
@@ -43,60 +48,117 @@ class RunTooLarge(Exception):
 
 
 async def load_state(
-    eventlog: EventLog, header: RunHeader, plan: Plan, most: int | None = None, share: LoopShare | None = None
+    eventlog: EventLog,
+    header: RunHeader,
+    plan: Plan,
+    most: int | None = None,
+    share: LoopShare | None = None,
+    until: int | None = None,
 ) -> RunState:
-    """Fold the whole log, page by page: no more than one page of it is in memory.
+    """Fold the log, page by page: no more than one page of it is in memory.
 
-    With `share`, waits for turns on the event loop between costly conditions. Raises RunTooLarge as soon as the state
-    is larger than `most`, if that is set, and StoreUnavailable.
+    With `until`, only events with sequence <= `until` are folded, and hidden values of later events are not learnt: the
+    state is that of a log that ends there. With `share`, waits for turns on the event loop between costly conditions.
+    Raises RunTooLarge as soon as the state is larger than `most`, if that is set, and StoreUnavailable.
     """
-    removed: defaultdict[int, list[tuple[str, Any]]] = defaultdict(list)
-    hidden_bytes: defaultdict[int, int] = defaultdict(int)
-    credentials: list[Any] = []
-    for hidden in await eventlog.hidden_values(header.key):
-        value = msgspec.json.decode(hidden.value)
-        removed[hidden.sequence].append((hidden.pointer, value))
-        hidden_bytes[hidden.sequence] += len(hidden.value)
-        if len(credentials) < MAX_LEARNT_VALUES and may_hold_credential(hidden.value):
-            credentials.append(value)
-    inputs = header.inputs
-    if -1 in removed:
-        # A deep copy, because the header is shown to readers and must keep its masks.
-        inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed[-1])
+    hidden = await eventlog.hidden_values(header.key)
+    state = initial_state(plan, header, hidden)
+    await fold_log(eventlog, state, hidden, most, share, until)
+    return state
+
+
+def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> RunState:
+    """The state of a run before its first event, with the hidden values of its inputs restored."""
+    removed = _HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
+    # A deep copy, because the header is shown to readers and must keep its masks.
+    inputs: dict[str, Any] = header.first_inputs
+    if removed.values:
+        inputs = reveal(deepcopy(inputs), removed.values)
     state = RunState(plan, header, inputs)
-    state.hidden_credentials = credentials
-    # Restore what the redactor had learnt: inputs, variables and outputs. Other members, such as messages of nodes that
-    # hide their outputs, were hidden as a whole and not learnt.
-    state.hidden_values = [
-        value
-        for number in sorted(removed)
-        for at, value in removed[number]
-        if plan.has_sensitive_data and (number == -1 or at == "/next" or at.startswith(("/outputs/", "/inputs/")))
-    ]
-    del state.hidden_values[MAX_LEARNT_VALUES:]
-    units = 0
-    is_last = False
-    while not is_last:
-        page = await eventlog.read(header.key, state.last_sequence, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES)
+    _learn_hidden(state, INPUTS_SEQUENCE, removed)
+    return state
+
+
+async def fold_log(
+    eventlog: EventLog,
+    state: RunState,
+    hidden: list[HiddenValue],
+    most: int | None = None,
+    share: LoopShare | None = None,
+    until: int | None = None,
+) -> None:
+    """Fold the events after `state.last_sequence` into the state; arguments and errors as for `load_state`.
+
+    `hidden` holds at least the hidden values of these events, ordered by sequence.
+    """
+    key, last = state.header.key, MAX_SEQUENCE if until is None else until
+    removed: defaultdict[int, _HiddenOfEvent] = defaultdict(_HiddenOfEvent)
+    for each in hidden:
+        if state.last_sequence < each.sequence <= last:
+            removed[each.sequence].add(each)
+    units = state.condition_units
+    is_first = True
+    while state.last_sequence < last:
+        limit = min(REPLAY_PAGE_EVENTS, last - state.last_sequence)
+        page = await eventlog.read(key, state.last_sequence, limit, REPLAY_PAGE_BYTES)
         # Only a page that reaches a bound can have others behind it, so a short log is one read and not two.
-        is_last = len(page) < REPLAY_PAGE_EVENTS and sum([each.size for each in page]) < REPLAY_PAGE_BYTES
-        if state.last_sequence >= 0:
+        if len(page) < limit and sum([each.size for each in page]) < REPLAY_PAGE_BYTES:
+            last = page[-1].sequence if page else state.last_sequence
+        if not is_first:
             # Folding a page may take long, and the store may answer without yielding.
             await asyncio.sleep(0)
+        is_first = False
         for event in page:
-            fact = fact_of_event(event, removed.get(event.sequence, ()), hidden_bytes.get(event.sequence, 0))
-            if event.type == VariableChanged.event_type and event.sequence in removed:
-                state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
-            if event.sequence in removed:
-                state.hidden_media += hidden_urls(event.type, removed[event.sequence])
-            apply(state, fact)
+            found = removed.get(event.sequence)
+            if found is None:
+                apply(state, fact_of_event(event))
+            else:
+                fact = fact_of_event(event, found.values, found.size)
+                _learn_hidden(state, event.sequence, found)
+                if event.type == VariableChanged.event_type:
+                    state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
+                state.hidden_media += hidden_urls(event.type, found.values)
+                apply(state, fact)
             if most is not None and state.live_bytes > most:
                 raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
             if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
                 units = state.condition_units
-                await share.turn(header.partition, MAX_UNITS_PER_TURN)
+                await share.turn(state.header.partition, MAX_UNITS_PER_TURN)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
-    return state
+
+
+class _HiddenOfEvent:
+    """The hidden values of one event by pointer, their size, and those among them that may hold a credential."""
+
+    __slots__ = ("credentials", "size", "values")
+
+    def __init__(self, hidden: Iterable[HiddenValue] = ()) -> None:
+        self.values: list[tuple[str, Any]] = []
+        self.credentials: list[Any] = []
+        self.size = 0
+        for each in hidden:
+            self.add(each)
+
+    def add(self, hidden: HiddenValue) -> None:
+        value = msgspec.json.decode(hidden.value)
+        self.values.append((hidden.pointer, value))
+        self.size += len(hidden.value)
+        if may_hold_credential(hidden.value):
+            self.credentials.append(value)
+
+
+def _learn_hidden(state: RunState, sequence: int, hidden: _HiddenOfEvent) -> None:
+    """Add what the redactor had learnt to the state: inputs, variables, outputs and credentials. Other members, such as
+    messages of nodes that hide their outputs, were hidden as a whole and not learnt."""
+    if hidden.credentials:
+        state.hidden_credentials += hidden.credentials[: MAX_LEARNT_VALUES - len(state.hidden_credentials)]
+    if state.plan.has_sensitive_data and len(state.hidden_values) < MAX_LEARNT_VALUES:
+        learnt = [
+            value
+            for at, value in hidden.values
+            if sequence == INPUTS_SEQUENCE or at == "/next" or at.startswith(("/outputs/", "/inputs/"))
+        ]
+        state.hidden_values += learnt[: MAX_LEARNT_VALUES - len(state.hidden_values)]
 
 
 async def reload_run(

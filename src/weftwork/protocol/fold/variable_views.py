@@ -90,6 +90,16 @@ class VariableView:
         writes.sizes[name] = writes.sizes.get(name, 0) + size
         return VariableView(writes, self._visible | 1 << number)
 
+    def replace_value(self, name: str, value: Any) -> None:
+        """Give a variable this value in all views that share their writes with this one. The stamps stay, so that later
+        writes win as before."""
+        if self is EMPTY_VIEW:
+            return
+        table = self._writes
+        table.initial[name] = (INITIAL_STAMP, value)
+        if name in table.by_name:
+            table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
+
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""
         writes = self._writes
