@@ -44,7 +44,7 @@ from weftwork.engine.api.forks import Forks
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
-from weftwork.engine.api.review import Bundles, RunDiffs
+from weftwork.engine.api.review import Bundles, LookBack, RunDiffs
 from weftwork.engine.api.run_control import RunControl
 from weftwork.engine.api.runs import EventStreams, Runs, RunTrees
 from weftwork.engine.api.surfaces import Surfaces
@@ -180,6 +180,7 @@ class Host:
         self._bundles = Bundles(runtime, self.service, self.version, self._store.annotations)
         self._annotations = Annotations(runtime, self.catalog, self._executor, self._store.annotations)
         self._comparison = RunDiffs(runtime, self._executor)
+        self._look_back = LookBack(runtime, self.catalog, self._executor, self.service)
         self._run_tree = RunTrees(runtime, self._executor, host_id(settings.public_url))
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
@@ -348,7 +349,15 @@ class Host:
     def _handlers(self, offer: HostOffer) -> dict[str, Handler]:
         bodies = SharedBodies()
         snapshots = SnapshotCache(self.service, self._interrupts, bodies)
-        runs = RunRoutes(self.service, self._interrupts, self._retention, self._control, self._run_tree, snapshots)
+        runs = RunRoutes(
+            self.service,
+            self._interrupts,
+            self._retention,
+            self._control,
+            self._run_tree,
+            snapshots,
+            self._look_back,
+        )
         keepalive = self.settings.keepalive_seconds
         events = EventRoutes(self.service, self._streams, self.keyring, keepalive, snapshots, bodies)
         declarations = declarations_by_type(self.types)

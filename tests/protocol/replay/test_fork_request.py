@@ -7,6 +7,8 @@ import pytest
 from tests.harness.cases import each_case
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.replay.fork_request import check_fork_point, fork_header, merged_options, parse_fork
+from weftwork.protocol.review.spans import RunSpans
+from weftwork.protocol.run.events import Fact
 from weftwork.protocol.run.header import Fork, Owner, Parent, RunHeader
 
 SOURCE = RunHeader(
@@ -108,3 +110,20 @@ def test_a_replay_of_a_replay_acts_as_the_run_that_was_executed() -> None:
     branch = fork_header(first, parse_fork({"mode": "branch", "fromSeq": 1}), "run_4", 6_000, 9)
     assert isinstance(branch.fork, Fork)
     assert branch.fork.acts_as == ""
+
+
+@pytest.mark.rule("trace-08")
+def test_the_span_of_a_fork_links_to_that_of_its_source_and_shows_a_divergence() -> None:
+    made = fork_header(SOURCE, parse_fork({"mode": "replay", "fromSeq": 2}), "run_2", 5_000, 9)
+    spans = RunSpans(made)
+    (source,) = RunSpans(SOURCE).spans
+    (span,) = spans.spans
+    assert span["links"] == [{"traceId": source["traceId"], "spanId": source["spanId"]}]
+    assert {name: value for name, value in span["attributes"].items() if ".replay." in name} == {
+        "openwop.replay.source_run_id": "run_1",
+        "openwop.replay.from_seq": 2,
+        "openwop.replay.mode": "replay",
+    }
+    spans.add(Fact(3, "replay.diverged", {}, 6_000))
+    assert span["attributes"]["openwop.replay.diverged"] is True
+    assert "links" not in source

@@ -13,11 +13,9 @@ def point(events: list[tuple[Any, ...]], status: str = "failed", from_node: str 
     search = RetrySearch(from_node)
     for sequence, (kind, *rest) in enumerate(events):
         node_id = rest[0] if rest else None
-        named = node_id if kind == "run.failed" else None
         more = rest[1] if len(rest) > 1 else ""
         step, code = ("", more) if kind == "node.failed" else (more, "")
-        entry = LogEntry(sequence, kind, None if kind == "run.failed" else node_id, step, code)
-        search.add(entry, named)
+        search.add(LogEntry(sequence, kind, node_id, step, code))
     return search.point(status)
 
 

@@ -49,7 +49,7 @@ def fork(
     configurable: tuple[str, ...],
     follow: bool,
 ) -> None:
-    """Fork a run: a new run with the events of RUN before event N, which acts anew from there on.
+    """Fork a run: a new run with the events of RUN before event N, which acts on its own from there on.
 
     RUN stays as it is. Inputs, options and the model can be replaced. Deadlines count from the fork, and open
     interrupts are open in the fork too, with links of their own.

@@ -109,6 +109,20 @@ def run_detail_lines(
         yield ""
         yield from _interrupt_lines(run, as_object(each), url, interrupts)
     yield from child_lines(run, children)
+    yield from _section_lines(run, times)
+
+
+def earlier_run_lines(run: dict[str, Any], sequence: int) -> Iterator[str]:
+    """Lines about the run as it was after an event. Its open interrupts are shown without commands to answer them."""
+    yield from align([("after", f"event {sequence}"), *_head(run, has_advice=False)])
+    for each in map(as_object, _open_interrupts(run)[:_MAX_ROWS]):
+        first, *rest = describe_interrupt(each)
+        yield from ("", f"{clean(each.get('nodeId', '?'), 60)} requested {first}", *rest)
+    yield from child_lines(run, ())
+    yield from _section_lines(run, {})
+
+
+def _section_lines(run: dict[str, Any], times: Mapping[str, str]) -> Iterator[str]:
     for title, rows in _sections(run, times):
         if rows:
             yield ""
@@ -118,7 +132,7 @@ def run_detail_lines(
                 yield f"{_CHILD_INDENT}and {len(rows) - _MAX_ROWS} more; --json shows all"
 
 
-def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _head(run: dict[str, Any], has_advice: bool = True) -> Iterator[tuple[str, str]]:
     for name, member in (("run", "runId"), ("workflow", "workflowId"), ("status", "status")):
         yield name, clean(run.get(member, "?"))
     created, started, ended = (run.get(member) for member in ("createdAt", "startedAt", "completedAt"))
@@ -133,7 +147,8 @@ def _head(run: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if tags := as_list(run.get("tags")):
         yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
     yield from error_rows(run.get("error"))
-    yield from (("next", advice) for advice in _next_steps(run))
+    if has_advice:
+        yield from (("next", advice) for advice in _next_steps(run))
 
 
 def time_rows(started: Any, ended: Any) -> Iterator[tuple[str, str]]:

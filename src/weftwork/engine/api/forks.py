@@ -5,7 +5,6 @@ state at the fork point, in one commit.
 """
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -22,12 +21,10 @@ from weftwork.engine.host.set_aside import check_size, most_state
 from weftwork.engine.run.append import BatchBuilder, hide_inputs, make_redactor
 from weftwork.engine.run.replay import REPLAY_PAGE_BYTES, REPLAY_PAGE_EVENTS, RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
-from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.forks import SourceMissing
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import NO_SUCH_RUN, ClientFault, HostFault
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.limits import time_limit
 from weftwork.protocol.media.asset_references import referenced_assets
@@ -35,11 +32,11 @@ from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.redaction import reveal
 from weftwork.protocol.privacy.trust import is_untrusted_boundary
 from weftwork.protocol.replay.cut_outcome import cut_outcome
-from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork
-from weftwork.protocol.replay.retry_point import LogEntry, RetrySearch, refuse_repeated_effects
+from weftwork.protocol.replay.fork_request import ForkRequest, check_fork_point, fork_header, parse_fork, parse_retry
+from weftwork.protocol.replay.retry_point import RetrySearch, log_entry, refuse_repeated_effects
 from weftwork.protocol.run import payloads
 from weftwork.protocol.run.batch import Batch, IdempotencyRecord
-from weftwork.protocol.run.events import EFFECT_CLAIMED, UNTRUSTED, Draft, Event
+from weftwork.protocol.run.events import UNTRUSTED, Draft
 from weftwork.protocol.run.header import ForkMode, RunHeader
 from weftwork.protocol.run.projection import Projection, StoredRun
 from weftwork.protocol.timestamps import iso
@@ -47,8 +44,6 @@ from weftwork.protocol.workflow import run_options
 from weftwork.protocol.workflow.plan import Plan
 
 CUT_PAGE_EVENTS: Final = 256
-_READ_TYPES: Final = frozenset({"run.failed", "node.failed", EFFECT_CLAIMED})
-"""The types of events whose payload decides about a retry."""
 
 
 class ForkOutcome(ReplayableOutcome, frozen=True):
@@ -96,14 +91,14 @@ class Forks(msgspec.Struct, eq=False):
         plan = await self._plan_of(source)
         new_id = self._runtime.ids.run_id(claim.now)
         last = source.projection.last_sequence
-        unapplied = await self._cut_outcome(source, request) if request.mode == "branch" else ()
+        unapplied = await self._cut_outcome(source, request) if not request.is_replay else ()
         header = fork_header(source.header, request, new_id, claim.now, last, traceparent, retry, unapplied)
         self._check_options(principal, plan, header, request)
         check_capacity(self._executor, self._runtime.limits, principal.partition)
         outcome = ForkOutcome(
             new_id, source.header.run_id, request.from_seq, request.mode, "pending" if request.from_seq == 0 else ""
         )
-        if request.mode == "branch" and request.from_seq == 0:
+        if not request.is_replay and request.from_seq == 0:
             return await self._start_over(source, plan, header, request, outcome, claim)
         if self._runtime.tenant_logs is not None:
             await reserve_quota(self._runtime.tenant_logs, header, (), await self._copied_bytes(source, request))
@@ -126,22 +121,19 @@ class Forks(msgspec.Struct, eq=False):
     async def _retry(
         self, principal: Principal, run_id: str, document: Any, traceparent: str | None, claim: IdempotencyClaim
     ) -> ForkOutcome | SlotTaken:
-        document = document or {}
-        schema.require("retry-run", document)
+        wanted = parse_retry(document)
         source = require_run(await self._executor.read_run(principal.run(run_id)))
-        from_node: str | None = document.get("fromNodeId")
-        while from_node is None and (parent := source.header.parent) is not None and parent.awaited:
+        while wanted.from_node is None and (parent := source.header.parent) is not None and parent.awaited:
             stored = await self._executor.read_run(principal.run(parent.run_id))
             if stored is None:
                 break
             source = stored
-        search = RetrySearch(from_node)
+        search = RetrySearch(wanted.from_node)
         await self._search(source, search)
         point = search.point(source.projection.status)
-        if point.repeated and not document.get("repeatEffects", False):
+        if point.repeated and not wanted.repeats_effects:
             raise refuse_repeated_effects(point)
-        overlay: dict[str, Any] = document.get("runOptionsOverlay", {})
-        request = parse_fork({"mode": "branch", "fromSeq": point.from_seq, "runOptionsOverlay": overlay})
+        request = wanted.branch_from(point.from_seq)
         return await self.create(principal, source, request, claim, traceparent, point.node_id)
 
     async def _search(self, source: StoredRun, search: RetrySearch) -> None:
@@ -149,8 +141,7 @@ class Forks(msgspec.Struct, eq=False):
         last = -1
         while page := await self._runtime.log.read(source.header.key, last, REPLAY_PAGE_EVENTS, REPLAY_PAGE_BYTES):
             for event in page:
-                payload: dict[str, Any] = msgspec.json.decode(event.payload) if event.type in _READ_TYPES else {}
-                search.add(_entry_of(event, payload), payload.get("failedNodeId"))
+                search.add(log_entry(event))
             last = page[-1].sequence
             await asyncio.sleep(0)
 
@@ -175,7 +166,7 @@ class Forks(msgspec.Struct, eq=False):
     async def _copied_bytes(self, source: StoredRun, request: ForkRequest) -> int:
         """An upper bound of what the fork copies now and, as a replay, writes again."""
         outline = require_run(await self._runtime.log.outline(source.header.key))
-        if request.mode == "replay":
+        if request.is_replay:
             return outline.log_bytes
         return outline.log_bytes * request.from_seq // (source.projection.last_sequence + 1)
 
@@ -224,7 +215,7 @@ class Forks(msgspec.Struct, eq=False):
         past_ended_at = state.last_event_at
         state.header = header
         builder = BatchBuilder(state, make_redactor(state), now, self._time_limit(plan, header))
-        if request.mode == "branch":
+        if not request.is_replay:
             forked = payloads.RunForked(
                 source.header.run_id,
                 request.from_seq,
@@ -235,7 +226,7 @@ class Forks(msgspec.Struct, eq=False):
             untrusted = bool(request.inputs) and is_untrusted_boundary(header.configurable)
             builder.add((Draft.of(forked, content_trust=UNTRUSTED if untrusted else None),))
         batch = builder.build(self._runtime.ids, None)
-        if request.mode == "replay":
+        if request.is_replay:
             # A replay is executed now, also if the run waited at the fork point.
             running = msgspec.structs.replace(batch.projection, parked=False, wake_at=None)
             batch = msgspec.structs.replace(batch, projection=running)
@@ -249,7 +240,7 @@ class Forks(msgspec.Struct, eq=False):
         is_complete = end == 0
         while not is_complete:
             start = max(0, end - CUT_PAGE_EVENTS)
-            entries = [_entry_of(each) for each in await log.read(key, start - 1, end - start + 1)]
+            entries = [log_entry(each) for each in await log.read(key, start - 1, end - start + 1)]
             if len(entries) != end - start + 1:
                 raise ClientFault("not_found", NO_SUCH_RUN)
             part, is_complete = cut_outcome(reversed(entries[:-1]), entries[-1])
@@ -274,15 +265,8 @@ class Forks(msgspec.Struct, eq=False):
         return time_limit(self._runtime.limits, plan.workflow.timeout_ms, header.configurable)
 
     async def _store(self, header: RunHeader, first: Batch, record: IdempotencyRecord | None) -> SlotTaken | None:
-        fault_point("fork.prepared")
         try:
             created = await self._executor.create_fork(header, first, record)
         except SourceMissing:
             raise ClientFault("not_found", NO_SUCH_RUN) from None
-        fault_point("fork.started")
         return created if isinstance(created, SlotTaken) else None
-
-
-def _entry_of(event: Event, payload: Mapping[str, Any] = {}) -> LogEntry:
-    code = payload["error"]["code"] if event.type == "node.failed" and payload else ""
-    return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""), code)

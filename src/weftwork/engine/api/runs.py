@@ -5,6 +5,7 @@ Spans are projected from the log on request, and cached for ended runs (`SpanCac
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -143,16 +144,17 @@ class Runs:
         stored = require_run(await self._executor.read_run(principal.run(run_id)))
         return None if is_large(stored) else await self.make_snapshot(stored)
 
-    async def make_snapshot(self, run: StoredRun) -> dict[str, Any]:
-        """The snapshot of a stored run, with the current status of its children."""
-        # A run without children costs no read.
-        children = await self._children(run.header.key) if has_children(run) else []
+    async def make_snapshot(self, run: StoredRun, children: Sequence[StoredRun] | None = None) -> dict[str, Any]:
+        """The snapshot of a stored run, with these children, or else its children with their current status."""
+        if children is None:
+            # A run without children costs no read.
+            children = await self.children(run.header.key) if has_children(run) else []
         snapshot = run_snapshot(run, children)
         return mask_options(snapshot) if _may_show_credential(run.header) else snapshot
 
     async def child_members(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """The members of a snapshot that show the child runs. They can change without an event of the run."""
-        return child_members(await self._children(principal.run(run_id)))
+        return child_members(await self.children(principal.run(run_id)))
 
     async def snapshot_pieces(self, run: StoredRun, children: dict[str, Any]) -> tuple[Piece, ...]:
         """The snapshot of a stored run as `make_snapshot` returns it, encoded in pieces. The tokens of each open
@@ -169,7 +171,8 @@ class Runs:
             await slices.spend(len(piece) if isinstance(piece, bytes) else 0)
         return tuple(pieces)
 
-    async def _children(self, run: RunKey) -> list[StoredRun]:
+    async def children(self, run: RunKey) -> list[StoredRun]:
+        """The first child runs, in the order of their start, as a snapshot needs them."""
         # One child more than a snapshot lists, to know whether there are more.
         return await self._runtime.child_runs.children(run, None, MAX_CHILDREN + 1)
 

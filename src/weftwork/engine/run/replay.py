@@ -14,9 +14,10 @@ from weftwork.engine.runtime import Runtime
 from weftwork.ports.storage.event_log import EventLog, StoreUnavailable
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
+from weftwork.protocol.json.pointers import escape_token
 from weftwork.protocol.limits import LOOP_SLICE_UNITS, STATE_TOO_LARGE
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
-from weftwork.protocol.privacy.redaction import hidden_urls, reveal
+from weftwork.protocol.privacy.redaction import hidden_places, hidden_urls, reveal
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event, Fact
 from weftwork.protocol.run.header import RunHeader
@@ -75,7 +76,7 @@ def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> R
     if removed.values:
         inputs = reveal(deepcopy(inputs), removed.values)
     state = RunState(plan, header, inputs)
-    _learn_hidden(state, INPUTS_SEQUENCE, removed)
+    _learn_hidden(state, removed, frozenset(f"/{escape_token(name)}" for name in plan.sensitive_variables))
     return state
 
 
@@ -86,23 +87,27 @@ async def fold_log(
     most: int | None = None,
     share: LoopShare | None = None,
     until: int | None = None,
-) -> None:
-    """Fold the events after `state.last_sequence` into the state; arguments and errors as for `load_state`.
+) -> int:
+    """Fold the events after `state.last_sequence` into the state; arguments and errors as for `load_state`. Returns the
+    size of these events.
 
     `hidden` holds at least the hidden values of these events, ordered by sequence.
     """
-    key, last = state.header.key, MAX_SEQUENCE if until is None else until
+    plan, key, last = state.plan, state.header.key, MAX_SEQUENCE if until is None else until
     removed: defaultdict[int, _HiddenOfEvent] = defaultdict(_HiddenOfEvent)
     for each in hidden:
         if state.last_sequence < each.sequence <= last:
             removed[each.sequence].add(each)
     units = state.condition_units
+    total = 0
     is_first = True
     while state.last_sequence < last:
         limit = min(REPLAY_PAGE_EVENTS, last - state.last_sequence)
         page = await eventlog.read(key, state.last_sequence, limit, REPLAY_PAGE_BYTES)
         # Only a page that reaches a bound can have others behind it, so a short log is one read and not two.
-        if len(page) < limit and sum([each.size for each in page]) < REPLAY_PAGE_BYTES:
+        size = sum([each.size for each in page])
+        total += size
+        if len(page) < limit and size < REPLAY_PAGE_BYTES:
             last = page[-1].sequence if page else state.last_sequence
         if not is_first:
             # Folding a page may take long, and the store may answer without yielding.
@@ -114,8 +119,8 @@ async def fold_log(
                 apply(state, fact_of_event(event))
             else:
                 fact = fact_of_event(event, found.values, found.size)
-                _learn_hidden(state, event.sequence, found)
-                if event.type == VariableChanged.event_type:
+                _learn_hidden(state, found, hidden_places(plan, fact))
+                if event.type == VariableChanged.event_type and fact.payload["name"] in plan.sensitive_variables:
                     state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
                 state.hidden_media += hidden_urls(event.type, found.values)
                 apply(state, fact)
@@ -125,6 +130,7 @@ async def fold_log(
                 units = state.condition_units
                 await share.turn(state.header.partition, MAX_UNITS_PER_TURN)
     del state.hidden_variables[:-MAX_LEARNT_VALUES]
+    return total + sum([each.size for each in removed.values()])
 
 
 class _HiddenOfEvent:
@@ -147,17 +153,13 @@ class _HiddenOfEvent:
             self.credentials.append(value)
 
 
-def _learn_hidden(state: RunState, sequence: int, hidden: _HiddenOfEvent) -> None:
-    """Add what the redactor had learnt to the state: inputs, variables, outputs and credentials. Other members, such as
-    messages of nodes that hide their outputs, were hidden as a whole and not learnt."""
+def _learn_hidden(state: RunState, hidden: _HiddenOfEvent, places: frozenset[str]) -> None:
+    """Add what the redactor had learnt from an event to the state: credentials, and the values at these places. Other
+    members were hidden because they contain a copy, or as a whole, and were not learnt."""
     if hidden.credentials:
         state.hidden_credentials += hidden.credentials[: MAX_LEARNT_VALUES - len(state.hidden_credentials)]
-    if state.plan.has_sensitive_data and len(state.hidden_values) < MAX_LEARNT_VALUES:
-        learnt = [
-            value
-            for at, value in hidden.values
-            if sequence == INPUTS_SEQUENCE or at == "/next" or at.startswith(("/outputs/", "/inputs/"))
-        ]
+    if places and len(state.hidden_values) < MAX_LEARNT_VALUES:
+        learnt = [value for at, value in hidden.values if at in places]
         state.hidden_values += learnt[: MAX_LEARNT_VALUES - len(state.hidden_values)]
 
 

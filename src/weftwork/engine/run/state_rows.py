@@ -45,17 +45,12 @@ def projection_of(
 
 def changed_rows(state: RunState, redactor: Redactor | None) -> tuple[StateRow, ...]:
     """The rows that `state.changed_rows` names, by kind and name. Does not clear the set."""
-    return tuple(
-        [
-            StateRow(
-                kind,
-                name,
-                encode_recorded(_row_value(state, redactor, kind, name)),
-                _interrupt_listing(state, kind, name),
-            )
-            for kind, name in sorted(state.changed_rows)
-        ]
-    )
+    return tuple([state_row(state, redactor, kind, name) for kind, name in sorted(state.changed_rows)])
+
+
+def state_row(state: RunState, redactor: Redactor | None, kind: RowKind, name: str) -> StateRow:
+    value = encode_recorded(_row_value(state, redactor, kind, name))
+    return StateRow(kind, name, value, _interrupt_listing(state, kind, name))
 
 
 def _row_value(state: RunState, redactor: Redactor | None, kind: RowKind, name: str) -> Any:

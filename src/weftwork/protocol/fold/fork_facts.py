@@ -38,7 +38,7 @@ def continue_from_past(state: RunState, fact: Fact) -> None:
 
 
 def _move_waits(node: NodeState, now: int, passed: int) -> None:
-    """Time limits start anew, and waits are as long as they were."""
+    """Time limits begin again, and waits are as long as they were."""
     node.started_at = node.resumed_at = now
     node.crashes = 0
     if node.retry_at:

@@ -38,6 +38,14 @@ class _WriteTable:
         self.sizes: dict[str, int] = {}
         self.count = 0
 
+    def copy(self) -> "_WriteTable":
+        """A copy that shares the written values."""
+        table = _WriteTable({})
+        table.initial = self.initial
+        table.by_name = {name: list(writes) for name, writes in self.by_name.items()}
+        table.prune_at, table.sizes, table.count = dict(self.prune_at), dict(self.sizes), self.count
+        return table
+
 
 class VariableView:
     """The variables that one node sees. Immutable; `with_write` and `merged_with` return new views."""
@@ -99,6 +107,21 @@ class VariableView:
         table.initial[name] = (INITIAL_STAMP, value)
         if name in table.by_name:
             table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
+
+    def copy_into(self, tables: dict[int, _WriteTable]) -> "VariableView":
+        """The same view over a copy of its table of writes. `tables` holds the copies by the id of the table, so that
+        views which share a table still share one."""
+        if self is EMPTY_VIEW:
+            return self
+        copy = tables.get(id(self._writes))
+        if copy is None:
+            copy = tables[id(self._writes)] = self._writes.copy()
+        return VariableView(copy, self._visible)
+
+    @property
+    def write_count(self) -> int:
+        """The number of writes in the table of the view."""
+        return sum([len(writes) for writes in self._writes.by_name.values()])
 
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""

@@ -6,7 +6,7 @@ source.
 Source: OpenWOP replay (fork).
 """
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -28,6 +28,10 @@ class ForkRequest(msgspec.Struct, frozen=True):
     mode: ForkMode
     from_seq: int
     overlay: dict[str, Any] = {}
+
+    @property
+    def is_replay(self) -> bool:
+        return self.mode == "replay"
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -52,6 +56,53 @@ def parse_fork(document: Any) -> ForkRequest:
             hint = did_you_mean(name, OVERLAY_MEMBERS) or f"; use {', '.join(OVERLAY_MEMBERS)}."
             raise invalid(f"A branch cannot change this option{hint}", "/runOptionsOverlay")
     return ForkRequest(mode, document.get("fromSeq", 0), overlay)
+
+
+class CreatedFork(Protocol):
+    """A fork that was created, and its status at that time."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def source_run_id(self) -> str: ...
+    @property
+    def from_seq(self) -> int: ...
+    @property
+    def mode(self) -> ForkMode: ...
+    @property
+    def status(self) -> str: ...
+
+
+class RetryRequest(msgspec.Struct, frozen=True):
+    from_node: str | None = None
+    repeats_effects: bool = False
+    overlay: dict[str, Any] = {}
+
+    def branch_from(self, from_seq: int) -> ForkRequest:
+        """The branch that is the retry."""
+        return parse_fork({"mode": "branch", "fromSeq": from_seq, "runOptionsOverlay": self.overlay})
+
+
+def parse_retry(document: Any) -> RetryRequest:
+    """retry-02 (host): the request, or a 400. The body may be absent."""
+    document = document or {}
+    schema.require("retry-run", document)
+    return RetryRequest(
+        document.get("fromNodeId"), document.get("repeatEffects", False), document.get("runOptionsOverlay", {})
+    )
+
+
+def fork_document(fork: CreatedFork, run_path: str, events_path: str) -> dict[str, Any]:
+    """fork-02 (OpenWOP replay): the response to a request for a fork, and the paths of the fork."""
+    return {
+        "runId": fork.run_id,
+        "sourceRunId": fork.source_run_id,
+        "fromSeq": fork.from_seq,
+        "mode": fork.mode,
+        "status": fork.status,
+        "eventsUrl": events_path.replace("{runId}", fork.run_id),
+        "statusUrl": run_path.replace("{runId}", fork.run_id),
+    }
 
 
 def check_fork_point(from_seq: int, last_sequence: int) -> None:
@@ -87,7 +138,7 @@ def fork_header(
 ) -> RunHeader:
     """fork-05 (OpenWOP replay): the header of a fork. It has the owner, the definition and the inputs of its source; it
     belongs to no parent run and to no scope, and calls no one back."""
-    is_replay = request.mode == "replay"
+    is_replay = request.is_replay
     end = last_sequence + 1 if is_replay else request.from_seq
     # The log of the fork contains the events that the log of its source has from a source of its own.
     inherited = [each for each in source.fork.unapplied if each < end] if source.fork is not None else []
@@ -119,6 +170,6 @@ def fork_header(
 
 def _past_inputs(source: RunHeader, request: ForkRequest) -> dict[str, Any] | None:
     """The inputs with which the copied log begins, if the fork has others."""
-    has_prefix = request.mode == "replay" or request.from_seq > 0
+    has_prefix = request.is_replay or request.from_seq > 0
     is_changed = bool(request.inputs) or source.first_inputs is not source.inputs
     return source.first_inputs if has_prefix and is_changed else None

@@ -10,6 +10,7 @@ import msgspec
 
 from weftwork.protocol.errors import ClientFault, invalid
 from weftwork.protocol.run import events
+from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import TERMINAL_STATUSES
 from weftwork.protocol.spelling import did_you_mean
 
@@ -26,16 +27,33 @@ ANSWER_CODES: Final = frozenset({"interrupt_rejected", "interrupt_timeout"})
 MAX_NAMED_EFFECTS: Final = 20
 
 
+_READ_TYPES: Final = frozenset({"run.failed", "node.failed", events.EFFECT_CLAIMED})
+"""The types of events whose payload decides about a retry."""
+
+
 class LogEntry(msgspec.Struct, frozen=True):
     """The parts of an event that decide about a retry."""
 
     sequence: int
     type: str
     node_id: str | None
+    """Of `run.failed`, the node that failed the run."""
     step: str = ""
     """Of an effect."""
     code: str = ""
     """Of a failure of a node."""
+
+
+def log_entry(event: Event) -> LogEntry:
+    """An event as the search for a fork point reads it."""
+    if event.type not in _READ_TYPES:
+        return LogEntry(event.sequence, event.type, event.node_id)
+    payload: dict[str, Any] = msgspec.json.decode(event.payload)
+    if event.type == "node.failed":
+        return LogEntry(event.sequence, event.type, event.node_id, code=payload["error"]["code"])
+    if event.type == "run.failed":
+        return LogEntry(event.sequence, event.type, payload.get("failedNodeId"))
+    return LogEntry(event.sequence, event.type, event.node_id, payload.get("step", ""))
 
 
 class RetryPoint(msgspec.Struct, frozen=True):
@@ -61,8 +79,8 @@ class RetrySearch:
         self._failed_node: str | None = None
         self._ended: int | None = None
 
-    def add(self, entry: LogEntry, failed_node: str | None = None) -> None:
-        """The next event of the log. `failed_node`: the node that `run.failed` names."""
+    def add(self, entry: LogEntry) -> None:
+        """The next event of the log."""
         node_id, kind = entry.node_id or "", entry.type
         if kind == "node.started":
             self._started[node_id] = entry.sequence
@@ -79,7 +97,7 @@ class RetrySearch:
         elif kind in STOP_TYPES and self._stopped is None:
             self._stopped = entry.sequence
         elif kind in events.TERMINAL_TYPES:
-            self._ended, self._failed_node = entry.sequence, failed_node
+            self._ended, self._failed_node = entry.sequence, entry.node_id
 
     def point(self, status: str) -> RetryPoint:
         """The fork point. Raises ClientFault if the run has not failed or was not cancelled, or if the node is

@@ -31,7 +31,7 @@ Status = Literal[
 STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 ForkMode = Literal["replay", "branch"]
 FORK_MODES: Final[tuple[ForkMode, ...]] = get_args(ForkMode)
-"""fork-01 (OpenWOP replay): a replay reuses every recorded outcome; a branch acts anew from the fork point on."""
+"""fork-01 (OpenWOP replay): a replay reuses every recorded outcome; a branch acts on its own from the fork point on."""
 
 TERMINAL_STATUSES: Final[frozenset[str]] = frozenset({"completed", "failed", "cancelled"})
 
@@ -147,7 +147,7 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     """In a replay, the last sequence of the record: that of the source when the fork was created."""
     acts_as: str = ""
     """In a replay, the run id that nodes see. It is the id of the run that was executed, also in a replay of a replay,
-    so that whatever a node derives from it is the same again."""
+    so that all that a node derives from it is the same."""
     retry: str | None = None
     """The failed node that this branch runs again."""
     past_inputs: dict[str, Any] | None = None

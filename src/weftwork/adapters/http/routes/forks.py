@@ -1,9 +1,10 @@
 """Routes of forks."""
 
-from typing import Any, Final
+from typing import Final
 
 from weftwork.adapters.http.message import Request, Response, json_response, replay_headers
 from weftwork.engine.api.forks import ForkOutcome, Forks
+from weftwork.protocol.replay.fork_request import fork_document
 from weftwork.protocol.wire.v1.paths import PATHS
 
 _RUN_PATH: Final = PATHS["getRun"][1]
@@ -41,13 +42,5 @@ class ForkRoutes:
 
 def _fork_response(outcome: ForkOutcome) -> Response:
     status_url = _RUN_PATH.replace("{runId}", outcome.run_id)
-    body: dict[str, Any] = {
-        "runId": outcome.run_id,
-        "sourceRunId": outcome.source_run_id,
-        "fromSeq": outcome.from_seq,
-        "mode": outcome.mode,
-        "status": outcome.status,
-        "eventsUrl": _EVENTS_PATH.replace("{runId}", outcome.run_id),
-        "statusUrl": status_url,
-    }
+    body = fork_document(outcome, _RUN_PATH, _EVENTS_PATH)
     return json_response(201, body, [*replay_headers(outcome.replayed), (b"location", status_url.encode())])

@@ -132,7 +132,22 @@ ROUTES: Final[tuple[Route, ...]] = (
             page_cursor(),
         ),
     ),
-    Route(*operation("getRun"), "Get the snapshot of a run.", scope="runs:read", response="run-snapshot"),
+    Route(
+        *operation("getRun"),
+        "Get the snapshot of a run.",
+        scope="runs:read",
+        response="run-snapshot",
+        unprocessable=True,
+        params=(
+            Parameter(
+                "atSequence",
+                {"type": "integer", "minimum": 0},
+                "The snapshot that the run had directly after the event with this sequence, without the tokens of its "
+                "interrupts; by default the current one. A sequence behind the last event is refused with 422.",
+            ),
+        ),
+        errors=("conflict",),
+    ),
     Route(
         *operation("cancelRun"),
         "Cancel a run; for an ended run, return its final status.",
@@ -199,7 +214,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     _fork(
         *operation("forkRun"),
-        "Fork a run from any of its events, to replay what was recorded or to act anew.",
+        "Fork a run from any of its events, to replay what was recorded or to act differently.",
         request="fork-run",
     ),
     Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
