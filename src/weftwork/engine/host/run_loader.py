@@ -152,7 +152,7 @@ class RunLoader(msgspec.Struct, eq=False):
 
 def _log_fields(run: RunKey, command: str) -> dict[str, str]:
     """The fields of a log line about a run, with the command that helps, if there is one."""
-    fields = {"runId": run.run_id}
+    fields = run.log_fields
     return {**fields, "hint": f"weftwork runs {command} {run.run_id}"} if command else fields
 
 
@@ -207,7 +207,7 @@ async def recover_run(wake: Callable[[RunKey], Awaitable[object]], run: RunKey) 
     except StoreUnavailable:
         raise
     except Exception:
-        log.exception("run skipped: its event log cannot be replayed", extra={"runId": run.run_id})
+        log.exception("run skipped: its event log cannot be replayed", extra=run.log_fields)
         return False
 
 

@@ -188,7 +188,7 @@ async def reload_run(
     """
     while not is_over():
         if pause:
-            log.warning("store unavailable, retrying in a second", extra={"runId": state.header.run_id})
+            log.warning("store unavailable, retrying in a second", extra=state.header.key.log_fields)
             away()
             await runtime.wait_for_store()
         try:

@@ -96,7 +96,7 @@ class RunRoutes:
         return json_response(200, document)
 
     async def delete_run(self, request: Request) -> Response:
-        replayed = await self._retention.delete_run(request.caller, request.params["runId"], request.idempotency_key)
+        replayed = await self._retention.delete_run(request.caller, request.run_id, request.idempotency_key)
         return Response(204, b"", replay_headers(replayed))
 
     async def cancel_run(self, request: Request) -> Response:
@@ -114,15 +114,15 @@ class RunRoutes:
         return _control_response(202, await _control(request, self._control.resume_run), "resumedAt")
 
     async def get_artifact(self, request: Request) -> Response:
-        run_id, artifact_id = request.params["runId"], request.params["artifactId"]
+        run_id, artifact_id = request.run_id, request.params["artifactId"]
         return json_response(200, await self._control.get_artifact(request.caller, run_id, artifact_id))
 
     async def ancestry(self, request: Request) -> Response:
-        return json_response(200, await self._run_trees.ancestry(request.caller, request.params["runId"]))
+        return json_response(200, await self._run_trees.ancestry(request.caller, request.run_id))
 
     async def tree(self, request: Request) -> Response:
         limit = request.query_integer("limit", 1, MAX_TREE_RUNS, DEFAULT_TREE_RUNS)
-        return json_response(200, await self._run_trees.tree(request.caller, request.params["runId"], limit))
+        return json_response(200, await self._run_trees.tree(request.caller, request.run_id, limit))
 
 
 def _look_back(request: Request) -> int | None:
@@ -148,7 +148,7 @@ async def _control(
 ) -> ControlOutcome:
     """Apply an operation to the run in the path. The body of the request is optional."""
     document = await request.json(optional=True)
-    return await operation(request.caller, request.params["runId"], document, request.idempotency_key)
+    return await operation(request.caller, request.run_id, document, request.idempotency_key)
 
 
 def _control_response(status: int, outcome: ControlOutcome, time_member: str = "") -> Response:
