@@ -94,7 +94,7 @@ class EventSteps:
         """How many events were read."""
 
     def read_more(self) -> bool:
-        """Read the next page; False if there is none now."""
+        """Read the next page; False if there are no more events now."""
         frames = self._read(self._last)
         if not frames:
             return False
