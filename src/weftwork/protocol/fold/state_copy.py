@@ -12,6 +12,7 @@ import msgspec
 
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.variable_views import VariableView
+from weftwork.protocol.json.values import is_array, is_object
 
 ENTRY_BYTES: Final = 96
 """Rough memory of an entry of a container."""
@@ -59,13 +60,12 @@ class _Copier:
 
     def _copy_member(self, member: Any) -> Any:
         """A member of a struct: the fold may change it if it is a container."""
-        kind: Any = cast(Any, type(member))
-        if kind is dict:
+        if is_object(member):
             self.entries += len(member)
             return {name: self._copy_entry(entry) for name, entry in member.items()}
-        if kind is list or kind is set:
+        if is_array(member):
             self.entries += len(member)
-            return kind(member)
+            return list(member)
         return self._copy_entry(member)
 
     def _copy_entry(self, value: Any) -> Any:
