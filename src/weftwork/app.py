@@ -12,6 +12,7 @@ from weftwork.adapters.expressions.worker_pool import WorkerPool
 from weftwork.adapters.http.app import App, Handler
 from weftwork.adapters.http.routes.assets import AssetRoutes
 from weftwork.adapters.http.routes.events import EventRoutes
+from weftwork.adapters.http.routes.forks import ForkRoutes
 from weftwork.adapters.http.routes.host_info import (
     HostInfoRoutes,
     OrganisationRoutes,
@@ -39,6 +40,7 @@ from weftwork.engine.api.administration import Administration
 from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.answer_pages import AnswerPages
 from weftwork.engine.api.assets import TenantAssets
+from weftwork.engine.api.forks import Forks
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.keyring import Keyring
 from weftwork.engine.api.retention import Retention
@@ -70,6 +72,7 @@ from weftwork.protocol.envelopes.kinds import DISPLAY_KINDS, UNIVERSAL_KINDS
 from weftwork.protocol.envelopes.schema_subset import Compliance, check_subset, subset_compliance
 from weftwork.protocol.models.prompt_templates import prompt_family
 from weftwork.protocol.run.child_runs import host_id
+from weftwork.protocol.run.header import FORK_MODES
 from weftwork.protocol.wire.capabilities import HostOffer, discovery_document
 from weftwork.protocol.wire.openapi import openapi
 from weftwork.protocol.wire.v1.assets import ASSET_PREFIXES
@@ -153,6 +156,7 @@ class Host:
             self._store.log,
             self._store.queries,
             self._store.child_runs,
+            self._store.forks,
             self._store.records,
             self._feeds,
             self._clock,
@@ -181,6 +185,7 @@ class Host:
         self._workflows = Workflows(runtime, self.catalog)
         self.keyring = Keyring(self._store.keys, self._clock, self._ids, SCOPES)
         self._control = RunControl(runtime, self._executor)
+        self._forks = Forks(runtime, self.catalog, self._executor)
         links = InterruptLinks(
             self._signer,
             self._clock,
@@ -305,6 +310,7 @@ class Host:
             models=self.model_catalogue,
             prompts=prompt_family(len(self._templates)),
             bundles=True,
+            fork_modes=FORK_MODES,
         )
         handlers = self._handlers(offer)
         limits, largest = settings.limits(), settings.max_request_body_bytes
@@ -361,6 +367,7 @@ class Host:
         surfaces = SurfaceRoutes(self._surfaces, self._interrupts)
         interrupts = InterruptRoutes(self._interrupts, self._answer_pages, self._site)
         organisation = OrganisationRoutes(self._logo)
+        forks = ForkRoutes(self._forks)
         bundle = BundleRoutes(self._bundles)
         assets = AssetRoutes(self._tenant_assets, self.settings.limits(), self.settings.media_reach)
         routes = tuple(route for route in ROUTES if self.settings.test_seams or not route.test_only)
@@ -394,6 +401,8 @@ class Host:
             "getSurfaceByToken": surfaces.get_by_token,
             "actOnSurfaceByToken": surfaces.act_by_token,
             "getOrganisationLogo": organisation.logo,
+            "forkRun": forks.fork_run,
+            "retryRun": forks.retry_run,
             "getArtifact": runs.get_artifact,
             "bulkCancelRuns": runs.bulk_cancel,
             "deleteRun": runs.delete_run,

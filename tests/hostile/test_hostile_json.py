@@ -31,6 +31,8 @@ TEMPLATES: dict[str, bytes] = {
     "createAnnotation": b'{"signal":{"kind":"flag"},"note":%b}',
     "pauseRun": b'{"drainPolicy":"immediate","reason":%b}',
     "resumeRun": b'{"reason":%b}',
+    "forkRun": b'{"mode":"branch","fromSeq":0,"runOptionsOverlay":{"inputs":{"x":%b}}}',
+    "retryRun": b'{"runOptionsOverlay":{"inputs":{"x":%b}}}',
     "setVariables": b'{"variables":{"known":%b}}',
     "resolveInterruptByRun": b'{"resumeValue":%b}',
     "resolveInterruptByToken": b'{"resumeValue":%b}',

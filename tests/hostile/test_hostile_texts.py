@@ -83,6 +83,8 @@ REFUSALS = {
     **dict.fromkeys(("actOnSurfaceByToken", "getOrganisationLogo"), 404),
     "pauseRun": 409,
     "resumeRun": 409,
+    "retryRun": 409,
+    "forkRun": 400,
 }
 """How an ended run, or what is not there, is refused."""
 NESTED = dict.fromkeys(("acceptEnvelope", "getModelCacheKey", "emitEnvelopeReliability"), ("invalid_argument",))

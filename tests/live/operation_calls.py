@@ -41,6 +41,8 @@ CALLS: dict[str, OperationCall] = {
     "cancelRun": OperationCall("run", document={"reason": "matrix"}),
     "pauseRun": OperationCall("run", document={"reason": "matrix"}, found=409),
     "resumeRun": OperationCall("run", document={"reason": "matrix"}, found=409),
+    "forkRun": OperationCall("run", document={"mode": "branch", "fromSeq": 0}, found=201),
+    "retryRun": OperationCall("run", document={}, found=409),
     "resolveInterruptByRun": OperationCall("run", document={"resumeValue": 1}, found=404),
     "resolveApproval": OperationCall("run", document={"action": "accept"}, found=404),
     "createInterruptLink": OperationCall("run", document={}, found=404),

@@ -17,6 +17,7 @@ from tests.simulation.fold_driver import choose_randomly
 from tests.simulation.random_workflows import random_workflow
 from tests.simulation.run_driver import RunDriver
 from weftwork.engine.api.review import LookBack
+from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run import earlier_states, replay
 from weftwork.engine.run.append import make_redactor
 from weftwork.engine.run.earlier_states import EarlierStates
@@ -329,7 +330,7 @@ async def test_a_run_whose_node_types_are_missing_is_refused(monkeypatch: pytest
     async def missing(*_: Any) -> Any:
         raise HostFault("there is no type b")
 
-    monkeypatch.setattr(bench.catalog, "pinned_plan", missing)
+    monkeypatch.setattr(WorkflowCatalog, "pinned_plan", missing)
     with pytest.raises(ClientFault, match="node types that the run needs") as refused:
         await look_back(bench).run_after(CALLER, key.run_id, last - 1)
     assert (refused.value.status, refused.value.code) == (503, "service_unavailable")

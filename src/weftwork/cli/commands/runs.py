@@ -26,6 +26,8 @@ from weftwork.cli.console.units import count_of, format_elapsed, format_recent_t
 from weftwork.cli.follow.event_steps import EventSteps, print_steps, step_by_keys, step_by_lines
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
+from weftwork.cli.forks.fork import fork
+from weftwork.cli.forks.retry import retry
 from weftwork.cli.render.run_details import earlier_run_lines, is_set_aside, run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
@@ -171,15 +173,17 @@ _reason = click.option("--reason", metavar="TEXT", help="Reason to record in the
 
 @click.group(cls=CommandGroup)
 def runs() -> None:
-    """List, show, replay, cancel, pause, resume and prune runs.
+    """List, show, control, replay, fork, retry and prune runs.
 
-    All commands except prune, tree and show --at work with any OpenWOP host. Commands are idempotent and can be
+    All commands except prune, retry, tree and show --at work with any OpenWOP host. Commands are idempotent and can be
     repeated.
     """
 
 
 runs.add_command(prune)
 runs.add_command(tree)
+runs.add_command(fork)
+runs.add_command(retry)
 
 
 @runs.command()

@@ -30,7 +30,7 @@ from weftwork.protocol.fair_share import FairLimit
 from weftwork.protocol.json import schema
 from weftwork.protocol.json.canonical import encode_stored
 from weftwork.protocol.json.pieces import Piece, encode_pieces
-from weftwork.protocol.limits import QUOTA_EXCEEDED
+from weftwork.protocol.limits import QUOTA_EXCEEDED, Limits
 from weftwork.protocol.media.asset_references import referenced_assets
 from weftwork.protocol.models.selection import check_selection
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
@@ -124,7 +124,7 @@ class Runs:
             expression_limits=self._runtime.limits.expressions,
         )
         if (logs := self._runtime.tenant_logs) is not None:
-            await _reserve_quota(logs, header, hidden)
+            await reserve_quota(logs, header, hidden)
         outcome = RunOutcome(header.run_id, "pending")
         record = claim.make_record(outcome)
         fault_point("create.checked")
@@ -232,32 +232,36 @@ class Runs:
             check_selection(configurable, () if self._runtime.models is None else self._runtime.models.names)
         run_options.check_callback_url(document.get("callbackUrl"))
         run_options.check_inputs(plan.workflow.variables, document.get("inputs", {}), plan.workflow.channels)
-        self._check_capacity(principal.partition)
+        check_capacity(self._executor, self._runtime.limits, principal.partition)
         return plan
 
-    def _check_capacity(self, partition: str) -> None:
-        """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
-        limits = self._runtime.limits
-        slots = self._executor.run_slots
-        # Not a call: while the reserved part is free, every tenant has room.
-        if slots.total >= slots.unreserved and not slots.has_room(partition):
-            message = full_message(slots, partition, "live runs", "max_live_runs")
-            raise ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER_S})
-        limit = limits.max_live_runs_per_tenant
-        if limit and slots.held_by(partition) >= limit:
-            message = f"This tenant is at its limit of {limit:,} live runs (`max_live_runs_per_tenant`)."
-            raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
+
+def check_capacity(executor: Executor, limits: Limits, partition: str) -> None:
+    """lim-07 (OpenWOP production-profile): refuse a run beyond the limits. Runs that are being created count."""
+    slots = executor.run_slots
+    # Not a call: while the reserved part is free, every tenant has room.
+    if slots.total >= slots.unreserved and not slots.has_room(partition):
+        message = full_message(slots, partition, "live runs", "max_live_runs")
+        raise ClientFault("service_unavailable", message, {"retryAfter": RETRY_AFTER_S})
+    limit = limits.max_live_runs_per_tenant
+    if limit and slots.held_by(partition) >= limit:
+        message = f"This tenant is at its limit of {limit:,} live runs (`max_live_runs_per_tenant`)."
+        raise rate_limited(f"{message} Retry in {RETRY_AFTER_S} s.", "tenant")
 
 
-async def _reserve_quota(logs: TenantLogs, header: RunHeader, hidden: tuple[HiddenValue, ...]) -> None:
-    """size-03 (host): refuse a run for which the quota of its tenant has no room. Raises StoreUnavailable."""
+async def reserve_quota(
+    logs: TenantLogs, header: RunHeader, hidden: tuple[HiddenValue, ...], copied_bytes: int = 0
+) -> None:
+    """size-03 (host): refuse a run for which the quota of its tenant has no room. Raises StoreUnavailable.
+
+    `copied_bytes`: what a fork copies of its source."""
     partition = header.partition
     await logs.load(partition)
-    if logs.reserve_run(header, hidden):
+    if logs.reserve_run(header, hidden, copied_bytes):
         return
     # Counts again, because runs may have been deleted.
     await logs.load(partition)
-    if not logs.reserve_run(header, hidden):
+    if not logs.reserve_run(header, hidden, copied_bytes):
         error = limit_error(QUOTA_EXCEEDED, logs.quota, logs.used(partition))
         raise ClientFault(error.code, error.message, msgspec.to_builtins(error.details))
 
@@ -373,7 +377,7 @@ class EventStreams(msgspec.Struct, eq=False):
         `max_streams`.
         """
         if waits:
-            self._check_capacity(principal.partition)
+            check_capacity(self._executor, self._runtime.limits, principal.partition)
         run = principal.run(run_id)
         reader = self._runtime.feeds.join(run, after)
         reader.hides_answers = DEBUG not in principal.scopes

@@ -21,7 +21,7 @@ from weftwork.protocol.errors import HostFault
 from weftwork.protocol.fold.data_flow import carries_untrusted, is_child_result_untrusted
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded, encode_stored
 from weftwork.protocol.media.asset_references import ASSET_WORD, referenced_assets
 from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import Redactor, hidden_urls
@@ -133,7 +133,7 @@ class BatchBuilder:
             elif kind in TURN_MEMBERS and "ts" not in (turn := payload[TURN_MEMBERS[kind]]):
                 payload = {**payload, TURN_MEMBERS[kind]: {**turn, "ts": self._now}}
             if redactor is None and kind not in SENT_KINDS:
-                visible, encoded = payload, encode_stored(payload)
+                visible, encoded = payload, encode_recorded(payload)
                 bytes_ = len(encoded)
             else:
                 visible, encoded, bytes_ = self._redact_payload(sequence, draft, payload)
@@ -160,14 +160,14 @@ class BatchBuilder:
                 staged[at] = draft, encoded, payload, visible, size
             if encoded.find(ASSET_WORD) >= 0 or kind in _MEDIA_KINDS:
                 # Hidden values refer to assets as well, so the unmasked payload is searched.
-                whole = encoded if visible is payload else encode_stored(payload)
+                whole = encoded if visible is payload else encode_recorded(payload)
                 self._assets |= referenced_assets(whole, state.header.partition, kind in _MEDIA_KINDS)
             if kind == "run.failed":
-                self._error = encode_stored(visible["error"])
+                self._error = encode_recorded(visible["error"])
             elif kind == "run.completed":
-                self._outputs = self._outputs_for_parent = encode_stored(visible["outputs"])
+                self._outputs = self._outputs_for_parent = encode_recorded(visible["outputs"])
                 if self.redactor is not None and state.header.parent is not None:
-                    self._outputs_for_parent = encode_stored(self._payload_for_parent(kind, payload)["outputs"])
+                    self._outputs_for_parent = encode_recorded(self._payload_for_parent(kind, payload)["outputs"])
             if draft.child is not None:
                 self.children.append(draft.child)
             if draft.cancels:
@@ -184,20 +184,20 @@ class BatchBuilder:
         credential of a run gives it a redactor."""
         first = len(self._hidden)
         visible = payload if self.redactor is None else self._hide(self.redactor, sequence, draft, payload)
-        encoded = encode_stored(visible)
+        encoded = encode_recorded(visible)
         if draft.type in SENT_KINDS and self.redactor is None and may_hold_credential(encoded):
             redactor = Redactor(self._state.plan)
             if redactor.learn_credentials(draft.type, payload):
                 self.redactor = redactor
                 visible = self._hide(redactor, sequence, draft, payload)
-                encoded = encode_stored(visible)
+                encoded = encode_recorded(visible)
         return visible, encoded, len(encoded) + sum([len(each.value) for each in self._hidden[first:]])
 
     def _hide(self, redactor: Redactor, sequence: int, draft: Draft, payload: dict[str, Any]) -> dict[str, Any]:
         """The payload for the log. The values that it hides go into the batch."""
         visible, removed = redactor.hide_payload(draft.type, draft.node_id, payload)
         for pointer, value in removed:
-            self._hidden.append(HiddenValue(sequence, pointer, encode_stored(value)))
+            self._hidden.append(HiddenValue(sequence, pointer, encode_recorded(value)))
             self._assets |= referenced_assets(self._hidden[-1].value, self._state.header.partition)
         self._state.hidden_media += hidden_urls(draft.type, removed)
         return visible
@@ -328,4 +328,4 @@ def hide_inputs(plan: Plan, inputs: dict[str, Any]) -> tuple[dict[str, Any], tup
     redactor = Redactor(plan)
     redactor.learn_inputs(inputs)
     visible, removed = redactor.hide_inputs(inputs)
-    return visible, tuple(HiddenValue(-1, pointer, encode_stored(value)) for pointer, value in removed)
+    return visible, tuple(HiddenValue(-1, pointer, encode_recorded(value)) for pointer, value in removed)

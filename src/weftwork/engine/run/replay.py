@@ -73,7 +73,9 @@ def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> R
     """The state of a run before its first event, with the hidden values of its inputs restored."""
     removed = _HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
     # A deep copy, because the header is shown to readers and must keep its masks.
-    inputs: dict[str, Any] = reveal(deepcopy(header.inputs), removed.values) if removed.values else header.inputs
+    inputs: dict[str, Any] = header.first_inputs
+    if removed.values:
+        inputs = reveal(deepcopy(inputs), removed.values)
     state = RunState(plan, header, inputs)
     _learn_hidden(state, removed, frozenset(f"/{escape_token(name)}" for name in plan.sensitive_variables))
     return state

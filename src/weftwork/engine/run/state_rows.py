@@ -7,7 +7,7 @@ redacted when it is built, so a redactor that knows the values of the state must
 from typing import Any
 
 from weftwork.protocol.fold.state import RunState, is_parked, next_wake_at
-from weftwork.protocol.json.canonical import encode_stored
+from weftwork.protocol.json.canonical import encode_recorded
 from weftwork.protocol.privacy.redaction import Redactor, visible_channel, visible_variable
 from weftwork.protocol.run.interrupts import StoredSurface
 from weftwork.protocol.run.projection import InterruptListing, Projection, RowKind, StateRow, StoredRun
@@ -49,7 +49,7 @@ def changed_rows(state: RunState, redactor: Redactor | None) -> tuple[StateRow, 
 
 
 def state_row(state: RunState, redactor: Redactor | None, kind: RowKind, name: str) -> StateRow:
-    value = encode_stored(_row_value(state, redactor, kind, name))
+    value = encode_recorded(_row_value(state, redactor, kind, name))
     return StateRow(kind, name, value, _interrupt_listing(state, kind, name))
 
 
@@ -94,7 +94,7 @@ def _interrupt_row(state: RunState, redactor: Redactor | None, name: str) -> dic
             content["resumeSchema"] = interrupt.resume_schema
         if redactor is not None:
             content = redactor.visible_interrupt(interrupt.node_id, interrupt.kind, content)
-        row |= content
+        row |= content | interrupt.trust_member
         if interrupt.surface is not None:
             row["surface"] = _surface_member(redactor, interrupt.node_id, interrupt.surface)
         if interrupt.due is not None:

@@ -41,7 +41,7 @@ class _WriteTable:
     def copy(self) -> "_WriteTable":
         """A copy that shares the written values."""
         table = _WriteTable({})
-        table.initial = self.initial
+        table.initial = dict(self.initial)
         table.by_name = {name: list(writes) for name, writes in self.by_name.items()}
         table.prune_at, table.sizes, table.count = dict(self.prune_at), dict(self.sizes), self.count
         return table
@@ -112,6 +112,16 @@ class VariableView:
     def write_count(self) -> int:
         """The number of writes in the table of the view."""
         return sum([len(writes) for writes in self._writes.by_name.values()])
+
+    def replace_value(self, name: str, value: Any) -> None:
+        """Give a variable this value in all views that share their writes with this one. The stamps stay, so that later
+        writes win as before."""
+        if self is EMPTY_VIEW:
+            return
+        table = self._writes
+        table.initial[name] = (INITIAL_STAMP, value)
+        if name in table.by_name:
+            table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
 
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""

@@ -54,6 +54,22 @@ _change_run: Final = partial(
     errors=("conflict", "idempotency_key_mismatch"),
 )
 
+_fork: Final = partial(
+    Route,
+    scope="runs:create",
+    success_status=201,
+    response="fork-run-response",
+    params=(IDEMPOTENCY_KEY,),
+    errors=(
+        "conflict",
+        "mock_provider_forbidden",
+        "unsupported_mock_provider",
+        "idempotency_key_mismatch",
+        "tenant_quota_exceeded",
+        "rate_limited",
+    ),
+)
+
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         *operation("getCapabilities"),
@@ -197,6 +213,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         request="resume-run",
         response="resume-run-response",
     ),
+    _fork(
+        *operation("forkRun"),
+        "Fork a run from any of its events, to replay what was recorded or to act differently.",
+        request="fork-run",
+    ),
     Route(*operation("getArtifact"), "Get an artifact of a run.", scope="artifacts:read", response="artifact"),
     Route(
         *operation("setVariables"),
@@ -241,6 +262,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         params=(
             integer_parameter("limit", 1, MAX_TREE_RUNS, f"Maximum number of runs, {DEFAULT_TREE_RUNS} by default."),
         ),
+    ),
+    _fork(
+        *operation("retryRun"),
+        "Retry a failed run: a branch from before the failure that runs the failed node again.",
+        request="retry-run",
+        body_optional=True,
     ),
     *REVIEW_ROUTES,
     *BUNDLE_ROUTES,
