@@ -28,7 +28,7 @@ from weftwork.protocol.errors import ClientFault, HostFault
 from weftwork.protocol.fold.fold import apply
 from weftwork.protocol.fold.state import RunState
 from weftwork.protocol.fold.state_copy import copy_state
-from weftwork.protocol.fold.variable_views import VariableView
+from weftwork.protocol.fold.variable_views import VariableView, initial_view
 from weftwork.protocol.run.batch import Batch, HiddenValue
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
@@ -336,3 +336,11 @@ async def test_a_run_whose_node_types_are_missing_is_refused(monkeypatch: pytest
     assert (refused.value.status, refused.value.code) == (503, "service_unavailable")
     # The current state is stored, and needs no fold.
     assert (await look_back(bench).run_after(CALLER, key.run_id, last)).run == await bench.stored_run(key)
+
+
+@fails_without("weftwork.protocol.fold.variable_views._WriteTable.copy", lambda table: table)
+def test_a_value_that_a_fork_replaces_stays_in_the_copy() -> None:
+    view = initial_view({"n": 1})
+    copy = view.copy_into({})
+    view.replace_value("n", 2)
+    assert (view["n"][1], copy["n"][1]) == (2, 1)

@@ -49,7 +49,7 @@ _KEYS: Final = {
 """What keys of a terminal mean: next, previous, first, last and quit."""
 _KEY: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|.", re.DOTALL)
 _HELP: Final = "n: next  p: previous  g: first  G: last  number, enter: go to  q: quit"
-_UNKNOWN: Final = "enter n (next), p (previous), g (first), G (last), the sequence of an event, or q (quit)."
+_UNKNOWN: Final = "enter n (next), p (previous), g (first), G (last), a sequence, or q (quit)."
 
 Changes = list[dict[str, Any]]
 

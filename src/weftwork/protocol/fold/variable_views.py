@@ -98,6 +98,16 @@ class VariableView:
         writes.sizes[name] = writes.sizes.get(name, 0) + size
         return VariableView(writes, self._visible | 1 << number)
 
+    def replace_value(self, name: str, value: Any) -> None:
+        """Give a variable this value in all views that share their writes with this one. The stamps stay, so that later
+        writes win as before."""
+        if self is EMPTY_VIEW:
+            return
+        table = self._writes
+        table.initial[name] = (INITIAL_STAMP, value)
+        if name in table.by_name:
+            table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
+
     def copy_into(self, tables: dict[int, _WriteTable]) -> "VariableView":
         """The same view over a copy of its table of writes. `tables` holds the copies by the id of the table, so that
         views which share a table still share one."""
@@ -112,16 +122,6 @@ class VariableView:
     def write_count(self) -> int:
         """The number of writes in the table of the view."""
         return sum([len(writes) for writes in self._writes.by_name.values()])
-
-    def replace_value(self, name: str, value: Any) -> None:
-        """Give a variable this value in all views that share their writes with this one. The stamps stay, so that later
-        writes win as before."""
-        if self is EMPTY_VIEW:
-            return
-        table = self._writes
-        table.initial[name] = (INITIAL_STAMP, value)
-        if name in table.by_name:
-            table.by_name[name] = [(stamp, number, value, size) for stamp, number, _, size in table.by_name[name]]
 
     def needs_pruning(self, name: str) -> bool:
         """Whether a variable has enough writes that `prune` is worth its cost."""
