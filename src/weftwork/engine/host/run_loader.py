@@ -235,5 +235,10 @@ async def unloadable_error(catalog: WorkflowCatalog, stored: StoredRun | RunOutl
             f"This host cannot execute the run: {fault}. Restart the host with the node types that the run needs, "
             "or cancel the run."
         )
-        return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})
+        return unloadable_fault(message)
     return HostFault(f"the run {stored.header.run_id} cannot be loaded")
+
+
+def unloadable_fault(message: str) -> ClientFault:
+    """The error for a request that this host can serve only after a restart with other node types."""
+    return ClientFault("service_unavailable", message, {"retryAfter": UNLOADABLE_RETRY_S})

@@ -15,6 +15,7 @@ from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
 from weftwork.protocol.run.header import STATUSES
+from weftwork.protocol.run.projection import AT_SEQUENCE
 from weftwork.protocol.timestamps import iso
 from weftwork.protocol.wire import idempotency
 from weftwork.protocol.wire.route import MAX_PAGE
@@ -127,11 +128,11 @@ class RunRoutes:
 
 def _look_back(request: Request) -> int | None:
     """The event after which the run is shown. A number that no event can have is refused like any that is too large."""
-    text = request.query("atSequence")
+    text = request.query(AT_SEQUENCE)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise invalid("atSequence must be the sequence of an event, which is 0 or larger.", parameter="atSequence")
+        raise invalid(f"{AT_SEQUENCE} must be the sequence of an event, which is 0 or larger.", parameter=AT_SEQUENCE)
     return int(text) if len(text) <= MAX_SEQUENCE_DIGITS else 10**MAX_SEQUENCE_DIGITS
 
 
