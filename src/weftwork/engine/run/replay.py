@@ -20,7 +20,7 @@ from weftwork.protocol.privacy.credential_patterns import may_hold_credential
 from weftwork.protocol.privacy.redaction import hidden_places, hidden_urls, reveal
 from weftwork.protocol.run.batch import MAX_SEQUENCE, HiddenValue
 from weftwork.protocol.run.events import Event, Fact
-from weftwork.protocol.run.header import RunHeader
+from weftwork.protocol.run.header import RunHeader, RunKey
 from weftwork.protocol.run.payloads import VariableChanged
 from weftwork.protocol.run.projection import StoredRun
 from weftwork.protocol.workflow.plan import Plan
@@ -70,7 +70,7 @@ async def load_state(
 
 def initial_state(plan: Plan, header: RunHeader, hidden: list[HiddenValue]) -> RunState:
     """The state of a run before its first event, with the hidden values of its inputs restored."""
-    removed = _HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
+    removed = HiddenOfEvent(each for each in hidden if each.sequence == INPUTS_SEQUENCE)
     # A deep copy, because the header is shown to readers and must keep its masks.
     inputs: dict[str, Any] = header.first_inputs
     if removed.values:
@@ -87,17 +87,16 @@ async def fold_log(
     most: int | None = None,
     share: LoopShare | None = None,
     until: int | None = None,
+    source: RunKey | None = None,
 ) -> int:
     """Fold the events after `state.last_sequence` into the state; arguments and errors as for `load_state`. Returns the
     size of these events.
 
-    `hidden` holds at least the hidden values of these events, ordered by sequence.
+    The log is that of `source`, if the state is that of a replay, else that of the run. `hidden` holds at least the
+    hidden values of these events, ordered by sequence.
     """
-    plan, key, last = state.plan, state.header.key, MAX_SEQUENCE if until is None else until
-    removed: defaultdict[int, _HiddenOfEvent] = defaultdict(_HiddenOfEvent)
-    for each in hidden:
-        if state.last_sequence < each.sequence <= last:
-            removed[each.sequence].add(each)
+    key, last = source or state.header.key, MAX_SEQUENCE if until is None else until
+    removed = hidden_by_event(hidden, state.last_sequence, last)
     units = state.condition_units
     total = 0
     is_first = True
@@ -114,16 +113,7 @@ async def fold_log(
             await asyncio.sleep(0)
         is_first = False
         for event in page:
-            found = removed.get(event.sequence)
-            if found is None:
-                apply(state, fact_of_event(event))
-            else:
-                fact = fact_of_event(event, found.values, found.size)
-                _learn_hidden(state, found, hidden_places(plan, fact))
-                if event.type == VariableChanged.event_type and fact.payload["name"] in plan.sensitive_variables:
-                    state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
-                state.hidden_media += hidden_urls(event.type, found.values)
-                apply(state, fact)
+            fold_event(state, event, removed.get(event.sequence))
             if most is not None and state.live_bytes > most:
                 raise RunTooLarge(STATE_TOO_LARGE, state.live_bytes)
             if share is not None and state.condition_units - units >= MAX_UNITS_PER_TURN:
@@ -133,7 +123,32 @@ async def fold_log(
     return total + sum([each.size for each in removed.values()])
 
 
-class _HiddenOfEvent:
+def fold_event(state: RunState, event: Event, hidden: "HiddenOfEvent | None") -> Fact:
+    """Fold one event into the state; returns the event with its hidden values restored."""
+    if hidden is None:
+        fact = fact_of_event(event)
+        apply(state, fact)
+        return fact
+    plan = state.plan
+    fact = fact_of_event(event, hidden.values, hidden.size)
+    _learn_hidden(state, hidden, hidden_places(plan, fact))
+    if event.type == VariableChanged.event_type and fact.payload["name"] in plan.sensitive_variables:
+        state.hidden_variables.append((fact.payload["name"], fact.payload.get("next")))
+    state.hidden_media += hidden_urls(event.type, hidden.values)
+    apply(state, fact)
+    return fact
+
+
+def hidden_by_event(hidden: list[HiddenValue], after: int, last: int) -> dict[int, "HiddenOfEvent"]:
+    """The hidden values of the events after `after`, up to `last`, by sequence."""
+    removed: defaultdict[int, HiddenOfEvent] = defaultdict(HiddenOfEvent)
+    for each in hidden:
+        if after < each.sequence <= last:
+            removed[each.sequence].add(each)
+    return removed
+
+
+class HiddenOfEvent:
     """The hidden values of one event by pointer, their size, and those among them that may hold a credential."""
 
     __slots__ = ("credentials", "size", "values")
@@ -153,7 +168,7 @@ class _HiddenOfEvent:
             self.credentials.append(value)
 
 
-def _learn_hidden(state: RunState, hidden: _HiddenOfEvent, places: frozenset[str]) -> None:
+def _learn_hidden(state: RunState, hidden: HiddenOfEvent, places: frozenset[str]) -> None:
     """Add what the redactor had learnt from an event to the state: credentials, and the values at these places. Other
     members were hidden because they contain a copy, or as a whole, and were not learnt."""
     if hidden.credentials:

@@ -227,6 +227,13 @@ def _version_pinned(state: RunState, fact: Fact) -> None:
     state.versions.setdefault(fact.payload["changeId"], fact.payload["version"])
 
 
+def _replay_diverged(state: RunState, fact: Fact) -> None:
+    """replay-04 (OpenWOP replay): the log of a replay may also repeat such an event of its source."""
+    fork = state.header.fork
+    if fork is not None and fork.run_id == fact.payload["sourceRunId"]:
+        state.diverged_at = fact.sequence
+
+
 def _artifact_created(state: RunState, fact: Fact) -> None:
     payload = fact.payload
     name = payload["artifactId"]
@@ -251,6 +258,7 @@ _CHANGES: Final[dict[str, Callable[[RunState, Fact], None]]] = {
     "channel.written": _channel_written,
     "version.pinned": _version_pinned,
     "artifact.created": _artifact_created,
+    "replay.diverged": _replay_diverged,
     **OTHER_CHANGES,
 }
 

@@ -258,6 +258,8 @@ class RunState(msgspec.Struct, eq=False):
     versions: dict[str, int] = {}
     """Pinned versions by the id of the change."""
     executions: int = 0
+    diverged_at: int | None = None
+    """In a replay, the sequence at which it left the log of its source."""
     stop: RunStop | None = None
     untrusted: UntrustedValues | None = None
     live_bytes: int = 0

@@ -199,3 +199,8 @@ class RunHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def key(self) -> RunKey:
         return RunKey(self.partition, self.run_id)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the run replays the log of another run, and so has no effects of its own."""
+        return self.fork is not None and self.fork.mode == "replay"

@@ -116,6 +116,16 @@ class VersionPinned(Payload, frozen=True):
     node_id: str
 
 
+class ReplayDiverged(Payload, frozen=True):
+    event_type = "replay.diverged"
+    source_run_id: str
+    at_sequence: int
+    divergence_kind: str
+    divergence_point: str
+    """The type of the event that differs."""
+    original_event_id: str | UnsetType = UNSET
+
+
 class NodeStarted(Payload, frozen=True):
     event_type = "node.started"
     node_id: str
