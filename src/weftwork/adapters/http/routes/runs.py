@@ -10,7 +10,8 @@ from weftwork.engine.api.keyring import Principal
 from weftwork.engine.api.retention import Retention
 from weftwork.engine.api.review import LookBack
 from weftwork.engine.api.run_control import ControlOutcome, RunControl
-from weftwork.engine.api.runs import Runs, RunTrees
+from weftwork.engine.api.run_trees import RunTrees
+from weftwork.engine.api.runs import Runs
 from weftwork.ports.storage.run_queries import RunQuery
 from weftwork.protocol.errors import invalid
 from weftwork.protocol.run.child_runs import DEFAULT_TREE_RUNS, MAX_TREE_RUNS
