@@ -209,6 +209,8 @@ class EffectLedger(msgspec.Struct, eq=False):
         for number in count():
             interrupt = outcome_interrupt(self._call.node_id, self._call.visit, ref, effect_state.claims, number)
             if interrupt.key not in self._call.answers:
+                # The effect is that of the source of a replay, and the source asks about it.
+                deny_in_replay(self._runtime, self._header)
                 raise InterruptPending(interrupt)
             answer: dict[str, Any] = self._call.answers[interrupt.key].value
             if answer["outcome"] != "done" or not is_unfit(answer):
