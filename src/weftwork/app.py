@@ -412,6 +412,7 @@ class Host:
             "createAnnotation": review.create_annotation,
             "listAnnotations": review.list_annotations,
             "diffRun": review.diff_run,
+            "diffRunOutcome": review.diff_outcome,
             "getRunAncestry": runs.ancestry,
             "getRunTree": runs.tree,
             "uploadAsset": assets.upload,

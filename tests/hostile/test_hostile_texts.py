@@ -77,7 +77,9 @@ KNOWN = frozenset(
 """Every header that the host may answer with."""
 NOOP = "conformance-noop"
 REFUSALS = {
-    **dict.fromkeys(("deleteRun", "getArtifact", "getWorkflow", "diffRun", "getAsset", "getSampleAsset"), 404),
+    **dict.fromkeys(
+        ("deleteRun", "getArtifact", "getWorkflow", "diffRun", "diffRunOutcome", "getAsset", "getSampleAsset"), 404
+    ),
     **dict.fromkeys(("resolveInterruptByRun", "createInterruptLink", "inspectInterruptByToken"), 404),
     **dict.fromkeys(("resolveInterruptByToken", "getSurface", "getSurfaceByToken"), 404),
     **dict.fromkeys(("actOnSurfaceByToken", "getOrganisationLogo"), 404),

@@ -50,8 +50,9 @@ BEYOND_SCHEMA: dict[str, str] = {
 }
 """Operations that refuse what their schema allows, which no schema can say."""
 SELDOM_FOUND = (
-    "registerWorkflow registerSampleWorkflow setVariables diffRun inspectInterruptByToken resolveInterruptByToken "
-    "emitEnvelopeReliability emitSurface getSchema getEnvelopeSchema getAsset getSampleAsset uploadAsset putMedia"
+    "registerWorkflow registerSampleWorkflow setVariables diffRun diffRunOutcome inspectInterruptByToken "
+    "resolveInterruptByToken emitEnvelopeReliability emitSurface getSchema getEnvelopeSchema getAsset getSampleAsset "
+    "uploadAsset putMedia"
 ).split()
 """Operations that are asked for what no generated request names: two runs that are there, a token, a schema."""
 MORE = {

@@ -56,6 +56,7 @@ CALLS: dict[str, OperationCall] = {
     "deleteRun": OperationCall("run", found=204),
     "createAnnotation": OperationCall("run", document={"signal": {"kind": "flag"}}, found=201),
     "diffRun": OperationCall("run", query="?against={id}"),
+    "diffRunOutcome": OperationCall("run", query="?against={id}"),
     "pollRunEvents": OperationCall("run", query="?timeout=1"),
     "getDebugBundle": OperationCall("run"),
     "listTestEvents": OperationCall("run"),

@@ -40,10 +40,11 @@ from weftwork.protocol.wire.v1.paths import method_and_path, path_for
 @click.option("--follow", is_flag=True, help="Keep the tree up to date until RUN has ended.")
 @client_options
 def tree(client: Client, as_json: bool, run_id: str, follow: bool) -> None:
-    """Show a run and its child runs as a tree.
+    """Show a run with its child runs and forks as a tree.
 
     Requires a weftwork host. Each line has the workflow, the status, the run id, the duration, and the node at which
-    the run waits or its error code. At most 20 siblings with the same workflow and status are listed; the rest are
+    the run waits or its error code. The line of a fork also has its mode and the sequence from which it differs from
+    the run above it. At most 20 siblings with the same workflow and status are listed; the rest are
     counted.
 
     With --follow, a terminal updates the tree in place; otherwise a line is printed for each new or changed run. With

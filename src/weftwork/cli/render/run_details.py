@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from weftwork.cli.client.run_tree import TreeRun, format_status_counts, update_statuses
-from weftwork.cli.console.documents import as_list, as_object
+from weftwork.cli.client.run_tree import TreeRun, fork_text, format_status_counts, update_statuses
+from weftwork.cli.console.documents import as_list, as_object, as_text
 from weftwork.cli.console.table import align
 from weftwork.cli.console.text import MAX_LENGTH, clean
 from weftwork.cli.console.units import format_elapsed, format_time
@@ -142,6 +142,8 @@ def _head(run: dict[str, Any], has_advice: bool = True) -> Iterator[tuple[str, s
     for name, member in (("at node", "currentNodeId"), ("child of", "parentRunId")):
         if run.get(member):
             yield name, clean(run[member])
+    if is_object(forked_from := run.get("forkedFrom")):
+        yield "fork of", clean(f"{as_text(forked_from.get('runId'))}, {fork_text(forked_from)}")
     if tags := as_list(run.get("tags")):
         yield "tags", clean(", ".join(map(str, tags)), _MAX_VALUE)
     yield from error_rows(run.get("error"))

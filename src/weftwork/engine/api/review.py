@@ -33,6 +33,7 @@ from weftwork.protocol.review.annotations import MAX_ANNOTATIONS
 from weftwork.protocol.review.bundle_media import media_digests
 from weftwork.protocol.review.bundled_run import BundledRun
 from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTES, DebugBundle, run_limit
+from weftwork.protocol.review.outcome_diff import MAX_OUTCOME_EVENTS, LastOutputs, OutcomeDiff
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import ENGINE_VERSION, RunKey, Status
@@ -226,6 +227,40 @@ class RunDiffs(msgspec.Struct, eq=False):
                 await self._compare_page(principal, diff, a, b)
         return diff.document()
 
+    async def compare_outcomes(self, principal: Principal, run_id: str, against: str) -> dict[str, Any]:
+        """How the outcome of the run `against` differs from that of the run `run_id`, in their current states."""
+        async with self._slots:
+            a = await self._read_run(principal, run_id)
+            b = a if run_id == against else await self._read_run(principal, against)
+            diff = await asyncio.to_thread(OutcomeDiff, a, b) if is_large(a) or is_large(b) else OutcomeDiff(a, b)
+            if a is not b:
+                one, other = await self._last_outputs(principal, diff, a), await self._last_outputs(principal, diff, b)
+                for node_id, *sequences in one.differing(other):
+                    events = [
+                        None if sequence is None else await self._event(principal, run, sequence)
+                        for run, sequence in zip((a, b), sequences, strict=True)
+                    ]
+                    if sum(event.size for event in events if event is not None) > THREAD_BYTES:
+                        await asyncio.to_thread(diff.add_outputs, node_id, *events)
+                    else:
+                        diff.add_outputs(node_id, *events)
+        return diff.document()
+
+    async def _last_outputs(self, principal: Principal, diff: OutcomeDiff, run: StoredRun) -> LastOutputs:
+        """The last outputs of each node. Holds one page of the log at a time."""
+        found, start, last = LastOutputs(diff.form), 0, run.projection.last_sequence
+        if last >= MAX_OUTCOME_EVENTS:
+            diff.cut_events()
+            last = MAX_OUTCOME_EVENTS - 1
+        while page := await self._page(principal, run, start, last):
+            for event in page:
+                found.add(event)
+            start = page[-1].sequence + 1
+        return found
+
+    async def _event(self, principal: Principal, run: StoredRun, sequence: int) -> Event:
+        return (await self._page(principal, run, sequence, sequence))[0]
+
     async def _compare_page(self, principal: Principal, diff: RunDiff, a: StoredRun, b: StoredRun) -> None:
         """Compare as far as one page of each log reaches."""
         start = diff.next_sequence
@@ -243,6 +278,8 @@ class RunDiffs(msgspec.Struct, eq=False):
         end = min(run.projection.last_sequence, last)
         if start > end:
             return []
+        # A store may answer without yielding; let other tasks have the event loop.
+        await asyncio.sleep(0)
         # The page is empty if the run was deleted in the meantime; require_run raises then.
         most = min(DIFF_PAGE_EVENTS, end - start + 1)
         page = require_run(await self._runtime.log.read(run.header.key, start - 1, most, DIFF_PAGE_BYTES))

@@ -107,6 +107,8 @@ def run_summary(run: StoredRun) -> dict[str, Any]:
     }
     if header.parent is not None:
         document |= {"parentRunId": header.parent.run_id, "parentNodeId": header.parent.node_id}
+    if (fork := header.fork) is not None:
+        document["forkedFrom"] = {"runId": fork.run_id, "fromSeq": fork.from_seq, "mode": fork.mode}
     if projection.started_at is not None:
         document["startedAt"] = iso(projection.started_at)
     if projection.completed_at is not None:

@@ -52,6 +52,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "createAnnotation": ("POST", "/v1/runs/{runId}/annotations"),
     "listAnnotations": ("GET", "/v1/runs/{runId}/annotations"),
     "diffRun": ("GET", "/v1/runs/{runId}:diff"),
+    "diffRunOutcome": ("GET", "/v1/host/weftwork/runs/{runId}/outcome-diff"),
     "getDebugBundle": ("GET", "/v1/runs/{runId}/debug-bundle"),
     "listTestEvents": ("GET", "/v1/host/sample/test/runs/{runId}/events"),
     "scrapeSpans": ("GET", "/v1/host/sample/test/otel/spans"),

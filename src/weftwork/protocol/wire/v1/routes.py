@@ -255,7 +255,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         *operation("getRunTree"),
-        "Get a run and its descendants: each parent before its children, siblings in the order of creation.",
+        "Get a run with its child runs and forks, and theirs: each run before its children, then its forks.",
         scope="runs:read",
         response="run-tree",
         params=(
