@@ -68,7 +68,11 @@ async def check_rows(engine: EngineHarness, key: RunKey) -> None:
     plan = await engine.catalog.pinned_plan(stored.header.workflow_id, stored.header.definition)
     state = await load_state(engine.store.log, stored.header, plan)
     folded = stored_run(state, make_redactor(state))
-    assert rows_of(stored) == rows_of(folded)
+    rows, expected = rows_of(stored), rows_of(folded)
+    assert rows.keys() == expected.keys()
+    for place, row in rows.items():
+        # A value that is hidden later, elsewhere, is masked in a row that is written after that.
+        assert row == expected[place] or b"[REDACTED]" in expected[place], place
     known = msgspec.structs.replace(stored.projection, error=None, outputs=None)
     assert known == folded.projection
     assert (stored.projection.outputs is not None) == (state.status == "completed")

@@ -1,5 +1,6 @@
 """A replay that goes on after its record reaches nothing outside: its nodes fail, whatever they try."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -99,6 +100,29 @@ MODELS = (model_calls, "deny_in_replay", _allow)
 async def test_a_replay_begins_no_step(step: Effect) -> None:
     _, code = await continued(node("reach", "test.reach"), reaching("pure", step))
     assert code == "replay_source_missing"
+
+
+@fails_without(*LEDGER, errors=(ValueError,))
+@pytest.mark.parametrize(("effect", "step"), [("once", None), ("pure", "once")])
+async def test_a_replay_asks_no_person_about_an_effect_of_its_source(effect: Effect, step: Effect | None) -> None:
+    """The effect is still in progress, so that its outcome is not in the record."""
+    begun = asyncio.Event()
+
+    async def hang() -> str:
+        begun.set()
+        return await asyncio.get_running_loop().create_future()
+
+    async def work(call: NodeCall, context: NodeContext) -> NodeOutcome:
+        return Completed({"output": await (hang() if step is None else context.step("s", step, hang))})
+
+    hanging = WaitingNode(NodeDeclaration("test.hang", "Hangs.", effect, instant=False), work)
+    engine, source = await EngineHarness(hanging).with_settled_run(workflow([node("a", "test.hang")]))
+    assert begun.is_set()
+    key = await replay(engine, source)
+    await run_ready_tasks()
+    assert (await engine.payload(key, "run.failed"))["error"]["code"] == "replay_source_missing"
+    assert await engine.status(source) == "running"
+    await engine.crash()
 
 
 @fails_without([*LEDGER], [*CONTEXT])

@@ -101,13 +101,18 @@ class RunLoader(msgspec.Struct, eq=False):
             if outline.header.is_replay:
                 await self._replay(outline)
                 after = await self._runtime.log.outline(run)
-                if after is None or after.projection.status in TERMINAL_STATUSES:
+                if after is None:
+                    return None
+                if after.projection.status in TERMINAL_STATUSES:
+                    log.info("run ended", extra={**_log_fields(run, ""), "status": after.projection.status})
                     return None
                 outline = after
             return await self._load_within_limits(run, outline, to_cancel)
         except RunTooLarge as reason:
             log.error("run set aside: %s", reason, extra=_log_fields(run, "show"))
-            await record_set_aside(self._runtime, outline, reason)
+            # A replay may have written events before it became too large.
+            newest = await self._runtime.log.outline(run) if outline.header.is_replay else None
+            await record_set_aside(self._runtime, newest or outline, reason)
             return None
 
     async def _replay(self, outline: RunOutline) -> None:

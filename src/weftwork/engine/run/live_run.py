@@ -458,7 +458,7 @@ def run_bounds(runtime: Runtime, state: RunState) -> RunBounds:
     iterations = iteration_limit(limits, options)
     return RunBounds(
         # A replay that goes its own way does so in one order, so that two of them are equal.
-        1 if state.header.is_replay else limits.max_parallel_nodes,
+        1 if state.header.fork is not None and state.header.is_replay else limits.max_parallel_nodes,
         executions,
         runtime.provided,
         duration,
