@@ -6,6 +6,7 @@ nothing except through `notify`, and no message contains the key.
 
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -41,6 +42,10 @@ class Client:
         """Called with a line about an event during a request, such as a lost connection."""
         self.deadline: float | None = None
         """When streams and waits end with DeadlineReached, on the monotonic clock."""
+
+    def copy(self) -> "Client":
+        """A client of the same host with a deadline of its own, for another thread."""
+        return copy(self)
 
     @property
     def url(self) -> str:
