@@ -122,8 +122,9 @@ class Evaluation:
         forks = [each for (_, name), each in self._results.outcomes.items() if name != self._results.columns[0]]
         running = [each for each in forks if each.run_id and each.status == "running"]
         if running:
+            ids = " ".join(clean(each.run_id) for each in running)
             of_forks = f"{count_of(len(running), 'fork')} still active on the host"
-            say(f"{of_forks}; list them with `weftwork runs ls --tag {self._tag}`.", err=True)
+            say(f"{of_forks}; cancel with `weftwork runs cancel {ids}`.", err=True)
         if self._is_interrupted:
             say("interrupted; the results are incomplete.", err=True)
             return EXIT_INTERRUPTED
