@@ -156,6 +156,7 @@ class Host:
             self._store.log,
             self._store.queries,
             self._store.child_runs,
+            self._store.forks,
             self._store.records,
             self._feeds,
             self._clock,

@@ -24,6 +24,7 @@ from weftwork.ports.nodes import NodeCall, NodeType
 from weftwork.ports.outbound import Outbound
 from weftwork.ports.storage.child_runs import ChildRuns
 from weftwork.ports.storage.event_log import STORE_RETRY_MS, EventLog
+from weftwork.ports.storage.forks import Forks
 from weftwork.ports.storage.idempotency import IdempotencyRecords
 from weftwork.ports.storage.run_queries import RunQueries
 from weftwork.protocol.envelopes.instructions import UNIVERSAL_DIRECTIVE
@@ -48,6 +49,7 @@ class Runtime(msgspec.Struct, frozen=True):
     log: EventLog
     queries: RunQueries
     child_runs: ChildRuns
+    forks: Forks
     records: IdempotencyRecords
     feeds: Feeds
     clock: Clock
