@@ -265,6 +265,17 @@ def test_a_host_without_forks_is_named_as_such(foreign: ForeignHost) -> None:
     assert "does not support forks" in done.stderr
 
 
+def test_an_error_that_nothing_foresees_ends_the_command(foreign: ForeignHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    serve_forks(foreign)
+    monkeypatch.setattr(branches, "request_fork", fail)
+    with pytest.raises(AssertionError) as caught:
+        foreign.run_command("eval", RUN, "--model", "a/m")
+    assert isinstance(caught.value.args[0], ZeroDivisionError) or "ZeroDivisionError" in str(caught.value)
+
+
 def test_the_child_runs_of_a_child_run_are_counted_once(foreign: ForeignHost) -> None:
     def log(run_id: str, *events: dict[str, Any]) -> None:
         page = {"events": list(events), "isComplete": True}

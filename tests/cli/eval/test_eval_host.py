@@ -59,6 +59,11 @@ WORKFLOWS = (
         settings=SETTING,
     ),
     chain(
+        "asking-parent",
+        [node("sub", "core.subWorkflow", config={"workflowId": "maybe"})],
+        settings=SETTING,
+    ),
+    chain(
         "parent",
         [FIRST, node("sub", "core.subWorkflow", config={"workflowId": "talk"})],
         settings=SETTING,
@@ -221,6 +226,22 @@ def test_a_fork_that_waits_for_a_person_is_left_or_cancelled(host: Host) -> None
     cancelled = outcomes(evaluated(host, run_id, "--model", "other/big", "--cancel-waiting", code=4))["other/big"]
     assert cancelled["isCancelled"]
     until(lambda: host.snapshot(cancelled["runId"])["status"] == "cancelled", "the end of the fork")
+
+
+def test_a_fork_whose_child_run_waits_for_a_person_is_waiting(host: Host) -> None:
+    run_id = host.create("asking-parent")
+
+    def waiting_child() -> str | None:
+        rows = host.call("GET", f"/v1/runs?parentRunId={run_id}").document["runs"]
+        return rows[0]["runId"] if rows and rows[0]["status"].startswith("waiting") else None
+
+    child = until(waiting_child, "the question of the child")
+    path = f"/v1/runs/{child}/interrupts/question"
+    assert host.call("POST", path, {"resumeValue": {"answers": {"q": "a"}}}).status in (200, 202)
+    host.log(run_id)
+    found = outcomes(evaluated(host, run_id, "--model", "other/big", "--timeout", "60", code=4))["other/big"]
+    assert found["isWaiting"]
+    assert found["usage"]["calls"] == 1
 
 
 def test_runs_without_a_model_call_and_unknown_runs_are_skipped(host: Host) -> None:

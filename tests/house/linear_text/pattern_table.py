@@ -124,6 +124,7 @@ PATTERNS: dict[str, Entry] = {
     "cli/commands/assets.py:_ETAG": entry("0", '"', Input("0", '"')),
     "cli/commands/new.py:_NAME": entry("a", "a-", "-", "a1-"),
     "cli/commands/nodes.py:_ALIAS_TEXT": entry("a", "Same as `", Input("a", "Same as `"), "`"),
+    "cli/commands/review/eval.py:_NAME": _ID,
     "cli/console/units.py:parse_duration": entry("1", "1s"),
     "cli/doctor/machine_checks.py:check_packages": entry("a", " ", "a "),
     "cli/render/drawing.py:_UNSAFE": entry("a", "\x1b", " "),

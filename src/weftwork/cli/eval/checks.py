@@ -69,7 +69,7 @@ class EvaluatedRun:
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The result of a check. `score` is None if the check failed, and `error` says why."""
+    """The result of a check. A check that failed has no `score`, and an `error` that says why."""
 
     check: str
     score: float | None
