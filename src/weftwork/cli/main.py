@@ -12,6 +12,7 @@ COMMANDS = {
     "run": ("run", "Start a run of a workflow."),
     "events": ("events", "Print the events of a run, one per line."),
     "runs": ("runs", "List, show, replay, control, fork, retry and prune runs."),
+    "eval": ("review.eval", "Compare models and prompts on recorded runs."),
     "diff": ("review.diff", "Compare two runs."),
     "bundle": ("review.bundle", "Save a run as a debug bundle, or show a saved bundle."),
     "assets": ("assets", "List, upload, download and prune assets (images, audio and other files)."),

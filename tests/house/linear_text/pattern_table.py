@@ -134,6 +134,7 @@ PATTERNS: dict[str, Entry] = {
         Input("a", "http://a/assets/<"),
         "http://a/assets/<a>",
     ),
+    "cli/commands/review/eval.py:_NAME": _ID,
     "cli/console/units.py:parse_duration": entry("1", "1s"),
     "cli/doctor/machine_checks.py:check_packages": entry("a", " ", "a "),
     "cli/follow/event_steps.py:_KEY": entry("a", "\x1b", "\x1b[", Input("0;", "\x1b[")),

@@ -8,6 +8,7 @@ import http.client
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import copy
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -43,6 +44,10 @@ class Client:
         """Called with a line about an event during a request, such as a lost connection."""
         self.deadline: float | None = None
         """When streams and waits end with DeadlineReached, on the monotonic clock."""
+
+    def copy(self) -> "Client":
+        """A client of the same host with a deadline of its own, for another thread."""
+        return copy(self)
 
     @property
     def url(self) -> str:
