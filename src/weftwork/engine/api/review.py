@@ -25,6 +25,7 @@ from weftwork.protocol.review.debug_bundle import MAX_ANNOTATION_BYTES, MAX_BYTE
 from weftwork.protocol.review.run_diff import RunDiff
 from weftwork.protocol.run.events import Event
 from weftwork.protocol.run.header import RunKey
+from weftwork.protocol.run.imports import is_imported
 from weftwork.protocol.run.projection import StoredRun, has_children, is_large
 
 T = TypeVar("T")
@@ -165,6 +166,10 @@ class Bundles(msgspec.Struct, eq=False):
             snapshot = await sliced_snapshot(run, children, slices)
         else:
             snapshot = await self._service.make_snapshot(run)
+        if run.header.imported is not None and is_imported(run.header):
+            # The status at which its events end.
+            snapshot["status"] = run.header.imported.status
+        snapshot["definition"] = await self._service.definition(run.header)
         bundled = BundledRun(snapshot, limit)
         for part in bundled.parts():
             if not part.is_literal:

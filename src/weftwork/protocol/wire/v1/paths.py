@@ -49,6 +49,7 @@ PATHS: Final[dict[str, tuple[str, str]]] = {
     "getRunTree": ("GET", "/v1/host/weftwork/runs/{runId}/tree"),
     "createAnnotation": ("POST", "/v1/runs/{runId}/annotations"),
     "listAnnotations": ("GET", "/v1/runs/{runId}/annotations"),
+    "importRun": ("POST", "/v1/host/weftwork/runs:import"),
     "diffRun": ("GET", "/v1/runs/{runId}:diff"),
     "getDebugBundle": ("GET", "/v1/runs/{runId}/debug-bundle"),
     "listTestEvents": ("GET", "/v1/host/sample/test/runs/{runId}/events"),
