@@ -11,7 +11,7 @@ COMMANDS = {
     "signing": ("keys", "List, rotate and drop the keys that sign links."),
     "run": ("run", "Start a run of a workflow."),
     "events": ("events", "Print the events of a run, one per line."),
-    "runs": ("runs", "List, show, cancel, pause, resume and prune runs."),
+    "runs": ("runs", "List, show, control, import and prune runs."),
     "bundle": ("bundle", "Save a run as a debug bundle, or show a saved bundle."),
     "assets": ("assets", "List, upload, download and prune assets (images, audio and other files)."),
     "inbox": ("inbox", "List open interrupts, oldest first."),

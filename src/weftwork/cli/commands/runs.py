@@ -24,6 +24,7 @@ from weftwork.cli.console.text import can_draw, clean, say, say_document, say_js
 from weftwork.cli.console.units import count_of, format_elapsed, format_recent_time, format_time, parse_duration
 from weftwork.cli.follow.run_views import JsonTreeView, LineTreeView, LiveTreeView, RunTreeView, print_tree
 from weftwork.cli.follow.run_watch import MAX_RUNS, RunEventsWatch, known_children, node_times, read_history
+from weftwork.cli.imports.import_run import import_run
 from weftwork.cli.render.run_details import is_set_aside, run_detail_lines
 from weftwork.protocol.json.values import is_object
 from weftwork.protocol.run.header import DRAIN_POLICIES, STATUSES, TERMINAL_STATUSES
@@ -169,14 +170,15 @@ _reason = click.option("--reason", metavar="TEXT", help="Reason to record in the
 
 @click.group(cls=CommandGroup)
 def runs() -> None:
-    """List, show, cancel, pause, resume and prune runs.
+    """List, show, control, import and prune runs.
 
-    All commands except prune and tree work with any OpenWOP host. Commands are idempotent and can be repeated.
+    All commands except import, prune and tree work with any OpenWOP host. Commands are idempotent and can be repeated.
     """
 
 
 runs.add_command(prune)
 runs.add_command(tree)
+runs.add_command(import_run)
 
 
 @runs.command()
@@ -240,6 +242,8 @@ def _row(run: Any) -> list[str]:
     at = error.get("code", "") if is_object(error) else snapshot.get("currentNodeId", "")
     if is_set_aside(snapshot):
         at = f"set aside: {at}"
+    if is_object(snapshot.get("imported")):
+        at = f"imported{f': {at}' if at else ''}"
     started = snapshot.get("startedAt", snapshot.get("createdAt"))
     return [
         *(str(snapshot.get(member, "?")) for member in ("runId", "status", "workflowId")),
