@@ -29,6 +29,11 @@ TEMPLATES: dict[str, bytes] = {
     "createRun": b'{"workflowId":"conformance-noop","inputs":{"x":%b}}',
     "cancelRun": b'{"reason":%b}',
     "createAnnotation": b'{"signal":{"kind":"flag"},"note":%b}',
+    "importRun": b'{"bundleVersion":"1.0","generatedAt":"2026-01-31T08:05:09.042Z","redactionApplied":true,'
+    b'"redactionMode":"mask","host":{"name":"evil","version":"1"},'
+    b'"run":{"runId":"evil","workflowId":"evil","status":"completed"},'
+    b'"events":[{"eventId":"e","runId":"evil","type":"run.completed","sequence":0,'
+    b'"timestamp":"2026-01-31T08:05:09.042Z","payload":{"outputs":{"x":%b}}}]}',
     "pauseRun": b'{"drainPolicy":"immediate","reason":%b}',
     "resumeRun": b'{"reason":%b}',
     "setVariables": b'{"variables":{"known":%b}}',

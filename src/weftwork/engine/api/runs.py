@@ -387,9 +387,12 @@ class EventStreams(msgspec.Struct, eq=False):
         except BaseException:
             self._runtime.feeds.leave(run)
             raise
+        has_ended = projection.status in TERMINAL_STATUSES
+        if has_ended:
+            reader.final_sequence = projection.last_sequence
         if after >= projection.last_sequence:
             reader.sequence = projection.last_sequence
-            reader.ended = projection.status in TERMINAL_STATUSES
+            reader.ended = has_ended
         return reader, projection
 
     def leave(self, principal: Principal, run_id: str) -> None:
