@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.cli.foreign_host import ForeignHost, open_foreign_host, run_on
+from tests.cli.foreign_host import open_foreign_host, run_on
 from tests.harness.cases import fails_without
 from tests.live import OTHER_KEY, Host
 from tests.live.fixtures import host_fixture
@@ -26,8 +26,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def weft(host: Host | ForeignHost, *args: str, code: int = 0, **more: Any) -> Result:
-    return run_on(host, *args, code=code, **more)  # pyright: ignore[reportArgumentType]
+def weft(host: Host, *args: str, code: int = 0, **more: Any) -> Result:
+    return run_on(host, *args, code=code, **more)
 
 
 def write(here: Path, document: Any) -> str:
@@ -116,7 +116,8 @@ def test_a_repeated_import_is_one_run(host: Host) -> None:
 
 def test_a_host_without_imports_is_named(here: Path) -> None:
     with open_foreign_host() as foreign:
-        refused = weft(foreign, "runs", "import", write(here, BUNDLE), code=1)
+        refused = foreign.run_command("runs", "import", write(here, BUNDLE))
+        assert refused.exit_code == 1
         assert "this host does not import runs" in refused.stderr
 
 
