@@ -23,10 +23,11 @@ MAX_PACKED: Final = 100
 """Media in a bundle."""
 
 _PREFIXES: Final = "|".join(map(re.escape, (path_prefix("getAsset"), path_prefix("getSampleAsset"))))
-_ASSET_URL: Final = re.compile(
-    rf'(?:https?://[^\s"\\<>/]{{1,300}}(?:/[^\s"\\<>/]{{1,100}}){{0,4}}?)?(?:{_PREFIXES})({ASSET_TOKEN_PATTERN[1:-1]})'
-    "(?![A-Za-z0-9_-])"
-)
+_ASSET_PATH: Final = re.compile(rf"(?:{_PREFIXES})({ASSET_TOKEN_PATTERN[1:-1]})(?![A-Za-z0-9_-])")
+_SCHEMES: Final = ("https://", "http://")
+_MAX_ORIGIN: Final = 300
+"""Characters of a URL before the path of the asset."""
+_NOT_IN_URL: Final = frozenset(' "\\<>()\n\r\t')
 
 
 class PackedBundle(msgspec.Struct, frozen=True):
@@ -69,10 +70,18 @@ def pack_media(client: Client, data: bytes, on_progress: Callable[[int], None]) 
 def _asset_urls(data: bytes) -> Iterator[tuple[str, str]]:
     """Each different URL of an asset in the bundle, with its token."""
     seen: set[str] = set()
-    for match in _ASSET_URL.finditer(data.decode("utf-8", "replace")):
-        if match[0] not in seen:
-            seen.add(match[0])
-            yield match[0], match[1]
+    text = data.decode("utf-8", "replace")
+    for match in _ASSET_PATH.finditer(text):
+        url = _origin(text[max(0, match.start() - _MAX_ORIGIN) : match.start()]) + match[0]
+        if url not in seen:
+            seen.add(url)
+            yield url, match[1]
+
+
+def _origin(before: str) -> str:
+    """The part of a URL before the path, which ends this text; empty for a URL that is only a path."""
+    start = max(before.rfind(scheme) for scheme in _SCHEMES)
+    return "" if start < 0 or not _NOT_IN_URL.isdisjoint(before[start:]) else before[start:]
 
 
 def _download(client: Client, token: str, on_progress: Callable[[int], None]) -> bytes | None:

@@ -6,7 +6,6 @@ The run is created in one commit with its whole log, and the executor does not l
 import hashlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,6 @@ from weftwork.engine.host.catalog import WorkflowCatalog
 from weftwork.engine.run.replay import RunTooLarge, load_state
 from weftwork.engine.runtime import Runtime
 from weftwork.engine.tenant_logs import TenantLogs
-from weftwork.ports.fault_points import fault_point
 from weftwork.ports.storage.event_log import StoreUnavailable
 from weftwork.ports.storage.idempotency import SlotTaken
 from weftwork.protocol.errors import ClientFault
@@ -25,6 +23,7 @@ from weftwork.protocol.limits import QUOTA_EXCEEDED
 from weftwork.protocol.media.media_types import resolve_media_type
 from weftwork.protocol.review.bundle_import import Bundle, ImportedRun, PackedMedia, build_run, read_bundle
 from weftwork.protocol.run.header import RunHeader, RunKey
+from weftwork.protocol.run.imports import missing_definition, not_replayable
 from weftwork.protocol.run.size_errors import limit_error
 
 
@@ -71,9 +70,7 @@ class Imports(msgspec.Struct, eq=False):
             projection.last_sequence + 1,
             len(urls),
         )
-        fault_point("import.checked")
         created = await runtime.log.create(built.header, (), claim.make_record(outcome), False, built.first)
-        fault_point("import.durable")
         return created if isinstance(created, SlotTaken) else outcome
 
     async def _store_media(self, run: RunKey, media: tuple[PackedMedia, ...]) -> Mapping[str, str]:
@@ -112,24 +109,19 @@ async def check_replayable(runtime: Runtime, catalog: WorkflowCatalog, header: R
     imported = header.imported
     if imported is None:
         return
-    workflow = f"the workflow {header.workflow_id}"
-    if not header.definition:
-        message = f"The bundle does not say which definition of {workflow} the run had, so it cannot be replayed."
-        raise ClientFault("conflict", message, {"imported": True, "workflowId": header.workflow_id})
-    tenant = header.owner.tenant
-    if not await catalog.has_definition(tenant, header.workflow_id, imported.definition_version, header.definition):
-        version = f" in version {imported.definition_version}" if imported.definition_version else ""
-        message = f"To replay this imported run, register {workflow}{version} with the definition of its host."
-        details: dict[str, Any] = {"imported": True, "workflowId": header.workflow_id, "digest": header.definition}
-        raise ClientFault("conflict", message, details)
+    version, tenant = imported.definition_version, header.owner.tenant
+    if not header.definition or not await catalog.has_definition(
+        tenant, header.workflow_id, version, header.definition
+    ):
+        raise missing_definition(header, imported)
     plan = await catalog.pinned_plan(header.workflow_id, header.definition)
     try:
         state = await load_state(runtime.log, header, plan, runtime.limits.max_run_state_bytes, runtime.loop_share)
     except (StoreUnavailable, ClientFault):
         raise
     except RunTooLarge as reason:
-        raise ClientFault("conflict", f"The imported run is too large for this host ({reason}).") from None
+        raise not_replayable(f"The imported run is too large for this host ({reason}).") from None
     except Exception:
         message = "The events of the imported run contradict the definition of its workflow, so it cannot be replayed."
-        raise ClientFault("conflict", message, {"imported": True}) from None
+        raise not_replayable(message) from None
     assert state.last_sequence == last_sequence

@@ -4,7 +4,8 @@ A bundle reads the log page by page and writes it in chunks. A comparison reads 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -38,6 +39,7 @@ MAX_CONCURRENT_READS: Final = 4
 THREAD_BYTES: Final = 262_144
 """More is written in a thread, because the search for media in it would block the event loop."""
 
+NO_MEMBERS: Final[Mapping[str, Any]] = MappingProxyType({})
 SEARCH_WEIGHT: Final = 8
 """Work to mask a byte, compared with that to encode it."""
 
@@ -145,7 +147,8 @@ class Bundles(msgspec.Struct, eq=False):
         """A bundle of the caller's run in its current state."""
         run = await self._service.read_run(principal, run_id)
         links = self.media_links(principal, run_id)
-        bundled = await self._bundle_run(principal, run, run_limit(cap), links)
+        definition = {"definition": await self._service.definition(run.header)}
+        bundled = await self._bundle_run(principal, run, run_limit(cap), links, definition)
         page = await self._annotations.page(run.header.key, None, MAX_ANNOTATIONS, MAX_ANNOTATION_BYTES)
         annotations = [each.document for each in require_run(page).annotations]
         await links.look_up(annotations)
@@ -157,9 +160,12 @@ class Bundles(msgspec.Struct, eq=False):
         reading = principal, run.header.key, self._reads, links, self._thread
         return BundleStream(bundle, self._runtime.log, *reading, head)
 
-    async def _bundle_run(self, principal: Principal, run: StoredRun, limit: int, links: MediaLinks) -> BundledRun:
-        """The run within `limit`. Yields to the event loop after each slice of work, because the state may have many
-        megabytes; most of them are never encoded, because a member is left when it exceeds the limit."""
+    async def _bundle_run(
+        self, principal: Principal, run: StoredRun, limit: int, links: MediaLinks, more: Mapping[str, Any] = NO_MEMBERS
+    ) -> BundledRun:
+        """The run with `more` members, within `limit`. Yields to the event loop after each slice of work, because the
+        state may have many megabytes; most of them are never encoded, because a member is left when it exceeds the
+        limit."""
         slices = Slices()
         if is_large(run):
             children = await self._service.child_members(principal, run.header.run_id) if has_children(run) else {}
@@ -169,8 +175,7 @@ class Bundles(msgspec.Struct, eq=False):
         if run.header.imported is not None and is_imported(run.header):
             # The status at which its events end.
             snapshot["status"] = run.header.imported.status
-        snapshot["definition"] = await self._service.definition(run.header)
-        bundled = BundledRun(snapshot, limit)
+        bundled = BundledRun({**snapshot, **more}, limit)
         for part in bundled.parts():
             if not part.is_literal:
                 await links.look_up([part.document])

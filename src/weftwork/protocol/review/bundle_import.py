@@ -61,9 +61,8 @@ MAX_MEDIA: Final = 100
 MAX_NAME: Final = 200
 """Characters of the name and the version of the host."""
 MAX_PROBLEMS: Final = 20
-
 _EVENT_ID: Final = re.compile(r"[A-Za-z0-9._:~-]{1,128}")
-_MEDIA_URL: Final = re.compile(r"(?:https?:/)?/[\x21\x23-\x5b\x5d-\x7e]{16,4096}")
+_MEDIA_URL: Final = re.compile(r"[!#-\[\]-~]{16,4096}")
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,63}")
 _OBJECT_ROWS: Final[dict[str, RowKind]] = {"nodeStates": "node", "channels": "channel"}
 _END_STATUS: Final[dict[str, Status]] = {
@@ -217,7 +216,7 @@ def _check_event(run_id: str, at: int, event: dict[str, Any], seen: set[str], pr
 
 
 def _check_readable(run: dict[str, Any], events: list[dict[str, Any]]) -> None:
-    """imp-02: whatever reads events for callers can read these. The payloads of the types of a host have no schema."""
+    """imp-02: everything that reads events for callers can read these. Types of this host have no payload schema."""
     header = RunHeader("run", "partition", Owner("tenant", "key"), run["workflowId"], "", 0)
     spans = RunSpans(header)
     for at, document in enumerate(events):
@@ -328,7 +327,6 @@ def _payload(event: dict[str, Any], run_id: str) -> dict[str, Any]:
 def _event(run_id: str, document: dict[str, Any], payload: bytes) -> Event:
     """imp-03: an event of the bundle as an event of the imported run. Its payload is external content."""
     engine_version: Any = document.get("engineVersion", "")
-    is_number = re.fullmatch("[0-9]{1,9}", engine_version) is not None
     return Event(
         run_id,
         document["sequence"],
@@ -339,7 +337,7 @@ def _event(run_id: str, document: dict[str, Any], payload: bytes) -> Event:
         document.get("nodeId"),
         document.get("causationId"),
         document.get("schemaVersion", 1),
-        int(engine_version) if is_number else 0,
+        _small_number(engine_version) or 0,
         document.get("interruptId"),
         UNTRUSTED,
     )
@@ -348,12 +346,7 @@ def _event(run_id: str, document: dict[str, Any], payload: bytes) -> Event:
 def _header(bundle: Bundle, run: RunKey, owner: Owner, now: int, mode: Any, change: Change) -> RunHeader:
     source, host = bundle.run, bundle.document["host"]
     ended = bundle.status in TERMINAL_STATUSES
-    definition = source.get("definition")
-    digest, version = (
-        (str(definition.get(name, ""))[:MAX_NAME] for name in ("digest", "version"))
-        if is_object(definition)
-        else ("", "")
-    )
+    digest, version = (_definition_member(source.get("definition"), name) for name in ("digest", "version"))
     imported = Import(
         source["runId"],
         host["name"],
@@ -380,6 +373,12 @@ def _header(bundle: Bundle, run: RunKey, owner: Owner, now: int, mode: Any, chan
         assets=tuple(sorted(referenced_assets(encode_stored(list(options.values())), run.partition))),
         imported=imported,
     )
+
+
+def _definition_member(definition: Any, name: str) -> str:
+    """The digest or the version of the definition; empty if the bundle does not have it."""
+    value = definition.get(name) if is_object(definition) else None
+    return value if isinstance(value, str) and len(value) <= MAX_NAME else ""
 
 
 def _object(value: Any, change: Change) -> dict[str, Any]:
@@ -442,4 +441,8 @@ def _has_artifact(sequence: Any, events: tuple[Event, ...]) -> bool:
         return False
     event = events[sequence]
     version = msgspec.json.decode(event.payload).get("version") if event.type == "artifact.created" else None
-    return isinstance(version, int | str) and re.fullmatch("[0-9]{1,9}", str(version)) is not None
+    return isinstance(version, int | str) and _small_number(str(version)) is not None
+
+
+def _small_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -10,6 +10,8 @@ recorded approvals that no person may have given.
 
 from typing import Any, Final
 
+import msgspec
+
 from weftwork.protocol.errors import ClientFault
 from weftwork.protocol.run.header import ForkMode, Import, RunHeader
 from weftwork.protocol.timestamps import iso
@@ -50,4 +52,31 @@ def check_forkable(header: RunHeader, mode: ForkMode) -> None:
             "The run was imported from another host, or is a replay of such a run, so it can only be replayed. "
             "Use the mode replay, or create a new run of the workflow."
         )
-        raise ClientFault("conflict", message, {"imported": True})
+        raise not_replayable(message)
+
+
+def not_replayable(message: str, **details: str) -> ClientFault:
+    """The refusal to fork an imported run."""
+    return ClientFault("conflict", message, {"imported": True, **details})
+
+
+def missing_definition(header: RunHeader, imported: Import) -> ClientFault:
+    """imp-05: the refusal to replay a run whose definition the tenant has not registered, with what to register."""
+    workflow = f"the workflow {header.workflow_id}"
+    if not header.definition:
+        message = f"The bundle does not say which definition of {workflow} the run had, so it cannot be replayed."
+        return not_replayable(message, workflowId=header.workflow_id)
+    version = f" in version {imported.definition_version}" if imported.definition_version else ""
+    message = f"To replay this imported run, register {workflow}{version} with the definition of its host."
+    return not_replayable(message, workflowId=header.workflow_id, digest=header.definition)
+
+
+class ImportResponse(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of the response to an import."""
+
+    run_id: str
+    status: str
+    source_run_id: str
+    event_count: int
+    media_count: int
+    status_url: str
