@@ -15,8 +15,10 @@ from tests.harness.cases import fails_without
 from tests.harness.definitions import edge, node, variable, workflow
 from tests.harness.engine_harness import CALLER, EngineHarness, fault_of, settle
 from weftwork.adapters.blobs.memory import MemoryBlobs
+from weftwork.engine.api import annotations as annotations_module
 from weftwork.engine.api import interrupts as interrupts_module
 from weftwork.engine.api import run_control as control_module
+from weftwork.engine.api.annotations import Annotations
 from weftwork.engine.api.imports import Imports, check_replayable
 from weftwork.engine.api.interrupts import InterruptLinks, Interrupts
 from weftwork.engine.api.retention import DAY_MS, Retention
@@ -388,3 +390,21 @@ async def test_packed_media_are_bounded_and_have_their_digest() -> None:
     large = bytes(3_145_729)
     fault = await refusal(bench, {**bundle, "media": [media_item(url, large)]})
     assert (fault.code, fault.status) == ("payload_too_large", 413)
+
+
+SECRET_FLOW = workflow([node("a")], variables=[variable("name", sensitive=True)])
+
+
+@pytest.mark.rule("imp-05")
+@fails_without(annotations_module, "is_imported", lambda header: False, errors=(KeyError,))
+async def test_an_annotation_of_an_imported_run_does_not_read_its_definition() -> None:
+    bundle = await exported(SECRET_FLOW, inputs={"name": "Ada"})
+    bundle["events"][1] |= {"type": "weftwork.interrupt.reminder", "payload": {}}
+    bench = EngineHarness()
+    await bench.open()
+    await bench.workflows.register(OTHER, SECRET_FLOW)
+    key = await imported(bench, bundle)
+    facade = Annotations(bench.runtime, bench.catalog, bench.executor, bench.store.annotations)
+    note = {"signal": {"kind": "flag"}, "target": {"nodeId": "a"}, "note": "seen"}
+    created = await facade.create(CALLER, key.run_id, note)
+    assert json.loads(created.document)["note"] == "seen"
